@@ -1,0 +1,39 @@
+"""Influence of each retrieved passage on the answer, and how it agrees with the retriever's order."""
+
+from core.influence.analysis import InfluenceAnalysis, analyse
+from core.influence.chance import ChanceBand, chance_band
+from core.influence.metrics import (
+    Spearman,
+    average_ranks,
+    dominance_ratio,
+    influence_entropy,
+    influence_score,
+    label,
+    noise_quantile,
+    normalised_entropy,
+    rank_biased_overlap,
+    spearman,
+)
+from core.influence.recovery import recovery
+from core.influence.reported import compare_reported
+from core.influence.summary import summary
+
+__all__ = [
+    "ChanceBand",
+    "InfluenceAnalysis",
+    "Spearman",
+    "analyse",
+    "average_ranks",
+    "chance_band",
+    "compare_reported",
+    "dominance_ratio",
+    "influence_entropy",
+    "influence_score",
+    "label",
+    "noise_quantile",
+    "normalised_entropy",
+    "rank_biased_overlap",
+    "recovery",
+    "spearman",
+    "summary",
+]

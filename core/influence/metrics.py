@@ -1,0 +1,274 @@
+"""Influence metrics of one question: pure functions on short arrays and strings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from core.influence.grouped import dominance_within, entropy_within, ranks_within, spearman_within
+from core.schema import DEFAULT_THRESHOLD
+from core.text.abstention import answer_status
+from core.text.overlap import rouge_l
+
+Floats = NDArray[np.float64]
+
+
+class Spearman(NamedTuple):
+    """Rank agreement: ``rho`` in [-1, 1], ``p_value`` in [0, 1], and why they are NaN if they are."""
+
+    rho: float
+    p_value: float
+    reason: str | None
+
+
+def influence_score(baseline: str, ablated: str) -> float:
+    """How much an answer changes when one passage is left out.
+
+    ``1 - ROUGE-L F1(baseline, ablated)``, with stemming.
+
+    Parameters
+    ----------
+    baseline : str
+        The answer with all passages.
+    ablated : str
+        The answer without one of them. An empty one counts as completely changed.
+
+    Returns
+    -------
+    float
+        In [0, 1]; higher = the passage mattered more. NaN when the baseline is empty. 0 when both
+        answers abstain, however they word it: the outcome is the same.
+
+    Examples
+    --------
+    >>> influence_score("The capital is Paris", "The capital is Rome")
+    0.25
+    """
+    status = answer_status(baseline)
+    if status == "empty":
+        return math.nan
+    if status == "abstained" and answer_status(ablated) == "abstained":
+        return 0.0
+    # Subtraction may leave -1e-17 for identical answers.
+    return max(0.0, 1.0 - rouge_l(baseline, ablated).f1)
+
+
+def average_ranks(influence: ArrayLike) -> Floats:
+    """Rank passages by influence: 1 = most influential, ties share the average rank.
+
+    Parameters
+    ----------
+    influence : array_like of shape (k,)
+        Influence scores; NaN stays NaN.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        Ranks in [1, k]. Ties are never broken by order: the order is the retrieval order, so that
+        would fake agreement with it.
+
+    Examples
+    --------
+    >>> average_ranks([0.1, 0.9, 0.1]).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    values = _vector(influence, "influence")
+    return ranks_within(values, np.zeros(values.size, np.int64), descending=True)
+
+
+def spearman(retrieval_rank: ArrayLike, influence: ArrayLike) -> Spearman:
+    """Agreement of the order of retrieval with the order of use.
+
+    Spearman's rho between retrieval ranks and the average ranks of influence (1 = most influential).
+
+    Parameters
+    ----------
+    retrieval_rank : array_like of shape (k,)
+        The retriever's ranks, 1 = best.
+    influence : array_like of shape (k,)
+        Influence scores, higher = mattered more.
+
+    Returns
+    -------
+    Spearman
+        ``rho`` in [-1, 1]: 1 = used in the order of retrieval. ``p_value`` two-sided, from the t
+        distribution with k - 2 degrees of freedom. Both NaN with a ``reason`` when the influence is
+        constant (``inert`` when all are 0, else ``all_equal``), k < 3 (``too_few_passages``), a
+        value is missing (``incomplete``) or all retrieval ranks are equal (``no_retrieval_order``).
+
+    Raises
+    ------
+    ValueError
+        The two have different lengths.
+
+    Examples
+    --------
+    >>> spearman([1, 2, 3, 4], [0.9, 0.2, 0.4, 0.1]).rho
+    0.8
+    >>> spearman([1, 2, 3], [0.0, 0.0, 0.0]).reason
+    'inert'
+    """
+    ranks, values = _vector(retrieval_rank, "retrieval_rank"), _vector(influence, "influence")
+    if ranks.size != values.size:
+        raise ValueError(
+            f"retrieval_rank and influence must be equally long, got {ranks.size} and {values.size}."
+        )
+    reason = undefined_reason(ranks, values)
+    if reason:
+        return Spearman(math.nan, math.nan, reason)
+    group = np.zeros(ranks.size, np.int64)
+    rho, p = spearman_within(ranks_within(ranks, group), average_ranks(values), group, 1)
+    return Spearman(float(rho[0]), float(p[0]), None)
+
+
+def undefined_reason(retrieval_rank: Floats, influence: Floats) -> str | None:
+    """Say why rank agreement has no value, or None; see `spearman`."""
+    if influence.size < 3:
+        return "too_few_passages"
+    if np.isnan(influence).any() or np.isnan(retrieval_rank).any():
+        return "incomplete"
+    if not influence.any():
+        return "inert"
+    if np.ptp(influence) == 0:
+        return "all_equal"
+    return "no_retrieval_order" if np.ptp(retrieval_rank) == 0 else None
+
+
+def dominance_ratio(influence: ArrayLike) -> float:
+    """Share of all influence that falls on the most influential passage: max / sum.
+
+    In [1/k, 1], higher = one passage carries the answer; NaN when the influences sum to 0 or one
+    is missing.
+
+    Examples
+    --------
+    >>> dominance_ratio([0.9, 0.05, 0.05])
+    0.9
+    """
+    values = _vector(influence, "influence")
+    return float(dominance_within(values, np.zeros(values.size, np.int64), 1)[0]) if values.size else math.nan
+
+
+def influence_entropy(influence: ArrayLike) -> float:
+    """Shannon entropy of influence / sum, in nats: how evenly influence is spread.
+
+    In [0, ln k], higher = spread over more passages; NaN when the influences sum to 0 or one is
+    missing.
+
+    Examples
+    --------
+    >>> round(influence_entropy([0.5, 0.5]), 4)
+    0.6931
+    """
+    values = _vector(influence, "influence")
+    return float(entropy_within(values, np.zeros(values.size, np.int64), 1)[0]) if values.size else math.nan
+
+
+def normalised_entropy(influence: ArrayLike) -> float:
+    """Influence entropy divided by its maximum ln k, in [0, 1]; NaN also when k < 2."""
+    values = _vector(influence, "influence")
+    return influence_entropy(values) / math.log(values.size) if values.size > 1 else math.nan
+
+
+def rank_biased_overlap(retrieval_rank: ArrayLike, influence: ArrayLike, p: float = 0.9) -> float:
+    """Agreement of retrieval order and order of use that weighs the top of the lists most.
+
+    Extrapolated rank-biased overlap of the two orders of the same k passages:
+    ``(1 - p) * sum_d p**(d-1) * A_d + p**k`` with ``A_d`` the share in common among the first d.
+    Tied passages enter the first d with their expected share, so ties are never broken by order.
+
+    Parameters
+    ----------
+    retrieval_rank, influence : array_like of shape (k,)
+        As in `spearman`.
+    p : float
+        Persistence in (0, 1): the smaller, the more the top counts.
+
+    Returns
+    -------
+    float
+        In [0, 1], higher = more alike; 1 for identical orders.
+        NaN where `spearman` is undefined. Compare with `chance_band(k).mean_rbo`, not with 0.
+
+    References
+    ----------
+    Webber, Moffat, Zobel 2010, A similarity measure for indefinite rankings, eq. 32.
+
+    Examples
+    --------
+    >>> rank_biased_overlap([1, 2, 3], [0.9, 0.5, 0.1])
+    1.0
+    """
+    if not 0 < p < 1:
+        raise ValueError(f"p must lie in (0, 1), got {p}.")
+    ranks, values = _vector(retrieval_rank, "retrieval_rank"), _vector(influence, "influence")
+    if undefined_reason(ranks, values) is not None:
+        return math.nan
+    group = np.zeros(ranks.size, np.int64)
+    pair = ranks_within(ranks, group)[None, :], average_ranks(values)[None, :]
+    return float(expected_rbo(*pair, p)[0])
+
+
+def expected_rbo(a_ranks: Floats, b_ranks: Floats, p: float) -> Floats:
+    """Extrapolated RBO of n pairs of complete rankings; see `rank_biased_overlap`.
+
+    ``a_ranks`` and ``b_ranks`` are average ranks of shape (n, k); the result has shape (n,).
+    """
+    k = a_ranks.shape[1]
+    depth = np.arange(1, k + 1)
+    agreement = (_share_in_top(a_ranks) * _share_in_top(b_ranks)).sum(axis=2) / depth
+    total = (1 - p) * agreement @ p ** (depth - 1.0) + p**k * agreement[:, -1]
+    return np.asarray(np.minimum(1.0, total), dtype=np.float64)
+
+
+def _share_in_top(ranks: Floats) -> Floats:
+    """Probability, shape (n, depth, k), that an item stands among the first d; ties at random."""
+    ties = (ranks[:, :, None] == ranks[:, None, :]).sum(axis=2)
+    first = ranks - (ties - 1) / 2
+    depth = np.arange(1, ranks.shape[1] + 1)[:, None]
+    return np.clip((depth - first[:, None, :] + 1) / ties[:, None, :], 0, 1)
+
+
+def noise_quantile(baseline: str, repeats: Sequence[str], q: float = 0.95) -> float:
+    """How far the answer moves when nothing is left out: the noise floor of influence.
+
+    Parameters
+    ----------
+    baseline : str
+        The baseline answer.
+    repeats : sequence of str
+        Answers of further calls with exactly the same passages.
+    q : float
+        Which point of the distribution of ``influence_score(baseline, repeat)`` to return.
+
+    Returns
+    -------
+    float
+        In [0, 1], lower = steadier. NaN without repeats or with an empty baseline. With few repeats
+        this is nearly their maximum; the page shows R beside it.
+
+    Notes
+    -----
+    Cost: R calls. An influence at or below this value is not distinguishable from noise.
+    """
+    scores = [influence_score(baseline, repeat) for repeat in repeats]
+    return float(np.quantile(scores, q)) if scores and not np.isnan(scores).any() else math.nan
+
+
+def label(rho: float, threshold: float = DEFAULT_THRESHOLD) -> str:
+    """Return Aligned (rho >= threshold), Divergent (rho < threshold) or Undefined (rho is NaN)."""
+    if math.isnan(rho):
+        return "Undefined"
+    # A rho of exactly 0.7 may arrive as 0.6999999999999999.
+    return "Aligned" if rho >= threshold - 1e-12 else "Divergent"
+
+
+def _vector(values: ArrayLike, name: str) -> Floats:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}.")
+    return array

@@ -1,0 +1,90 @@
+"""How well the metrics find what the simulation planted."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from core.influence.analysis import InfluenceAnalysis
+from core.run import Run
+
+EXPECTED_REASON = {"empty": "empty_baseline", "inert": "inert", "redundant": "inert", "parametric": "inert"}
+
+
+def recovery(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
+    """Compare what a simulated run planted with what the metrics found.
+
+    Parameters
+    ----------
+    run : Run
+        A simulated run (its tables carry ``planted_*`` columns).
+    analysis : InfluenceAnalysis
+        What `analyse` made of it.
+
+    Returns
+    -------
+    DataFrame
+        One row per check: ``check, value, low, high, n, meaning``. ``value`` is a share in [0, 1]
+        (with its 95 % Wilson interval) or a difference; NaN where n is 0.
+    """
+    rows = [*_rho_rows(run, analysis), *_passage_rows(run, analysis), *_case_rows(run, analysis)]
+    return pd.DataFrame(rows, columns=["check", "value", "low", "high", "n", "meaning"])
+
+
+def _rho_rows(run: Run, analysis: InfluenceAnalysis) -> list[tuple[object, ...]]:
+    planted = run.queries["planted_rho"].to_numpy()
+    error = analysis.queries["rho"].to_numpy() - planted
+    error = error[~np.isnan(error)]
+    n = error.size
+    bias = float(error.mean()) if n else math.nan
+    half = 1.96 * float(error.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    mae = float(np.abs(error).mean()) if n else math.nan
+    return [
+        ("Bias of ρ", bias, bias - half, bias + half, n, "Mean of measured minus planted ρ; 0 is unbiased."),
+        ("Mean absolute error of ρ", mae, math.nan, math.nan, n, "Mean distance of measured from planted ρ."),
+    ]
+
+
+def _passage_rows(run: Run, analysis: InfluenceAnalysis) -> list[tuple[object, ...]]:
+    planted = run.passages["planted_influence"].to_numpy()
+    above = analysis.passages["above_noise"]
+    known = above.notna().to_numpy() & ~np.isnan(planted)
+    found = above.fillna(False).to_numpy(dtype=bool)
+    return [
+        _share(
+            "Power", found[known & (planted > 0)], "Share of planted influential passages above the noise floor."
+        ),
+        _share(
+            "False alarms", found[known & (planted == 0)], "Share of passages without planted influence above it."
+        ),
+    ]  # fmt: skip
+
+
+def _case_rows(run: Run, analysis: InfluenceAnalysis) -> list[tuple[object, ...]]:
+    case, reason = run.queries["planted_case"], analysis.queries["reason"]
+    rows = []
+    for name, expected in EXPECTED_REASON.items():
+        hit = (reason == expected).to_numpy(dtype=bool)
+        if name in ("redundant", "parametric"):
+            hit &= analysis.queries[name].to_numpy(dtype=bool)
+        rows.append(
+            _share(f"Recognised: {name}", hit[(case == name).to_numpy(dtype=bool)],
+                   f"Share of questions planted as {name} that are recognised as such.")
+        )  # fmt: skip
+    plain = (~case.isin(EXPECTED_REASON)).to_numpy(dtype=bool)
+    wrongly = reason.isin(set(EXPECTED_REASON.values())).to_numpy(dtype=bool)
+    rows.append(_share("Wrongly undefined", wrongly[plain], "Share of ordinary questions without a ρ."))
+    return rows
+
+
+def _share(check: str, hits: np.ndarray, meaning: str) -> tuple[object, ...]:
+    """Return a share with its Wilson 95 % interval (Wilson 1927)."""
+    n = int(hits.size)
+    if not n:
+        return (check, math.nan, math.nan, math.nan, 0, meaning)
+    z, p = 1.959964, float(hits.mean())
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return (check, p, max(0.0, centre - half), min(1.0, centre + half), n, meaning)

@@ -1,0 +1,88 @@
+"""What an imported file says of itself against what its own numbers give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from core.influence.analysis import InfluenceAnalysis
+from core.influence.grouped import ranks_within
+from core.run import Run
+
+WHY = {
+    "empty_baseline": "The baseline answer is empty; comparing nothing with nothing made every influence 1.",
+    "inert": "All influences are 0; sorting ties by row gave a perfect order that nothing supports.",
+    "all_equal": "All influences are equal; sorting ties by row gave a perfect order that nothing supports.",
+    "ties": "Tied influences were ranked in row order, which is the retrieval order; average ranks are not.",
+    "flag": "The file's own flag disagrees with its own ρ at this threshold.",
+    "undefined": "The numbers needed are not all there.",
+    "values": "The file's ρ does not follow from its own influence scores.",
+}
+
+
+def compare_reported(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
+    """Compare the verdicts an imported file reports with the recomputed ones.
+
+    Parameters
+    ----------
+    run : Run
+        A run whose questions have ``reported_rho`` (or ``reported_divergent``).
+    analysis : InfluenceAnalysis
+        What `analyse` made of the same run.
+
+    Returns
+    -------
+    DataFrame
+        One row per question with a reported verdict: ``query_id, question, reported_rho,
+        reported_label, rho, label, changed, cause`` (a key of `WHY`, or missing), ``why``,
+        ``n_ranks_changed`` (passages whose reported influence rank differs). Empty when the file
+        reports nothing.
+    """
+    raw, q = run.queries, analysis.queries
+    frame = pd.DataFrame(
+        {
+            "query_id": q["query_id"],
+            "question": q["question"],
+            "reported_rho": raw["reported_rho"],
+            "reported_label": _reported_labels(raw, analysis.threshold),
+            "rho": q["rho"],
+            "label": q["label"],
+            "n_ranks_changed": _ranks_changed(run, analysis),
+        }
+    )
+    frame["changed"] = frame["reported_label"] != frame["label"]
+    frame["cause"] = pd.Series(_causes(raw, q, analysis.threshold), dtype="str").where(frame["changed"], None)
+    frame["why"] = frame["cause"].map(WHY)
+    return frame[frame["reported_label"].notna()].reset_index(drop=True)
+
+
+def _reported_labels(raw: pd.DataFrame, threshold: float) -> pd.Series:
+    """Return the file's own flag where it has one, else its rho against the threshold."""
+    rho, flag = raw["reported_rho"], raw["reported_divergent"]
+    divergent = flag.astype("object").where(flag.notna(), (rho < threshold - 1e-12).where(rho.notna(), None))
+    return divergent.map({True: "Divergent", False: "Aligned"}).astype("str")
+
+
+def _causes(raw: pd.DataFrame, q: pd.DataFrame, threshold: float) -> np.ndarray:
+    rho = raw["reported_rho"].to_numpy()
+    flag = raw["reported_divergent"].to_numpy(dtype=np.float64, na_value=np.nan)
+    flag_differs = ~np.isnan(flag) & ~np.isnan(rho) & ((rho < threshold - 1e-12) != (flag == 1))
+    same_rho = np.isclose(rho, q["rho"].to_numpy(), atol=1e-6)
+    reason = q["reason"]
+    rules = [
+        *[(name, (reason == name).to_numpy(dtype=bool)) for name in ("empty_baseline", "inert", "all_equal")],
+        ("undefined", reason.notna().to_numpy(dtype=bool)),
+        ("flag", flag_differs & same_rho),
+        ("ties", q["has_ties"].to_numpy(dtype=bool)),
+    ]
+    return np.select([mask for _, mask in rules], [name for name, _ in rules], default="values")
+
+
+def _ranks_changed(run: Run, analysis: InfluenceAnalysis) -> np.ndarray:
+    """How many passages' reported influence rank is not the recomputed average rank."""
+    reported = run.passages["reported_influence_rank"].to_numpy()
+    group = np.asarray(pd.Index(run.queries["query_id"]).get_indexer(run.passages["query_id"]), np.int64)
+    recomputed = analysis.passages["influence_rank"].to_numpy()
+    # Files may count from 0; the order is what is compared.
+    differs = ~np.isnan(reported) & (np.abs(ranks_within(reported, group) - recomputed) > 1e-9)
+    return np.bincount(group, differs, len(run.queries)).astype(int)

@@ -1,0 +1,91 @@
+"""The headline numbers of a run, under the names that scripts and CI jobs rely on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student_t
+
+from core.influence.analysis import InfluenceAnalysis
+from core.influence.chance import chance_band
+from core.run import Run
+from core.schema import MODES
+
+
+def summary(run: Run, analysis: InfluenceAnalysis) -> dict[str, Any]:
+    """Return the headline numbers of a run as plain JSON values.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    analysis : InfluenceAnalysis
+        What `analyse` made of it.
+
+    Returns
+    -------
+    dict
+        Every mean rests on the questions where its number is defined; ``n_defined`` and
+        ``undefined_reasons`` say how many those are and why the others are not. Numbers without a
+        value, and analyses that were not run, are None. ``rho_ci`` is the 95 % t interval of the
+        mean over questions (None below 2). ``p_random_divergent`` is the share of *random* orders
+        that the threshold would call divergent, averaged over the defined questions.
+    """
+    q, defined = analysis.queries, analysis.defined
+    rho = defined["rho"].to_numpy()
+    status = q["answer_status"]
+    below = [chance_band(int(k)).p_below(analysis.threshold) for k in defined["k"].unique()]
+    weights = dict(zip(defined["k"].unique(), below, strict=True))
+    return {
+        "run_id": run.run_id,
+        "name": run.name,
+        "source": run.manifest["source"],
+        "simulated": run.simulated,
+        "complete": bool(run.manifest["complete"]),
+        "threshold": analysis.threshold,
+        "n_queries": len(q),
+        "n_defined": len(defined),
+        "n_undefined": len(q) - len(defined),
+        "undefined_reasons": {str(k): int(v) for k, v in q["reason"].value_counts().items()},
+        "n_divergent": int((q["label"] == "Divergent").sum()),
+        "n_aligned": int((q["label"] == "Aligned").sum()),
+        "mean_rho": _mean(rho),
+        "median_rho": _value(np.median(rho)) if rho.size else None,
+        "rho_ci": mean_interval(rho),
+        "p_random_divergent": _mean(defined["k"].map(weights)),
+        "mean_dominance": _mean(q["dominance"]),
+        "n_dominance": int(q["dominance"].notna().sum()),
+        "mean_entropy": _mean(q["entropy"]),
+        "mean_noise_quantile": _mean(q["noise_quantile"]),
+        "failure_modes": {name: int(q[name].sum()) for name in MODES},
+        "n_empty_answers": int((status == "empty").sum()),
+        "n_abstained": int((status == "abstained").sum()),
+        "n_errors": int((status == "error").sum()),
+        "n_judged": int(q["correct"].notna().sum()),
+        "n_correct": int(q["correct"].fillna(False).sum()),
+        "mean_claim_uncertainty": None,
+        "mean_confidence": None,
+    }
+
+
+def mean_interval(values: np.ndarray, level: float = 0.95) -> list[float] | None:
+    """Student's t interval of a mean, as [low, high]; None for fewer than two values."""
+    n = len(values)
+    if n < 2:
+        return None
+    half = float(student_t.ppf((1 + level) / 2, n - 1)) * float(np.std(values, ddof=1)) / math.sqrt(n)
+    centre = float(np.mean(values))
+    return [centre - half, centre + half]
+
+
+def _mean(values: pd.Series | np.ndarray) -> float | None:
+    known = np.asarray(values, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    return _value(known.mean()) if known.size else None
+
+
+def _value(number: float) -> float | None:
+    return None if math.isnan(number) else float(number)

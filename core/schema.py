@@ -1,0 +1,421 @@
+"""The tables of a run and the numbers computed from them, defined once.
+
+Validation, upload mapping, templates, the glossary page and the docs are generated from here.
+Tables hold **raw observations** only; whatever can be computed from them is a `Metric`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from core.errors import InputError
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    ``type`` is one of ``str, float, int, bool, list`` (a list of strings). ``range`` is
+    inclusive, None on a side without a bound. ``aliases`` are the names under which
+    other tools write the same thing.
+    """
+
+    name: str
+    type: str
+    meaning: str
+    required: bool = False
+    unit: str = ""
+    range: tuple[float | None, float | None] | None = None
+    direction: str = ""
+    values: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A tidy table: a name, the columns that identify a row, and all columns."""
+
+    name: str
+    meaning: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    def column(self, name: str) -> Column:
+        """Return the column called ``name``; KeyError when there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names in order."""
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number computed from a run: what it means, its range, its direction and its source."""
+
+    name: str
+    title: str
+    meaning: str
+    formula: str = ""
+    unit: str = ""
+    range: str = ""
+    direction: str = ""
+    undefined_when: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A failure mode: its rule in words, what it usually means, and what to try."""
+
+    name: str
+    title: str
+    rule: str
+    advice: str
+    per_passage: bool = False
+
+
+_QUERY = Column("query_id", "str", "Identifies the question within the run.", required=True)
+_PASSAGE = Column("passage_id", "str", "Identifies the passage within its question.", required=True,
+                  aliases=("doc_id", "document_id", "chunk_id"))  # fmt: skip
+
+ANSWER_STATUS = ("answered", "abstained", "empty", "error")
+
+QUERIES = Table(
+    "queries", "One row per question.", ("query_id",),
+    (
+        _QUERY,
+        Column("question", "str", "The question as asked.", required=True, aliases=("query", "user_input", "prompt")),
+        Column("answer", "str", "The baseline answer: temperature 0, all passages in retrieval order.",
+               aliases=("baseline_answer", "response", "output")),
+        Column("answer_status", "str", "What became of the baseline: answered, abstained (a refusal or "
+               "\"I don't know\"), empty, or error (no answer could be had).", values=ANSWER_STATUS),
+        Column("status_reason", "str", "Why the answer is empty or in error, in the back end's words."),
+        Column("closed_book_answer", "str", "The answer to the same question with no passages at all."),
+        Column("reference_answers", "list", "Answers known to be right, if any.", aliases=("answers", "reference")),
+        Column("n_gold", "int", "How many gold passages the collection holds for this question.", range=(0, None)),
+        Column("kind", "str", "A label of the question's kind, as its data set gives it."),
+        Column("language", "str", "Language code of the question, as its data set gives it."),
+        Column("latency", "float", "Time the baseline call took.", unit="s", range=(0, None), direction="lower is better"),
+        Column("prompt_tokens", "int", "Tokens in the baseline prompt.", unit="tokens", range=(0, None)),
+        Column("completion_tokens", "int", "Tokens generated for the baseline.", unit="tokens", range=(0, None)),
+        Column("reported_rho", "float", "Rank agreement as an imported file states it; never used, only compared.",
+               range=(-1, 1), aliases=("spearman_rho",)),
+        Column("reported_p_value", "float", "p-value of the reported rank agreement.", range=(0, 1),
+               aliases=("spearman_pvalue", "pvalue")),
+        Column("reported_dominance", "float", "Dominance ratio as an imported file states it.", range=(0, 1),
+               aliases=("dominance_ratio",)),
+        Column("reported_entropy", "float", "Influence entropy as an imported file states it.", unit="nats",
+               range=(0, None), aliases=("influence_entropy",)),
+        Column("reported_divergent", "bool", "Divergence flag as an imported file states it.", aliases=("is_divergent",)),
+        Column("planted_case", "str", "Simulation only: what was planted in this question."),
+        Column("planted_rho", "float", "Simulation only: rank agreement of the planted influence.", range=(-1, 1)),
+    ),
+)  # fmt: skip
+
+PASSAGES = Table(
+    "passages", "One row per retrieved passage of a question.", ("query_id", "passage_id"),
+    (
+        _QUERY,
+        _PASSAGE,
+        Column("title", "str", "Title of the document the passage comes from."),
+        Column("text", "str", "The passage itself.", aliases=("passage", "context", "content")),
+        Column("retrieval_rank", "float", "Place in the retriever's order; 1 is best.", required=True, range=(1, None),
+               direction="lower is better", aliases=("rank",)),
+        Column("retrieval_score", "float", "The retriever's own score; BM25 scores have no upper bound.",
+               direction="higher is better", aliases=("score", "bm25_score")),
+        Column("slot", "int", "Place in the prompt, from 1.", range=(1, None)),
+        Column("ablated_answer", "str", "The answer when this one passage is left out."),
+        Column("ablated_status", "str", "What became of the ablated answer.", values=ANSWER_STATUS),
+        Column("influence_score", "float", "1 - ROUGE-L F1 of baseline and ablated answer, where only the number is "
+               "known (imported files); computed from the answers when they are there.", range=(0, 1),
+               direction="higher = leaving the passage out changes the answer more", aliases=("influence",)),
+        Column("logprob_drop", "float", "log p(baseline | all) - log p(baseline | without this passage).", unit="nats",
+               direction="higher = the passage helped more"),
+        Column("is_gold", "bool", "Whether the passage is known to hold the answer."),
+        Column("reported_influence_rank", "float", "Influence rank as an imported file states it.", range=(1, None),
+               aliases=("influence_rank",)),
+        Column("reported_rouge_l", "float", "ROUGE-L as an imported file states it.", range=(0, 1), aliases=("rouge_l",)),
+        Column("planted_influence", "float", "Simulation only: the influence that was planted.", range=(0, 1)),
+    ),
+)  # fmt: skip
+
+REPEATS = Table(
+    "repeats", "Unablated calls repeated: the noise floor.", ("query_id", "repeat"),
+    (
+        _QUERY,
+        Column("repeat", "int", "Number of the repeat, from 1.", required=True, range=(1, None)),
+        Column("answer", "str", "The answer of this repeat."),
+        Column("answer_status", "str", "What became of this repeat.", values=ANSWER_STATUS),
+    ),
+)  # fmt: skip
+
+ABLATIONS = Table(
+    "ablations", "Runs with other subsets or orders: groups, pairs, random masks, permutations.", ("query_id", "ablation_id"),
+    (
+        _QUERY,
+        Column("ablation_id", "str", "Identifies the ablation within its question.", required=True),
+        Column("kept", "str", "One character per passage in slot order: 1 kept, 0 left out.", required=True),
+        Column("order", "list", "Passage ids in prompt order, where the order was changed."),
+        Column("answer", "str", "The answer under this ablation."),
+        Column("logprob", "float", "Log-probability of the baseline answer under this ablation.", unit="nats"),
+    ),
+)  # fmt: skip
+
+SAMPLES = Table(
+    "samples", "Answers sampled at random.", ("query_id", "sample_id"),
+    (
+        _QUERY,
+        Column("sample_id", "str", "Identifies the sample within its question.", required=True),
+        Column("answer", "str", "The sampled answer."),
+        Column("temperature", "float", "Sampling temperature.", range=(0, None)),
+        Column("top_p", "float", "Nucleus sampling share.", range=(0, 1)),
+        Column("seed", "int", "Seed of the call."),
+        Column("logprob_sum", "float", "Sum of the tokens' log-probabilities.", unit="nats", range=(None, 0)),
+        Column("n_tokens", "int", "Tokens generated.", unit="tokens", range=(0, None)),
+    ),
+)  # fmt: skip
+
+CLAIMS = Table(
+    "claims", "Atomic claims of the baseline answer.", ("query_id", "claim_id"),
+    (
+        _QUERY,
+        Column("claim_id", "str", "Identifies the claim within its question.", required=True),
+        Column("text", "str", "The claim, self-contained.", required=True),
+        Column("start", "int", "First character in the answer.", range=(0, None)),
+        Column("end", "int", "One past the last character in the answer.", range=(0, None)),
+        Column("relevance", "str", "Whether the claim says something about the question.", values=("RELEVANT", "IRRELEVANT")),
+        Column("verdict", "str", "Verdict against the retrieved passages.", values=("SUPPORTED", "NOT_SUPPORTED")),
+        Column("scored", "bool", "False where the verifier failed; never read as not supported."),
+    ),
+)  # fmt: skip
+
+SUPPORT = Table(
+    "support", "How far each passage supports each claim.", ("query_id", "claim_id", "passage_id"),
+    (
+        _QUERY,
+        Column("claim_id", "str", "The claim.", required=True),
+        _PASSAGE,
+        Column("probability", "float", "Probability that the passage supports the claim.", range=(0, 1),
+               direction="higher = better supported"),
+        Column("label", "str", "The judge's own label, if it gives one."),
+        Column("judge", "str", "Which verifier said so."),
+    ),
+)  # fmt: skip
+
+SIGNALS = Table(
+    "signals", "Confidence signals of the baseline answer, one column each.", ("query_id",),
+    (
+        _QUERY,
+        Column("similarity", "float", "Similarity of question and passages.", range=(0, 1), direction="higher = more confident"),
+        Column("lexical", "float", "Lexical retrieval score.", range=(0, 100), direction="higher = more confident"),
+        Column("llm_score", "float", "The model's own confidence.", range=(0, 1), direction="higher = more confident"),
+    ),
+)  # fmt: skip
+
+VERDICTS = Table(
+    "verdicts", "What each validator said of the baseline answer.", ("query_id", "validator"),
+    (
+        _QUERY,
+        Column("validator", "str", "Name of the validator.", required=True),
+        Column("passed", "bool", "Whether the answer passed."),
+        Column("severity", "str", "How serious a failure is."),
+        Column("reason", "str", "Reason code."),
+        Column("detail", "str", "What was seen."),
+        Column("fallback_used", "bool", "Whether a safe answer replaced the original."),
+    ),
+)  # fmt: skip
+
+TABLES: Mapping[str, Table] = {
+    table.name: table
+    for table in (QUERIES, PASSAGES, REPEATS, ABLATIONS, SAMPLES, CLAIMS, SUPPORT, SIGNALS, VERDICTS)
+}
+
+_DTYPES = {"str": "str", "float": "float64", "int": "Int64", "bool": "boolean", "list": "object"}
+
+
+def empty(table: Table) -> pd.DataFrame:
+    """Return a frame of no rows with the table's columns and types."""
+    return pd.DataFrame({c.name: pd.Series(dtype=_DTYPES[c.type]) for c in table.columns})
+
+
+def conform(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return ``frame`` with exactly the table's columns, types and order.
+
+    Optional columns that are absent come out empty (missing values).
+
+    Parameters
+    ----------
+    table : Table
+        The definition.
+    frame : DataFrame
+        Any frame with at least the required columns.
+
+    Raises
+    ------
+    InputError
+        When a required column is absent, a column is unknown, a key repeats, or a value cannot be
+        read as its type; the message names table, column, row and value.
+    """
+    unknown = [name for name in frame.columns if name not in table.names]
+    if unknown:
+        raise InputError(f"Table {table.name} has no column {unknown[0]!r}; it has {', '.join(table.names)}.")
+    out = {}
+    for column in table.columns:
+        if column.name in frame.columns:
+            out[column.name] = _cast(table, column, frame[column.name])
+        elif column.required and len(frame):
+            raise InputError(f"Table {table.name} needs the column {column.name!r}, which is absent.")
+        else:
+            out[column.name] = pd.Series([None] * len(frame), index=frame.index).astype(_DTYPES[column.type])
+    result = pd.DataFrame(out).reset_index(drop=True)
+    repeated = result.duplicated(list(table.key))
+    if repeated.any():
+        row = int(np.flatnonzero(repeated.to_numpy())[0])
+        value = ", ".join(f"{name} = {result.at[row, name]!r}" for name in table.key)
+        raise InputError(f"Table {table.name}, row {row + 1}: {value} stands there twice; it must be unique.")
+    return result
+
+
+def _cast(table: Table, column: Column, values: pd.Series) -> pd.Series:
+    """Cast one column, naming the first value that does not fit."""
+    if column.type == "list":
+        return pd.Series([_as_list(v) for v in values], index=values.index, dtype="object")
+    try:
+        cast = values.astype(_DTYPES[column.type])
+    except (TypeError, ValueError) as error:
+        for row, value in enumerate(values):
+            try:
+                pd.Series([value]).astype(_DTYPES[column.type])
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"Table {table.name}, row {row + 1}, column {column.name}: {value!r} is not of type {column.type}."
+                ) from error
+        raise InputError(
+            f"Table {table.name}, column {column.name}: cannot be read as {column.type}."
+        ) from error
+    missing = cast.isna()
+    if column.required and missing.any():
+        row = int(np.flatnonzero(missing.to_numpy())[0])
+        raise InputError(f"Table {table.name}, row {row + 1}, column {column.name}: a value is required.")
+    return cast
+
+
+def _as_list(value: object) -> list[str] | None:
+    """Read a list cell: a list, a tuple, an array, one string, or nothing."""
+    if value is None or (isinstance(value, float) and np.isnan(value)) or value is pd.NA:
+        return None
+    if isinstance(value, str):
+        return [value]
+    return [str(v) for v in value]  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class UndefinedReason:
+    """Why a number has no value for a question: a short code and one sentence."""
+
+    name: str
+    meaning: str
+
+
+UNDEFINED_REASONS: Mapping[str, UndefinedReason] = {
+    reason.name: reason
+    for reason in (
+        UndefinedReason("error", "No answer could be had from the model."),
+        UndefinedReason("empty_baseline", "The baseline answer is empty, so nothing can change it."),
+        UndefinedReason(
+            "no_ablations", "The passages were never left out one by one: no influence is known."
+        ),
+        UndefinedReason("incomplete", "At least one ablation is missing, so the passages cannot be ranked."),
+        UndefinedReason("too_few_passages", "Fewer than three passages: a rank correlation says nothing."),
+        UndefinedReason("inert", "Leaving out any one passage changes nothing: all influences are 0."),
+        UndefinedReason("all_equal", "All influences are equal, so there is no order to compare."),
+        UndefinedReason(
+            "no_retrieval_order", "All retrieval ranks are equal, so there is no order to compare."
+        ),
+    )
+}
+
+MODES: Mapping[str, Mode] = {
+    mode.name: mode
+    for mode in (
+        Mode("ignored_top_hit", "Ignored top hit",
+             "Retrieval rank ≤ 3 and influence rank ≥ k − 2 (k ≥ 6).",
+             "The retriever puts text first that the model does not use: look at the query wording or re-rank.",
+             per_passage=True),
+        Mode("buried_evidence", "Buried evidence",
+             "Influence rank ≤ 3 and retrieval rank ≥ k − 2 (k ≥ 6).",
+             "What the model uses stands last: a re-ranker or a better query would lift it; a smaller k would lose it.",
+             per_passage=True),
+        Mode("over_reliance", "Over-reliance", "Dominance ratio ≥ 0.8.",
+             "One passage carries the answer: check that it deserves it."),
+        Mode("inverted", "Inverted order", "ρ < 0.",
+             "The model uses the passages in the reverse of the retriever's order."),
+        Mode("inert", "Inert", "No single removal changes the answer (all influences 0).",
+             "Either the answer is redundant in the passages or the model did not need them: see parametric and redundant."),
+        Mode("parametric", "Parametric", "Closed-book answer ≈ baseline (ROUGE-L F1 ≥ 0.9).",
+             "The model knows the answer without any passage; its influence scores say nothing about retrieval."),
+        Mode("redundant", "Redundant", "Inert to every single removal, but not parametric.",
+             "Several passages carry the same evidence: removing one leaves the others."),
+        Mode("harmful_passage", "Harmful passage", "Leaving the passage out turns a wrong answer right.",
+             "This passage misleads the model: filter it or rank it lower.", per_passage=True),
+        Mode("missed_evidence", "Missed evidence", "A gold passage exists that was not retrieved.",
+             "The retriever missed the evidence: no generator can make up for that."),
+    )
+}  # fmt: skip
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("influence", "Influence", "How much the answer changes when this one passage is left out.",
+               "1 − ROUGE-L F1(baseline, ablated)", "", "[0, 1]", "higher = the passage mattered more",
+               "the baseline is empty or the ablated answer is missing",
+               "Lin 2004 (ROUGE-L); leave-one-out as in Cohen-Wang et al. 2024, arXiv 2409.00729"),
+        Metric("influence_rank", "Influence rank", "Place in the order of use; ties share the average rank.",
+               "average rank of influence, descending", "", "[1, k]", "1 = most influential", "influence is undefined", ""),
+        Metric("rho", "Rank agreement ρ", "Does the model use the passages in the order the retriever gave them?",
+               "Spearman's ρ of retrieval rank and influence rank (average ranks)", "", "[−1, 1]",
+               "higher = used in the order of retrieval", "the influence is constant, or k < 3", "Spearman 1904"),
+        Metric("p_value", "p-value of ρ", "How often an unrelated order would agree or disagree at least this much.",
+               "two-sided t approximation, k − 2 degrees of freedom", "", "[0, 1]", "lower = less likely by chance",
+               "ρ is undefined", ""),
+        Metric("chance_band", "Chance band", "Where ρ falls when the order of use has nothing to do with retrieval.",
+               "95 % point of ρ over random orders of k passages", "", "[−1, 1]", "", "k < 3", "permutation null"),
+        Metric("rank_biased_overlap", "Rank-biased overlap", "Agreement of the two orders that weighs the top most.",
+               "extrapolated RBO, p = 0.9, ties as expected overlap", "", "[0, 1]", "higher = more alike",
+               "the influence is constant", "Webber, Moffat, Zobel 2010, eq. 32"),
+        Metric("dominance", "Dominance ratio", "Share of all influence that falls on the most influential passage.",
+               "max / sum of influence", "", "[1/k, 1]", "higher = one passage carries the answer",
+               "the influences sum to 0", ""),
+        Metric("entropy", "Influence entropy", "How evenly influence is spread over the passages.",
+               "−Σ s ln s, s = influence / sum", "nats", "[0, ln k]", "higher = spread over more passages",
+               "the influences sum to 0", "Shannon 1948"),
+        Metric("entropy_normalised", "Normalised entropy", "Influence entropy as a share of its maximum ln k.",
+               "entropy / ln k", "", "[0, 1]", "higher = spread over more passages",
+               "the influences sum to 0, or k < 2", ""),
+        Metric("noise_quantile", "Noise floor", "How far the answer moves when nothing is left out at all.",
+               "95 % point of 1 − ROUGE-L F1(baseline, repeat) over R repeats", "", "[0, 1]", "lower = steadier model",
+               "no repeats were run", ""),
+    )
+}  # fmt: skip
+
+LABELS = ("Aligned", "Divergent", "Undefined")
+DEFAULT_THRESHOLD = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """Which source column feeds which schema column; what could not be placed."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()

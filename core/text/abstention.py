@@ -1,0 +1,71 @@
+"""Recognise an abstention: a refusal or "I don't know", in English, Vietnamese and Chinese."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import regex
+
+from core.text.words import words
+
+# Each pattern describes the model's own lack of knowledge, not somebody else's in a story: the
+# speaker is "I", "the passages", or nobody. Apostrophes are folded before matching.
+_ENGLISH = r"""
+\bi\s+(?:really\s+|simply\s+|just\s+)?(?:do\s+not|don't|dont)\s+(?:actually\s+)?(?:know|have\s+(?:\w+\s+){0,2}information)
+| ^\W*(?:sorry\W+)?(?:unknown|not\s+(?:known|stated|specified|given|mentioned|provided|answerable|enough\s+information)|unanswerable|no\s+answer|n/a|none\s+given)\W*$
+| \bi(?:'m|\s+am)\s+(?:not\s+(?:sure|certain|able\s+to)|unable\s+to|unsure)
+| \bi\s+(?:cannot|can\s*not|can't|could\s+not|couldn't)\s+(?:\w+\s+)?(?:answer|find|determine|say|tell|provide|help)
+| \b(?:cannot|can\s*not|can't|could\s+not|couldn't)\s+be\s+(?:answered|determined|found|established)\b
+| \b(?:passages?|documents?|contexts?|texts?|sources?|articles?)\b[^.!?]{0,40}\b(?:do|does|did)(?:\s+not|n't)\s+(?:\w+\s+)?(?:contain|mention|say|state|provide|give|include|specify|answer|have)
+| \b(?:no|insufficient|not\s+enough)\s+(?:relevant\s+)?information\b
+| \b(?:is|are|was|were)\s+not\s+(?:mentioned|stated|specified|given|provided|found|contained)\s+in\s+(?:the|any|these)\s+(?:passages?|documents?|contexts?|texts?)
+"""
+_VIETNAMESE = r"""
+(?:tôi|mình|chúng\s+tôi|em)\s+(?:thực\s+sự\s+)?(?:không|chưa)\s+(?:biết|rõ|chắc)
+| ^\W*(?:không|chưa)\s+(?:biết|rõ|có\s+thông\s+tin|xác\s+định)\b
+| không\s+(?:có\s+)?đủ\s+(?:thông\s+tin|dữ\s+liệu)
+| không\s+thể\s+(?:trả\s+lời|xác\s+định|tìm\s+thấy)
+| không\s+(?:được\s+)?(?:đề\s+cập|nhắc\s+đến|nêu)
+| (?:đoạn\s+văn|tài\s+liệu|văn\s+bản)[^.!?]{0,30}không\s+(?:có|chứa|cung\s+cấp|nói)
+"""
+_CHINESE = r"""
+(?:^\W*|我们?|本人)(?:并|也|真的|还)?不(?:太)?(?:知道|清楚|确定|確定)
+| (?:^\W*|我们?|因此|所以|，)(?:无法|無法|不能)(?:回答|确定|確定|判断|判斷|得知|找到|提供)
+| (?:文中|文章|段落|上下文|资料|資料|文本|信息|内容)[^。！？]{0,12}(?:没有|沒有|未|并未)[^。！？]{0,6}(?:提及|提到|说明|說明|提供|给出|給出|包含|答案)
+| (?:没有|沒有)(?:足够|足夠|相关|相關)(?:的)?(?:信息|资料|資訊|資料)
+| (?:信息|資訊|资料|資料)不足
+| ^\W*(?:未知|不详|不詳|未提及|没有答案)\W*$
+"""
+_PATTERNS = regex.compile("|".join((_ENGLISH, _VIETNAMESE, _CHINESE)), regex.VERBOSE | regex.IGNORECASE)
+_APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "'", "＇": "'"})
+# A refusal comes first; a long answer that mentions a limit at its end is still an answer.
+_HEAD = 160
+
+
+def is_abstention(text: str) -> bool:
+    """Tell whether an answer is a refusal to answer, or says that the answer is not known.
+
+    Parameters
+    ----------
+    text : str
+        An answer in English, Vietnamese or Chinese (simplified or traditional), in any Unicode form.
+
+    Returns
+    -------
+    bool
+        False for an empty answer: that is a state of its own.
+
+    Examples
+    --------
+    >>> [is_abstention(t) for t in ("I don’t know.", "Không biết", "我不知道。", "Paris", "")]
+    [True, True, True, False, False]
+    """
+    head = unicodedata.normalize("NFC", text.strip()).translate(_APOSTROPHES)[:_HEAD]
+    return bool(_PATTERNS.search(head))
+
+
+def answer_status(text: str | None) -> str:
+    """Return what became of an answer: ``answered``, ``abstained`` or ``empty`` (no word in it)."""
+    if text is None or not words(text):
+        return "empty"
+    return "abstained" if is_abstention(text) else "answered"

@@ -1,0 +1,40 @@
+"""Is an answer right? Only where reference answers are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.text.abstention import answer_status
+from core.text.words import words
+
+
+def is_correct(answer: str | None, references: Sequence[str] | None) -> bool | None:
+    """Tell whether an answer contains one of the reference answers, word for word.
+
+    Parameters
+    ----------
+    answer : str or None
+        The answer given.
+    references : sequence of str or None
+        Answers known to be right.
+
+    Returns
+    -------
+    bool or None
+        None where there is nothing to judge: no reference, or an empty answer or an abstention,
+        which is neither right nor wrong.
+
+    Examples
+    --------
+    >>> is_correct("It was Raymond Unwin.", ["Raymond Unwin"]), is_correct("I don't know", ["Unwin"])
+    (True, None)
+    """
+    targets = [target for target in (words(reference) for reference in references or ()) if target]
+    if not targets or answer is None or answer_status(answer) != "answered":
+        return None
+    given = words(answer)
+    return any(
+        given[start : start + len(target)] == target
+        for target in targets
+        for start in range(len(given) - len(target) + 1)
+    )

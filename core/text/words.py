@@ -1,0 +1,95 @@
+"""Words in any script, and passages of an exact number of words."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import regex
+
+# An ideograph is a word of its own; elsewhere a word is a run of letters, digits and their marks.
+# Apostrophes and hyphens split, as rouge_score's tokeniser does.
+_WORD = regex.compile(r"\p{Han}|(?:(?!\p{Han})[\p{L}\p{N}\p{M}])+")
+
+
+class Passage(NamedTuple):
+    """A window of a text: ``text[start:end]``."""
+
+    text: str
+    start: int
+    end: int
+
+
+def _matches(text: str) -> Iterator[tuple[str, int, int]]:
+    for match in _WORD.finditer(text):
+        yield match.group(), match.start(), match.end()
+
+
+def words(text: str) -> list[str]:
+    """Split a text into words: Unicode-aware, NFC, case-folded, one word per CJK ideograph.
+
+    Parameters
+    ----------
+    text : str
+        Any text; decomposed and composed accents give the same words.
+
+    Returns
+    -------
+    list of str
+        In order of appearance; empty for a text without letters or digits.
+
+    Examples
+    --------
+    >>> words("The Río Grande’s 2 banks")
+    ['the', 'río', 'grande', 's', '2', 'banks']
+    >>> words("大运河 is 1,794 km")
+    ['大', '运', '河', 'is', '1', '794', 'km']
+    """
+    return [unicodedata.normalize("NFC", word.casefold()) for word, _, _ in _matches(text)]
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Return the character span of every word of ``words(text)``, in the same order."""
+    return [(start, end) for _, start, end in _matches(text)]
+
+
+def passages(text: str, size: int = 100) -> list[Passage]:
+    """Cut a text into consecutive windows of exactly ``size`` words.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    size : int
+        Words per passage, at least 1. The last passage may be shorter.
+
+    Returns
+    -------
+    list of Passage
+        ``text[p.start:p.end] == p.text``. A passage runs from its first word to the start of the
+        next passage, so punctuation stays with the word before it; outer white space is left out.
+
+    Raises
+    ------
+    ValueError
+        ``size`` is below 1.
+
+    Examples
+    --------
+    >>> [p.text for p in passages("One two, three. Four", size=3)]
+    ['One two, three.', 'Four']
+    """
+    if size < 1:
+        raise ValueError(f"size must be at least 1, got {size}.")
+    spans = word_spans(text)
+    windows = []
+    for first in range(0, len(spans), size):
+        # What stands before the very first word (an opening quote, say) belongs to it.
+        start = spans[first][0] if first else 0
+        end = spans[first + size][0] if first + size < len(spans) else len(text)
+        piece = text[start:end]
+        start += len(piece) - len(piece.lstrip())
+        end = start + len(piece.strip())
+        windows.append(Passage(text[start:end], start, end))
+    return windows
