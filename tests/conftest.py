@@ -1,0 +1,21 @@
+"""What every test shares: no hub, no user caches, no noise from libraries that load late."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parent / "data"
+
+# The packaged models load from disk; a test that reaches for a hub is a bug.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+@pytest.fixture(scope="session")
+def vectors():
+    """Expected values from independent implementations, by file name."""
+    return lambda name: json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))["cases"]

@@ -1,0 +1,55 @@
+import pandas as pd
+import pytest
+
+from core.errors import InputError
+from core.influence import analyse
+from core.run import Run
+from core.schema import METRICS, MODES, TABLES, UNDEFINED_REASONS, conform, empty
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=lambda t: t.name)
+def test_every_table_is_well_defined(table):
+    assert len(set(table.names)) == len(table.names)
+    assert set(table.key) <= set(table.names) and all(table.column(k).required for k in table.key)
+    assert all(
+        c.type in ("str", "float", "int", "bool", "list") and c.meaning.endswith(".") for c in table.columns
+    )
+    claimed = [a for c in table.columns for a in (c.name, *c.aliases)]
+    assert len(set(claimed)) == len(claimed), "one foreign name, two columns"
+    assert empty(table).columns.tolist() == list(table.names)
+    assert conform(table, empty(table)).dtypes.equals(empty(table).dtypes)
+
+
+def test_conform_adds_missing_columns_as_missing_values():
+    found = conform(TABLES["repeats"], pd.DataFrame({"query_id": ["a"], "repeat": [1]}))
+    assert found["answer"].isna().all() and list(found.columns) == list(TABLES["repeats"].names)
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        ({"repeat": [1]}, "Table repeats needs the column 'query_id'"),
+        ({"query_id": ["a"], "repeat": ["x"]}, "row 1, column repeat: 'x' is not of type int"),
+        ({"query_id": ["a", "a"], "repeat": [1, 1]}, "row 2: query_id = 'a', repeat = .*twice"),
+        ({"query_id": ["a"], "repeat": [None]}, "row 1, column repeat: a value is required"),
+        ({"query_id": ["a"], "repeat": [1], "colour": ["red"]}, "no column 'colour'"),
+    ],
+)
+def test_what_does_not_conform_is_named(frame, message):
+    with pytest.raises(InputError, match=message):
+        conform(TABLES["repeats"], pd.DataFrame(frame))
+
+
+def test_every_computed_number_and_mode_is_described():
+    run = Run.create(
+        {"source": "upload"},
+        queries=pd.DataFrame({"query_id": ["a"], "question": ["?"]}),
+    )
+    q = analyse(run).queries
+    assert set(MODES) <= set(q.columns)
+    described = set(METRICS) | set(MODES) | set(TABLES["queries"].names) | set(TABLES["passages"].names)
+    plain = {"k", "label", "reason", "n_repeats", "n_above_noise", "has_ties", "correct", "n_modes"}
+    assert set(q.columns) <= described | plain
+    assert set(q["reason"]) <= set(UNDEFINED_REASONS)
+    for metric in METRICS.values():
+        assert metric.title and metric.meaning and metric.undefined_when
