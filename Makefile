@@ -40,10 +40,10 @@ analyze: $(VENV)/.installed
 		--name "Sample corpus, SmolLM2-135M" --out sample_data/recorded_run --overwrite
 
 bench: $(VENV)/.installed-dev
-	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in bench/*.py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script || exit 1; done
 
 screenshots: $(VENV)/.installed-dev
-	$(BIN)/python docs/screenshots.py
+	$(BIN)/python tests/e2e/screenshots.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import regex
 from rapidfuzz.distance import LCSseq
+from rouge_score import tokenize
 from rouge_score.tokenizers import DefaultTokenizer
 
 from core.text.words import words
@@ -31,14 +32,21 @@ class RougeL(NamedTuple):
 UNDEFINED = RougeL(math.nan, math.nan, math.nan)
 
 
-@lru_cache(maxsize=2)
-def _tokenizer(stem: bool) -> DefaultTokenizer:
-    return DefaultTokenizer(use_stemmer=stem)
+@lru_cache(maxsize=1)
+def _stemmer() -> DefaultTokenizer:
+    return DefaultTokenizer(use_stemmer=True)
+
+
+@lru_cache(maxsize=65536)
+def _stem(word: str) -> str:
+    # Stemming takes most of rouge_score's time, and texts repeat their words.
+    return str(_stemmer().tokenize(word)[0])
 
 
 @lru_cache(maxsize=4096)
 def _rouge_words(text: str, stem: bool) -> tuple[str, ...]:
-    return tuple(_tokenizer(stem).tokenize(text))
+    tokens = tokenize.tokenize(text, None)
+    return tuple(map(_stem, tokens) if stem else tokens)
 
 
 @lru_cache(maxsize=4096)
@@ -48,6 +56,8 @@ def _unicode_words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _readable(text: str) -> bool:
+    if text.isascii():
+        return True
     found = _unicode_words(text)
     return sum(bool(_FOREIGN.search(word)) for word in found) <= _MAX_FOREIGN_SHARE * len(found)
 

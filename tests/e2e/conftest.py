@@ -1,0 +1,49 @@
+"""One server and one browser for all end-to-end tests of a worker."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, running_app
+
+
+@pytest.fixture(scope="session")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api")
+    path = find_chromium()
+    if path is None:
+        if os.environ.get("LEADLINE_REQUIRE_BROWSER"):
+            pytest.fail("No Chromium found, and LEADLINE_REQUIRE_BROWSER is set.")
+        pytest.skip("No Chromium found: install your system's chromium package to run the browser tests.")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def app(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("app")
+    (folder / "runs").mkdir()
+    with running_app(folder / "runs", folder / "server.log") as address:
+        yield address
+
+
+@pytest.fixture
+def new_page(browser):
+    """Open pages in sessions of their own; fail on any error the browser console reports."""
+    contexts, errors = [], []
+
+    def open_page(width=1280, height=900, **options):
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not errors

@@ -1,0 +1,81 @@
+"""The dashboard as a real server, and a real browser to drive it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+CHROMIUM_PATHS = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+
+
+def find_chromium() -> str | None:
+    """Return the path of an installed Chromium, or None."""
+    return next((path for path in CHROMIUM_PATHS if os.path.exists(path)), None)
+
+
+@contextlib.contextmanager
+def running_app(runs: Path, log: Path, **environment: str) -> Iterator[str]:
+    """Start ``streamlit run dashboard.py`` on a free port; yield its address; stop it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "dashboard.py",
+               "--server.port", str(port), "--server.headless", "true"]  # fmt: skip
+    with log.open("w") as output:
+        server = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "LEADLINE_RUNS": str(runs), **environment},
+        )
+        try:
+            address = f"http://localhost:{port}"
+            _wait_until_healthy(server, address, log)
+            yield address
+        finally:
+            server.terminate()
+            try:
+                server.wait(15)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+
+
+def _wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            time.sleep(0.2)
+    raise RuntimeError(f"The dashboard did not start:\n{log.read_text()}")
+
+
+def settle(page, timeout: float = 60_000) -> None:
+    """Wait until Streamlit has run the script and drawn what it sent."""
+    page.wait_for_selector("[data-testid='stApp'][data-test-script-state='notRunning']", timeout=timeout)
+    page.wait_for_function(
+        "() => !document.querySelector(\"[data-testid='stSkeleton'], [data-testid='stAppSkeleton'], [data-stale='true']\")",
+        timeout=timeout,
+    )
+    page.wait_for_timeout(500)

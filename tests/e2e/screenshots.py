@@ -1,0 +1,72 @@
+"""Pictures of every page, from the running app: light and dark, wide and narrow.
+
+``python tests/e2e/screenshots.py [folder]``: all pictures go to ``build/screenshots``, the README's to
+``docs/images``.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from playwright.sync_api import sync_playwright  # noqa: E402
+
+from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, running_app, settle  # noqa: E402
+
+IMAGES = ROOT / "docs" / "images"
+PAGES = {
+    "overview": "",
+    "influence": "influence",
+    "inspector": "inspector",
+    "live": "live",
+    "data": "data",
+    "methods": "methods",
+}
+README = {"overview": "overview.png", "inspector": "inspector.png"}
+WIDTHS = (1280, 390)
+TALLEST = 6000
+
+
+def main(folder: Path) -> None:
+    """Photograph every page in both themes and widths."""
+    chromium = find_chromium()
+    if chromium is None:
+        sys.exit("No Chromium found: install your system's chromium package.")
+    folder.mkdir(parents=True, exist_ok=True)
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+        with running_app(Path(temporary), Path(temporary) / "server.log") as address:
+            browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
+            for theme in ("light", "dark"):
+                for width in WIDTHS:
+                    for name, path in PAGES.items():
+                        shot = folder / f"{name}-{theme}-{width}.png"
+                        photograph(browser, f"{address}/{path}", theme, width, shot)
+                        sys.stdout.write(f"{shot}\n")
+            for name, target in README.items():
+                photograph(browser, f"{address}/{PAGES[name]}", "light", 1280, IMAGES / target, height=860)
+            browser.close()
+
+
+def photograph(
+    browser, address: str, theme: str, width: int, target: Path, height: int | None = None
+) -> None:
+    """Save one page; without ``height`` the whole of it."""
+    context = browser.new_context(viewport={"width": width, "height": height or 900}, color_scheme=theme)
+    page = context.new_page()
+    page.goto(address)
+    settle(page)
+    if height is None:
+        tall = page.evaluate("document.querySelector(\"[data-testid='stMain']\").scrollHeight")
+        page.set_viewport_size({"width": width, "height": min(TALLEST, max(900, int(tall)))})
+        settle(page)
+    page.screenshot(path=str(target))
+    context.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "screenshots")
