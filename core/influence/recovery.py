@@ -68,7 +68,7 @@ def _case_rows(run: Run, analysis: InfluenceAnalysis) -> list[tuple[object, ...]
     for name, expected in EXPECTED_REASON.items():
         hit = (reason == expected).to_numpy(dtype=bool)
         if name in ("redundant", "parametric"):
-            hit &= analysis.queries[name].to_numpy(dtype=bool)
+            hit = hit & analysis.queries[name].to_numpy(dtype=bool)
         rows.append(
             _share(f"Recognised: {name}", hit[(case == name).to_numpy(dtype=bool)],
                    f"Share of questions planted as {name} that are recognised as such.")

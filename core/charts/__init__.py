@@ -1,0 +1,27 @@
+"""Figures: each function takes a result and returns a plotly figure; where nothing is there, it says so."""
+
+from core.charts.by_rank import influence_by_rank
+from core.charts.entropy import entropy_dominance
+from core.charts.labels import label_counts
+from core.charts.modes import failure_mode_counts
+from core.charts.passages import passage_bars
+from core.charts.ranks import rank_against_rank
+from core.charts.recovery import recovery_chart
+from core.charts.rho import rho_histogram
+from core.charts.slope import rank_slope
+from core.charts.theme import alt_text
+from core.charts.verdicts import verdict_changes
+
+__all__ = [
+    "alt_text",
+    "entropy_dominance",
+    "failure_mode_counts",
+    "influence_by_rank",
+    "label_counts",
+    "passage_bars",
+    "rank_against_rank",
+    "rank_slope",
+    "recovery_chart",
+    "rho_histogram",
+    "verdict_changes",
+]

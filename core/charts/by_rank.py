@@ -1,0 +1,105 @@
+"""Mean influence at each place of the retriever's order."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.charts.theme import STYLES, empty_figure, marker, new_figure, number, place, several
+from core.influence import InfluenceAnalysis
+from core.influence.summary import mean_interval
+
+
+class _Data(NamedTuple):
+    means: pd.DataFrame  # order, mean, low, high (NaN where n is 1), n questions
+    n_queries: int
+    noise: float  # NaN where no repeats were run
+    n_noise: int
+
+
+def influence_by_rank(analysis: InfluenceAnalysis) -> go.Figure:
+    """Draw the mean influence of the passages at each place of the retriever's order.
+
+    Error bars are 95 % t intervals of the mean over questions. Every passage with a known
+    influence counts, those of inert questions too. With repeats, a line shows the mean noise floor.
+
+    Parameters
+    ----------
+    analysis : InfluenceAnalysis
+        The run's analysis.
+
+    Returns
+    -------
+    Figure
+        An empty figure when no influence is known.
+    """
+    data = _data(analysis)
+    return _draw(data)
+
+
+def _data(analysis: InfluenceAnalysis) -> _Data:
+    known = analysis.passages[["query_id", "retrieval_order", "influence"]].dropna()
+    # Passages that share a place within a question count once, with their mean.
+    if known.duplicated(["query_id", "retrieval_order"]).any():
+        known = known.groupby(["query_id", "retrieval_order"], as_index=False, sort=False)["influence"].mean()
+    rows = []
+    for order, values in known.groupby("retrieval_order")["influence"]:
+        low, high = mean_interval(values.to_numpy()) or (np.nan, np.nan)
+        rows.append((order, float(values.mean()), low, high, len(values)))
+    noise = analysis.queries["noise_quantile"].dropna()
+    return _Data(
+        pd.DataFrame(rows, columns=["order", "mean", "low", "high", "n"]),
+        known["query_id"].nunique(),
+        float(noise.mean()) if len(noise) else np.nan,
+        len(noise),
+    )
+
+
+def _draw(data: _Data) -> go.Figure:
+    means = data.means
+    if not len(means):
+        return empty_figure("No influence is known: no passage was left out of a prompt yet.")
+    first, last = means.iloc[0], means.iloc[-1]
+    alt = (
+        f"Mean influence by retrieval order over {several(data.n_queries, 'question')}: "
+        f"{number(first['mean'])} at place {place(first['order'])}, {number(last['mean'])} at place "
+        f"{place(last['order'])}; mean noise floor {number(data.noise)}."
+    )
+    figure = new_figure(alt, "Retrieval order (1 = first)", "Mean influence")
+    figure.add_scatter(
+        name="Mean, 95 % interval",
+        mode="lines+markers",
+        showlegend=True,
+        cliponaxis=False,
+        x=means["order"],
+        y=means["mean"],
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": (means["high"] - means["mean"]).fillna(0),
+            "arrayminus": (means["mean"] - means["low"]).fillna(0),
+            "thickness": 1.5,
+            "width": 4,
+            "color": STYLES["influence"].color,
+        },
+        customdata=[
+            f"95 %: {number(row.low)} to {number(row.high)}<br>{several(row.n, 'question')}"
+            for row in means.itertuples()
+        ],
+        hovertemplate="Place %{x}: %{y:.3f}<br>%{customdata}<extra></extra>",
+        line={"color": STYLES["influence"].color, "width": 2},
+        marker=marker("influence", 8),
+    )
+    if not np.isnan(data.noise):
+        figure.add_hline(
+            y=data.noise,
+            line={"color": STYLES["Divergent"].color, "width": 2, "dash": "dash"},
+            showlegend=True,
+            name=f"Mean noise floor ({several(data.n_noise, 'question')})",
+        )
+    figure.update_xaxes(dtick=max(1, int(np.ceil(float(last["order"]) / 10))), tick0=1)
+    figure.update_yaxes(rangemode="tozero")
+    return figure

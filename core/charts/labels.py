@@ -1,0 +1,86 @@
+"""How many questions are aligned, divergent, or undefined and why."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import plotly.graph_objects as go
+
+from core.charts.theme import bar_marker, empty_figure, new_figure, safe_text, several
+from core.influence import InfluenceAnalysis
+from core.schema import UNDEFINED_REASONS
+
+_SHOW_COUNT_FROM = 0.06
+_PATTERNS = ("", "x", "-", "|", "+", "\\", ".", "/")
+
+
+class _Part(NamedTuple):
+    name: str
+    style: str
+    pattern: str | None  # None keeps the style's own
+    n: int
+    meaning: str
+
+
+def label_counts(analysis: InfluenceAnalysis) -> go.Figure:
+    """Draw the questions as one bar: aligned, divergent, and undefined by reason.
+
+    Parameters
+    ----------
+    analysis : InfluenceAnalysis
+        The run's analysis.
+
+    Returns
+    -------
+    Figure
+        One trace per part that is not 0; an empty figure when there are no questions.
+    """
+    data = _data(analysis)
+    return _draw(data)
+
+
+def _data(analysis: InfluenceAnalysis) -> tuple[_Part, ...]:
+    labels = analysis.queries["label"].value_counts()
+    reasons = analysis.queries["reason"].value_counts()
+    threshold = f"{analysis.threshold:g}"
+    parts = [
+        _Part("Aligned", "Aligned", None, int(labels.get("Aligned", 0)), f"ρ ≥ {threshold}"),
+        _Part("Divergent", "Divergent", None, int(labels.get("Divergent", 0)), f"ρ < {threshold}"),
+    ]
+    for pattern, reason in zip(_PATTERNS, UNDEFINED_REASONS.values(), strict=True):
+        name = f"Undefined: {reason.name.replace('_', ' ')}"
+        parts.append(_Part(name, "Undefined", pattern, int(reasons.get(reason.name, 0)), reason.meaning))
+    return tuple(part for part in parts if part.n)
+
+
+def _draw(parts: tuple[_Part, ...]) -> go.Figure:
+    total = sum(part.n for part in parts)
+    if not total:
+        return empty_figure("There are no questions to label.")
+    listed = ", ".join(f"{part.n:,} {part.name.lower()}" for part in parts)
+    figure = new_figure(f"Labels of {several(total, 'question')}: {listed}.", "Questions", "")
+    for part in parts:
+        fill = bar_marker(part.style)
+        if part.pattern is not None:
+            fill["pattern"] = {**fill["pattern"], "shape": part.pattern}  # type: ignore[dict-item]
+        figure.add_bar(
+            name=f"{part.name} ({part.n:,})",
+            orientation="h",
+            x=[part.n],
+            y=[""],
+            text=[f"<b>{part.n:,}</b>" if part.n / total >= _SHOW_COUNT_FROM else ""],
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            textfont={"color": "white"},
+            hovertemplate=f"%{{x:,}} of {total:,} ({100 * part.n / total:.0f} %)<br>{safe_text(part.meaning)}"
+            f"<extra>{part.name}</extra>",
+            marker=fill,
+        )
+    # The legend wraps to about two entries a line on a phone.
+    figure.update_layout(
+        barmode="stack", bargap=0.2, height=150 + 22 * len(parts), legend_traceorder="normal"
+    )
+    figure.update_xaxes(range=[0, total], tickformat=",d")
+    figure.update_yaxes(visible=False)
+    return figure

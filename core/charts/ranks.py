@@ -1,0 +1,153 @@
+"""Retrieval order against order of use, over all questions or a few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from core.charts.theme import AXIS, count_heatmap, empty_figure, marker, new_figure, place, safe_text, several
+from core.influence import InfluenceAnalysis
+from core.schema import MODES
+
+HEATMAP_ABOVE = 400  # passages
+_LABELS_UP_TO = 30  # passages
+_MOST_CELLS = 50  # a side
+_KINDS = {"other": "neutral", "ignored_top_hit": "Divergent", "buried_evidence": "raised"}
+_SYMBOLS = {"other": "circle", "ignored_top_hit": "triangle-down", "buried_evidence": "triangle-up"}
+
+
+class _Data(NamedTuple):
+    places: pd.DataFrame  # kind, order, rank, n, text: one row per kind and place that passages share
+    n_passages: int
+    n_queries: int
+    top: float  # the largest rank
+    cells: _Cells | None
+
+
+class _Cells(NamedTuple):
+    centres: NDArray[np.floating]
+    counts: NDArray[np.float64]  # rows are influence ranks, columns retrieval orders
+
+
+def rank_against_rank(analysis: InfluenceAnalysis, query_ids: Iterable[str] | None = None) -> go.Figure:
+    """Draw each passage's place in the order of use against its place in the retriever's order.
+
+    Passages that share a place share one marker, whose area grows with their number; above 400
+    passages a heat map of counts lies below. On the diagonal a passage is used as it was
+    retrieved. Ignored top hits and buried evidence have symbols of their own.
+
+    Parameters
+    ----------
+    analysis : InfluenceAnalysis
+        The run's analysis.
+    query_ids : iterable of str, optional
+        Only these questions; all by default. Unknown ones are left out.
+
+    Returns
+    -------
+    Figure
+        Only questions with a defined rank agreement enter; an empty figure when there are none.
+    """
+    data = _data(analysis, query_ids)
+    return _draw(data)
+
+
+def _data(analysis: InfluenceAnalysis, query_ids: Iterable[str] | None) -> _Data:
+    wanted = analysis.defined["query_id"]
+    if query_ids is not None:
+        wanted = wanted[wanted.isin(list(query_ids))]
+    passages = analysis.passages
+    passages = passages[passages["query_id"].isin(wanted)]
+    order, rank = passages["retrieval_order"].to_numpy(), passages["influence_rank"].to_numpy()
+    n = len(passages)
+    top = float(max(order.max(), rank.max())) if n else 0.0
+    kind = np.select(
+        [passages[name].to_numpy(dtype=bool) for name in ("ignored_top_hit", "buried_evidence")],
+        ["ignored_top_hit", "buried_evidence"],
+        default="other",
+    )
+    frame = pd.DataFrame(
+        {"kind": kind, "order": order, "rank": rank, "passage_id": passages["passage_id"].to_numpy()}
+    )
+    places = frame.groupby(["kind", "order", "rank"], as_index=False).agg(
+        n=("rank", "size"), passage_id=("passage_id", "first")
+    )
+    single = n <= _LABELS_UP_TO
+    places["text"] = [
+        safe_text(name, 16) if single and count == 1 else ""
+        for name, count in zip(places["passage_id"], places["n"], strict=True)
+    ]
+    cells = _cells(order, rank, top) if n > HEATMAP_ABOVE else None
+    return _Data(places.drop(columns="passage_id"), n, len(wanted), top, cells)
+
+
+def _cells(order: NDArray[np.float64], rank: NDArray[np.float64], top: float) -> _Cells:
+    """Count per cell of whole ranks; a tied half rank counts half in each neighbouring cell."""
+    width = int(np.ceil(top / _MOST_CELLS))
+    side = int(np.ceil(top / width))
+    counts = np.zeros((side, side))
+    for x in (np.floor(order), np.ceil(order)):
+        for y in (np.floor(rank), np.ceil(rank)):
+            column, row = ((v - 1) // width for v in (x, y))
+            counts += np.bincount((row * side + column).astype(np.int64), minlength=side**2).reshape(
+                side, side
+            )
+    return _Cells(np.arange(side) * width + (width + 1) / 2, counts / 4)
+
+
+def _draw(data: _Data) -> go.Figure:
+    if not data.n_passages:
+        return empty_figure("No question with a defined rank agreement is among those chosen.")
+    number_of = data.places.groupby("kind")["n"].sum().to_dict()
+    ignored, buried = (int(number_of.get(kind, 0)) for kind in ("ignored_top_hit", "buried_evidence"))
+    alt = (
+        f"Influence rank against retrieval order of {several(data.n_passages, 'passage')} from "
+        f"{several(data.n_queries, 'question')}: {several(ignored, 'ignored top hit')}, "
+        f"{buried:,} passages of buried evidence."
+    )
+    figure = new_figure(alt, "Retrieval order (1 = first)", "Influence rank (1 = most used)", height=420)
+    hover = "Retrieved as %{x}, used as %{y}"
+    if data.cells:
+        figure.add_trace(
+            count_heatmap(data.cells.centres, data.cells.centres, data.cells.counts, "passages", hover)
+        )
+    # Over the cells the diagonal needs a colour that shows on pale and on dark ones.
+    line = {"color": "#E69F00" if data.cells else AXIS, "width": 2, "dash": "dot"}
+    figure.add_shape(type="line", x0=1, y0=1, x1=data.top, y1=data.top, line=line)
+    outline = {"width": 1.5 if data.cells else 0, "color": "white"}
+    largest = max(int(data.places["n"].max()), 1)
+    for kind, style in _KINDS.items():
+        chosen = data.places[data.places["kind"] == kind]
+        if not len(chosen) or (data.cells and kind == "other"):
+            continue
+        title = MODES[kind].title if kind in MODES else "Passages"
+        size = 12 if data.cells else 11 + 19 * np.sqrt((chosen["n"].to_numpy() - 1) / largest)
+        figure.add_scatter(
+            name=f"{title} ({int(chosen['n'].sum()):,})",
+            mode="markers+text" if chosen["text"].any() and kind != "other" else "markers",
+            x=chosen["order"],
+            y=chosen["rank"],
+            text=chosen["text"],
+            textposition="middle left" if kind == "buried_evidence" else "middle right",
+            customdata=[
+                several(int(n), "passage") + (f"<br>{text}" if text else "")
+                for n, text in zip(chosen["n"], chosen["text"], strict=True)
+            ],
+            hovertemplate=f"{hover}<br>%{{customdata}}<extra>{title}</extra>",
+            marker={**marker(style), "symbol": _SYMBOLS[kind], "size": size, "opacity": 0.9, "line": outline},
+        )
+    ticks = _ticks(data.top)
+    figure.update_xaxes(range=[0.4, data.top + 0.6], tickvals=ticks, ticktext=[place(t) for t in ticks])
+    figure.update_yaxes(range=[data.top + 0.6, 0.4], tickvals=ticks, ticktext=[place(t) for t in ticks])
+    return figure
+
+
+def _ticks(top: float) -> list[int]:
+    """Whole ranks from 1, at most about ten of them."""
+    step = max(1, int(np.ceil(top / 10)))
+    return [1, *range(step if step > 1 else 2, int(top) + 1, step)]

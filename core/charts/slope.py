@@ -1,0 +1,131 @@
+"""One question: from each passage's place in the retriever's order to its place in the order of use."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.charts.theme import STYLES, Style, empty_figure, new_figure, number, place, safe_text, several
+from core.influence import InfluenceAnalysis
+from core.schema import UNDEFINED_REASONS
+
+FAR = 3.0  # places
+_MOST_NAMES = 3
+
+
+class _Line(NamedTuple):
+    left: float
+    right: float
+    style: str  # a key of STYLES
+    hover: str
+
+
+class _Data(NamedTuple):
+    missing: str | None
+    rho: float
+    lines: tuple[_Line, ...]
+    ends: tuple[tuple[float, str], ...]  # influence rank, the passages that stand there
+
+
+def rank_slope(analysis: InfluenceAnalysis, query_id: str) -> go.Figure:
+    """Draw one line per passage from its retrieval order (left) to its influence rank (right).
+
+    Passages that move three places or more stand out, up and down each with colour, symbol and
+    dash. Tied passages meet at the same height. A passage is named by its retrieval order.
+
+    Parameters
+    ----------
+    analysis : InfluenceAnalysis
+        The run's analysis.
+    query_id : str
+        The question.
+
+    Returns
+    -------
+    Figure
+        An empty figure with the reason in words where the order of use is undefined.
+    """
+    data = _data(analysis, query_id)
+    return _draw(data)
+
+
+def _data(analysis: InfluenceAnalysis, query_id: str) -> _Data:
+    found = analysis.queries[analysis.queries["query_id"] == query_id]
+    if not len(found):
+        return _Data("This run has no such question.", np.nan, (), ())
+    reason = found["reason"].iloc[0]
+    if isinstance(reason, str):
+        return _Data(f"No order of use: {UNDEFINED_REASONS[reason].meaning}", np.nan, (), ())
+    passages = analysis.passages
+    passages = passages[passages["query_id"] == query_id].sort_values("retrieval_order", kind="stable")
+    lines = [
+        _Line(
+            row.retrieval_order,
+            row.influence_rank,
+            "neutral" if abs(row.rank_shift) < FAR else "raised" if row.rank_shift > 0 else "lowered",
+            f"{safe_text(row.passage_id, 40)}<br>Retrieved as {place(row.retrieval_order)}, used as "
+            f"{place(row.influence_rank)}<br>Influence {number(row.influence)}",
+        )
+        for row in passages.itertuples()
+    ]
+    ends = tuple(
+        (float(rank), _names([place(order) for order in group]))
+        for rank, group in passages.groupby("influence_rank")["retrieval_order"]
+    )
+    return _Data(None, float(found["rho"].iloc[0]), tuple(lines), ends)
+
+
+def _names(orders: list[str]) -> str:
+    if len(orders) == 1:
+        return f"#{orders[0]}"
+    if len(orders) > _MOST_NAMES:
+        return f"{len(orders)} tied"
+    return "= " + ", ".join(f"#{order}" for order in orders)
+
+
+def _draw(data: _Data) -> go.Figure:
+    if data.missing:
+        return empty_figure(data.missing)
+    k = len(data.lines)
+    moved = {style: sum(line.style == style for line in data.lines) for style in ("raised", "lowered")}
+    tied = k - sum(text.startswith("#") for _, text in data.ends)
+    alt = (
+        f"Retrieval order against influence rank of {several(k, 'passage')}, ρ {number(data.rho)}: "
+        f"{moved['raised']} used at least three places higher than retrieved, {moved['lowered']} at least "
+        f"three lower, {tied} tied."
+    )
+    height = int(np.clip(130 + 28 * k, 300, 1_200))
+    figure = new_figure(alt, "", "Rank (1 on top)", height=height)
+    titles = {"neutral": "Less than 3 places", "raised": "Used higher", "lowered": "Used lower"}
+    dashes = {"neutral": "dot", "raised": "solid", "lowered": "dash"}
+    for style, title in titles.items():
+        lines = [line for line in data.lines if line.style == style]
+        if lines:
+            _add_lines(figure, lines, STYLES[style], f"{title} ({len(lines)})", dashes[style])
+    for rank, text in data.ends:
+        figure.add_annotation(
+            text=text, x=1, y=rank, xanchor="left", xshift=10, showarrow=False, align="left"
+        )
+    figure.update_xaxes(
+        range=[-0.12, 1.42], tickvals=[0, 1], ticktext=["Retrieved", "Used"], side="top", showgrid=False
+    )
+    step = max(1, k // 15)
+    figure.update_yaxes(range=[k + 0.7, 0.3], tickvals=list(range(1, k + 1, step)))
+    return figure
+
+
+def _add_lines(figure: go.Figure, lines: list[_Line], style: Style, name: str, dash: str) -> None:
+    """All lines of one style as one trace: a gap after each."""
+    figure.add_scatter(
+        name=name,
+        mode="lines+markers",
+        x=[x for _ in lines for x in (0, 1, None)],
+        y=[y for line in lines for y in (line.left, line.right, None)],
+        text=[text for line in lines for text in (line.hover, line.hover, None)],
+        hovertemplate="%{text}<extra></extra>",
+        line={"color": style.color, "dash": dash, "width": 1.5 if dash == "dot" else 3},
+        marker={"color": style.color, "symbol": style.symbol, "size": 7 if dash == "dot" else 10},
+        connectgaps=False,
+    )

@@ -1,0 +1,240 @@
+"""The one place for the colours, symbols, text rules and common layout of every figure.
+
+Text keeps the colour that the surrounding page gives it, and backgrounds are transparent, so a
+figure reads on light and on dark pages. Colours are from the Okabe-Ito set, which people with any
+common colour vision tell apart, darkened where white paper needs it; each meaning has a symbol and
+a hatch of its own, so nothing is told by colour alone.
+"""
+
+from __future__ import annotations
+
+import html
+import textwrap
+import unicodedata
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+GRID = "rgba(128, 128, 128, 0.25)"
+AXIS = "rgba(128, 128, 128, 0.55)"
+BAND = "rgba(128, 128, 128, 0.18)"
+FONT_SIZE = 13
+HEIGHT = 380
+TEXT_LIMIT = 80
+_WRAP = 40  # characters a line that a hover box on a phone has room for
+_BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+class Style(NamedTuple):
+    """How one meaning looks: its colour, its marker symbol and its hatch ("" is solid)."""
+
+    color: str
+    symbol: str
+    pattern: str
+
+
+STYLES: dict[str, Style] = {
+    "Aligned": Style("#0072B2", "circle", ""),
+    "Divergent": Style("#D55E00", "diamond", "/"),
+    "Undefined": Style("#858585", "x", "."),
+    "neutral": Style("#6E8197", "circle", ""),
+    "influence": Style("#009E73", "circle", ""),
+    "retrieval": Style("#B8679A", "line-ns", ""),
+    "highlight": Style("#B57A00", "star", "x"),
+    "raised": Style("#009E73", "triangle-up", "/"),
+    "lowered": Style("#B8679A", "triangle-down", "\\"),
+}
+
+
+def plain_text(value: object, limit: int = TEXT_LIMIT) -> str:
+    """Return text from data on one line, without control characters, cut to ``limit`` characters.
+
+    Controls that turn the reading direction go too: they could make a label read as another.
+    Missing values come out as "—".
+    """
+    if not isinstance(value, str):
+        return "—" if value is None or value != value else str(value)
+    # Only the start can show; cutting first keeps a text of megabytes cheap.
+    head = value[: 20 * limit]
+    kept = "".join(
+        " " if unicodedata.category(c) == "Cc" else c
+        for c in head
+        if c not in _BIDI_CONTROLS and unicodedata.category(c) != "Cs"
+    )
+    line = " ".join(kept.split())
+    return line if len(line) <= limit and len(head) == len(value) else line[: limit - 1].rstrip() + "…"
+
+
+def safe_text(value: object, limit: int = TEXT_LIMIT) -> str:
+    """Return text from data so that a figure shows it as it stands.
+
+    Plotly reads a subset of HTML, and LaTeX between dollar signs, in labels, hovers and
+    annotations. The text is cleaned and cut by `plain_text`, broken into lines that fit a phone,
+    and every character with a meaning is escaped.
+    """
+    lines = textwrap.wrap(plain_text(value, limit), _WRAP) or [""]
+    return "<br>".join(html.escape(line, quote=False).replace("$", "&#36;") for line in lines)
+
+
+def alt_text(figure: go.Figure) -> str:
+    """Return the one plain sentence that describes a figure to who cannot see it."""
+    meta = figure.layout.meta
+    return str(meta["alt"]) if meta and "alt" in meta else ""
+
+
+def new_figure(alt: str, x_title: str, y_title: str, height: int = HEIGHT) -> go.Figure:
+    """Return a figure with the common layout, axis titles and description, and no traces.
+
+    Parameters
+    ----------
+    alt : str
+        One plain sentence with the main numbers; holds no text from data.
+    x_title, y_title : str
+        Short axis titles.
+    height : int
+        Pixels.
+    """
+    figure = go.Figure()
+    axis = {
+        "gridcolor": GRID,
+        "zeroline": False,
+        "linecolor": AXIS,
+        "automargin": True,
+        "title": {"standoff": 8},
+    }
+    figure.update_layout(
+        title=None,
+        meta={"alt": alt},
+        height=height,
+        margin={"l": 8, "r": 12, "t": 16, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"size": FONT_SIZE},
+        legend={
+            "orientation": "h",
+            "yref": "container",
+            "y": 0,
+            "yanchor": "bottom",
+            "xref": "container",
+            "x": 0.5,
+            "xanchor": "center",
+            "bgcolor": "rgba(0,0,0,0)",
+            "itemsizing": "constant",
+            "font": {"size": FONT_SIZE - 1},
+            "title": {"text": ""},
+        },
+        hoverlabel={"align": "left", "namelength": -1},
+        dragmode=False,
+    )
+    figure.update_xaxes(**axis, title_text=x_title)
+    figure.update_yaxes(**axis, title_text=y_title)
+    return figure
+
+
+def empty_figure(missing: str) -> go.Figure:
+    """Return a figure that shows nothing but one sentence saying what is missing."""
+    figure = new_figure(missing, "", "", height=200)
+    figure.update_xaxes(visible=False, fixedrange=True)
+    figure.update_yaxes(visible=False, fixedrange=True)
+    figure.add_annotation(
+        text="<br>".join(textwrap.wrap(missing, _WRAP)),
+        x=0.5,
+        y=0.5,
+        xref="paper",
+        yref="paper",
+        showarrow=False,
+        font={"size": FONT_SIZE + 1},
+    )
+    return figure
+
+
+def marker(style: str, size: float = 9) -> dict[str, object]:
+    """Return the marker of one meaning; `STYLES` names them. ``size`` in pixels."""
+    chosen = STYLES[style]
+    return {"color": chosen.color, "symbol": chosen.symbol, "size": size}
+
+
+def bar_marker(style: str) -> dict[str, object]:
+    """Return the bar fill of one meaning: colour and hatch."""
+    chosen = STYLES[style]
+    return {
+        "color": chosen.color,
+        # A dark hatch shows on either page background, and white counts stay readable on it.
+        "pattern": {
+            "shape": chosen.pattern,
+            "fgcolor": "rgba(0,0,0,0.4)",
+            "fillmode": "overlay",
+            "size": 7,
+        },
+        "line": {"width": 0},
+    }
+
+
+def fade(style: str, low: float = 0.25, high: float = 1.0) -> list[tuple[float, str]]:
+    """Return a scale from nearly clear to full colour; it reads the same way on light and dark."""
+    color = STYLES[style].color
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return [(at, f"rgba({red},{green},{blue},{low + (high - low) * at:g})") for at in (0.0, 1.0)]
+
+
+def count_heatmap(
+    x: NDArray[np.floating], y: NDArray[np.floating], counts: NDArray[np.floating], unit: str, hover: str
+) -> go.Heatmap:
+    """Return a heat map of counts on a log colour scale, with empty cells left clear.
+
+    Parameters
+    ----------
+    x, y : ndarray, shapes (n,) and (m,)
+        Cell centres.
+    counts : ndarray, shape (m, n)
+        How many fall into each cell.
+    unit : str
+        What is counted, in the plural.
+    hover : str
+        Hover text of a cell's place, with ``%{x}`` and ``%{y}``.
+    """
+    # Counts of runs differ by orders of magnitude from cell to cell.
+    z = np.log10(np.where(counts > 0, counts, np.nan))
+    top = float(np.nanmax(z)) if counts.any() else 0.0
+    ticks = [10**i for i in range(int(top) + 1)]
+    return go.Heatmap(
+        x=x,
+        y=y,
+        z=z,
+        zmin=min(0.0, top),
+        zmax=max(top, 1.0),
+        customdata=np.round(counts, 1),
+        colorscale=fade("Aligned"),
+        hoverongaps=False,
+        xgap=1,
+        ygap=1,
+        hovertemplate=f"{hover}<br>%{{customdata:,}} {unit}<extra></extra>",
+        colorbar={
+            "title": {"text": unit, "side": "right"},
+            "thickness": 10,
+            "tickvals": [float(np.log10(t)) for t in ticks],
+            "ticktext": [f"{t:,}" for t in ticks],
+            "outlinewidth": 0,
+        },
+    )
+
+
+def several(n: int, singular: str) -> str:
+    """Return a count with its noun: ``several(1, "question")`` is "1 question", 2 "2 questions"."""
+    return f"{n:,} {singular}{'' if n == 1 else 's'}"
+
+
+def number(value: float, digits: int = 2) -> str:
+    """Return a number for people: rounded, with a real minus sign, "—" where it has no value."""
+    if np.isnan(value):
+        return "—"
+    text = f"{value:.{digits}f}"
+    # Rounding must not leave a negative zero.
+    return text.replace("-", "−") if float(text) else text.removeprefix("-")
+
+
+def place(value: float) -> str:
+    """Return a rank: a whole number as such, a tied half rank with its half."""
+    return f"{value:g}"

@@ -1,0 +1,97 @@
+"""Reported labels of an imported file against the recomputed ones."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from core.charts.theme import empty_figure, fade, new_figure, safe_text, several
+from core.schema import LABELS
+
+_REPORTED = ("Aligned", "Divergent")
+
+
+class _Data(NamedTuple):
+    counts: NDArray[np.int64]  # rows: reported Aligned, Divergent; columns: recomputed LABELS
+    causes: tuple[tuple[str, ...], ...]  # the same shape: "cause n" lines
+    n_changed: int
+
+
+def verdict_changes(comparison: pd.DataFrame) -> go.Figure:
+    """Draw how many reported verdicts stand and how many change, and to what.
+
+    Parameters
+    ----------
+    comparison : DataFrame
+        What `core.influence.compare_reported` returns.
+
+    Returns
+    -------
+    Figure
+        A matrix of counts, causes in the hover; an empty figure when the file reports no verdicts.
+    """
+    data = _data(comparison)
+    return _draw(data)
+
+
+def _data(comparison: pd.DataFrame) -> _Data:
+    counts = np.zeros((len(_REPORTED), len(LABELS)), dtype=np.int64)
+    causes = []
+    for i, reported in enumerate(_REPORTED):
+        row = []
+        for j, label in enumerate(LABELS):
+            cell = comparison[(comparison["reported_label"] == reported) & (comparison["label"] == label)]
+            counts[i, j] = len(cell)
+            found = cell["cause"].value_counts()
+            row.append(
+                "<br>".join(f"{safe_text(str(c), 30).replace('_', ' ')}: {n:,}" for c, n in found.items())
+            )
+        causes.append(tuple(row))
+    n_changed = int(counts.sum() - counts[0, 0] - counts[1, 1])
+    return _Data(counts, tuple(causes), n_changed)
+
+
+def _draw(data: _Data) -> go.Figure:
+    total = int(data.counts.sum())
+    if not total:
+        return empty_figure("The file reports no verdicts to compare with.")
+    alt = (
+        f"Reported against recomputed labels of {several(total, 'question')}: {data.n_changed:,} change, of "
+        f"which {int(data.counts[:, 2].sum()):,} become undefined."
+    )
+    figure = new_figure(alt, "Recomputed label", "Reported label", height=280)
+    stands = np.array([[reported == label for label in LABELS] for reported in _REPORTED])
+    figure.add_heatmap(
+        x=list(LABELS),
+        y=list(_REPORTED),
+        z=np.where(stands, data.counts, -data.counts),
+        zmin=-total,
+        zmax=total,
+        # Unchanged and changed in two hues, pale enough for the page's own text colour on top.
+        colorscale=[
+            *[[0.5 - at / 2, color] for at, color in reversed(fade("Divergent", 0.1, 0.4))],
+            *[[0.5 + at / 2, color] for at, color in fade("Aligned", 0.1, 0.4)],
+        ],
+        showscale=False,
+        xgap=3,
+        ygap=3,
+        customdata=[
+            [f"{n:,}<br>{causes}" for n, causes in zip(*row, strict=True)]
+            for row in zip(data.counts, data.causes, strict=True)
+        ],
+        hovertemplate="Reported %{y}, recomputed %{x}: %{customdata}<extra></extra>",
+    )
+    for i, reported in enumerate(_REPORTED):
+        for j, label in enumerate(LABELS):
+            what = "unchanged" if stands[i, j] else "changed"
+            n = int(data.counts[i, j])
+            figure.add_annotation(
+                x=label, y=reported, showarrow=False, text=f"<b>{n:,}</b><br>{what}" if n else "0"
+            )
+    figure.update_yaxes(autorange="reversed", showgrid=False)
+    figure.update_xaxes(showgrid=False)
+    return figure

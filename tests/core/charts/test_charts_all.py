@@ -1,0 +1,138 @@
+"""What holds for every figure: empty input, hostile text, size, and a description."""
+
+import html
+import re
+
+import pandas as pd
+import pytest
+
+from core import charts
+from core.charts import alt_text
+from core.influence import analyse, compare_reported, recovery
+from tests.core.charts.chart_runs import HOSTILE, make_run, shown_strings
+
+WHOLE_RUN = {
+    "rho_histogram": charts.rho_histogram,
+    "entropy_dominance": charts.entropy_dominance,
+    "rank_against_rank": charts.rank_against_rank,
+    "influence_by_rank": charts.influence_by_rank,
+    "failure_mode_counts": charts.failure_mode_counts,
+    "label_counts": charts.label_counts,
+}
+ONE_QUESTION = {"rank_slope": charts.rank_slope, "passage_bars": charts.passage_bars}
+_OURS = re.compile(r"</?b>|<br>|<extra>|</extra>")
+_OWN_TEMPLATES = ("hovertemplate",)
+
+
+def test_every_public_figure_is_tested_here():
+    frames = {"recovery_chart", "verdict_changes"}
+    assert set(charts.__all__) - {"alt_text"} == set(WHOLE_RUN) | set(ONE_QUESTION) | frames
+
+
+@pytest.mark.parametrize("name", WHOLE_RUN)
+def test_a_run_without_questions_gives_a_labelled_empty_figure(name, empty_analysis):
+    figure = WHOLE_RUN[name](empty_analysis)
+    assert not figure.data
+    assert figure.layout.annotations[0].text.replace("<br>", " ") == alt_text(figure)
+    assert alt_text(figure).endswith(".")
+
+
+@pytest.mark.parametrize("name", ONE_QUESTION)
+def test_a_question_of_an_empty_run_gives_a_labelled_empty_figure(name, empty_analysis):
+    figure = ONE_QUESTION[name](empty_analysis, "q1")
+    assert not figure.data
+    assert len(figure.layout.annotations) == 1
+
+
+@pytest.mark.parametrize("name", WHOLE_RUN)
+def test_twenty_thousand_questions_stay_small(name, large):
+    figure = WHOLE_RUN[name](large)
+    assert figure.data
+    assert len(figure.to_json()) < 100_000
+
+
+def test_the_most_points_that_are_drawn_one_by_one_stay_below_a_megabyte(large):
+    import dataclasses
+
+    chosen = large.queries[large.queries["entropy"].notna()].iloc[:5_000].assign(question="问" * 80)
+    figure = charts.entropy_dominance(dataclasses.replace(large, queries=chosen))
+    assert sum(len(trace.x) for trace in figure.data) == 5_000
+    assert len(figure.to_json()) < 1_000_000
+
+
+def hostile_figures():
+    k = 6
+    run = make_run(
+        [[0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.9, 0.5, 0.4, 0.3, 0.2, 0.1]],
+        query_question=[HOSTILE, HOSTILE],
+        query_reported_rho=[0.9, 0.9],
+        query_planted_case=["inert", HOSTILE],
+        passage_id=[f"{i}{HOSTILE}" for i in range(2 * k)],
+        title=[HOSTILE] * 2 * k,
+        retrieval_score=[float(i) for i in range(2 * k)],
+        is_gold=[True] * 2 * k,
+    )
+    analysis = analyse(run)
+    frame = recovery(run, analysis)
+    poisoned = pd.concat([frame, frame.tail(1).assign(check=HOSTILE, meaning=HOSTILE)], ignore_index=True)
+    figures = {name: draw(analysis) for name, draw in WHOLE_RUN.items()}
+    figures |= {name: draw(analysis, "q1") for name, draw in ONE_QUESTION.items()}
+    figures["recovery_chart"] = charts.recovery_chart(poisoned)
+    comparison = compare_reported(run, analysis).assign(cause=HOSTILE)
+    figures["verdict_changes"] = charts.verdict_changes(comparison)
+    return figures
+
+
+FIGURES = hostile_figures()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_hostile_text_arrives_escaped_and_cut(name):
+    shown = shown_strings(FIGURES[name])
+    assert shown
+    for key, text in shown:
+        assert "<" not in _OURS.sub("", text), (key, text)
+        assert "script>" not in text
+        assert "$" not in text
+        assert not re.search(r"[\x00-\x1f\u202e]", text)
+        if key not in _OWN_TEMPLATES:
+            assert "bold</b>" not in text
+            assert len(html.unescape(_OURS.sub(" ", text))) < 260  # one cut text and our own few words
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "entropy_dominance",
+        "rank_against_rank",
+        "rank_slope",
+        "passage_bars",
+        "recovery_chart",
+        "verdict_changes",
+    ],
+)
+def test_figures_with_text_from_data_do_show_it(name):
+    assert any("&lt;script&gt;" in text for _, text in shown_strings(FIGURES[name]))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_has_axis_titles_or_named_ticks_a_description_and_no_title(name):
+    figure = FIGURES[name]
+    assert figure.layout.title.text is None
+    assert figure.layout.xaxis.title.text or figure.layout.xaxis.ticktext
+    assert (
+        figure.layout.yaxis.title.text
+        or figure.layout.yaxis.ticktext
+        or name in ("failure_mode_counts", "label_counts")
+    )
+    assert alt_text(figure).count(".") >= 1
+    assert "\n" not in alt_text(figure)
+    assert re.search(r"\d", alt_text(figure))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_text_colour_is_fixed_for_one_background(name):
+    layout = FIGURES[name].layout
+    assert layout.font.color is None
+    assert all(annotation.font.color is None for annotation in layout.annotations)
+    assert layout.paper_bgcolor == layout.plot_bgcolor == "rgba(0,0,0,0)"

@@ -1,0 +1,63 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from core.charts import alt_text, influence_by_rank
+from core.charts.by_rank import _data
+from core.influence import analyse
+from core.run import Run
+from tests.core.charts.chart_runs import make_run
+
+
+def test_means_and_intervals():
+    data = _data(analyse(make_run([[0.9, 0, 0.1], [0.5, 0, None], [0.1, 0, None]])))
+    assert data.n_queries == 3
+    assert data.means["mean"].tolist() == pytest.approx([0.5, 0, 0.1])
+    assert data.means["n"].tolist() == [3, 3, 1]
+    expected = stats.t.interval(0.95, 2, loc=0.5, scale=stats.sem([0.9, 0.5, 0.1]))
+    assert data.means.loc[0, ["low", "high"]].tolist() == pytest.approx(expected)
+    assert data.means.loc[2, ["low", "high"]].isna().all()  # one question has no interval
+    assert np.isnan(data.noise)
+
+
+def test_passages_that_share_a_place_count_once_per_question():
+    data = _data(analyse(make_run([[0.2, 0.4, 0.9], [0.5, 0.1, 0.1]], ranks=[[1, 1, 2], [1, 2, 3]])))
+    assert data.means["order"].tolist() == [1, 1.5, 2, 3]
+    assert data.means["mean"].tolist() == pytest.approx([0.5, 0.3, 0.1, 0.5])
+    assert data.means["n"].tolist() == [1, 1, 1, 2]
+
+
+def test_noise_floor():
+    # The repeat shares three of four words with the baseline: 1 - F1 = 0.25.
+    run = Run.create(
+        {"source": "live"},
+        queries=pd.DataFrame({"query_id": ["q1"], "question": ["?"], "answer": ["one two three four"]}),
+        passages=pd.DataFrame(
+            {"query_id": "q1", "passage_id": ["a", "b", "c"], "retrieval_rank": [1, 2, 3],
+             "ablated_answer": ["one two three four", "one two", "five"]}
+        ),
+        repeats=pd.DataFrame({"query_id": ["q1"], "repeat": [1], "answer": ["one two three nine"]}),
+    )  # fmt: skip
+    analysis = analyse(run)
+    assert _data(analysis).noise == pytest.approx(0.25)
+    figure = influence_by_rank(analysis)
+    assert figure.layout.shapes[0].y0 == pytest.approx(0.25)
+    assert figure.layout.shapes[0].name == "Mean noise floor (1 question)"
+
+
+def test_figure():
+    figure = influence_by_rank(analyse(make_run([[0.9, 0, 0.1], [0.5, 0, None]])))
+    (trace,) = figure.data
+    assert list(trace.x) == [1, 2, 3]
+    assert list(trace.y) == pytest.approx([0.7, 0, 0.1])
+    assert trace.error_y.array[2] == 0
+    assert trace.customdata[2] == "95 %: — to —<br>1 question"
+    assert not figure.layout.shapes
+    assert "over 2 questions: 0.70 at place 1, 0.10 at place 3" in alt_text(figure)
+
+
+def test_no_influence_known():
+    figure = influence_by_rank(analyse(make_run([[None, None, None]])))
+    assert not figure.data
+    assert alt_text(figure).startswith("No influence is known")

@@ -1,0 +1,58 @@
+import math
+
+import pytest
+
+from core.charts import alt_text, entropy_dominance
+from core.charts.entropy import _data, _density
+from core.influence import analyse
+from tests.core.charts.chart_runs import make_run
+
+
+def test_data_by_hand():
+    data = _data(analyse(make_run([[0.5, 0.5, 0], [0.4, 0.4, 0.4], [0, 0, 0]])))
+    assert data.n_without == 1
+    assert data.points["entropy"].tolist() == pytest.approx([math.log(2), math.log(3)])
+    assert data.points["dominance"].tolist() == pytest.approx([1 / 2, 1 / 3])
+    assert data.points["label"].tolist() == ["Aligned", "Undefined"]  # all equal: spread known, order not
+
+
+def test_one_trace_per_label_with_ids_for_selection():
+    figure = entropy_dominance(analyse(make_run([[0.9, 0.5, 0.1], [0.1, 0.5, 0.9], [0.4, 0.4, 0.4]])))
+    assert [t.name for t in figure.data] == ["Aligned (1)", "Divergent (1)", "Undefined (1)"]
+    assert [t.customdata[0] for t in figure.data] == ["q1", "q2", "q3"]
+    assert len({t.marker.symbol for t in figure.data}) == len({t.marker.color for t in figure.data}) == 3
+    assert {t.type for t in figure.data} == {"scatter"}
+    assert figure.data[1].text[0] == "Question q2?<br>ρ −1.00"
+
+
+def test_many_points_are_drawn_by_webgl():
+    figure = entropy_dominance(analyse(make_run([[0.9, 0.5, 0.1]] * 1_001)))
+    assert [t.type for t in figure.data] == ["scattergl"]
+    assert len(figure.data[0].x) == 1_001
+
+
+def test_very_many_become_counts():
+    analysis = analyse(make_run([[0.9, 0.5, 0.1]] * 5_001))
+    figure = entropy_dominance(analysis)
+    assert [t.type for t in figure.data] == ["heatmap"]
+    assert _density(_data(analysis).points).counts.sum() == 5_001
+
+
+def test_density_cells_by_hand():
+    data = _data(analyse(make_run([[1, 0, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]])))
+    cells = _density(data.points)
+    assert cells.counts.shape == (40, 40)  # rows are dominance
+    assert cells.counts[39, 0] == 1  # all on one: entropy 0, dominance 1
+    assert cells.counts[20, 39] == 2  # two halves: the largest entropy, dominance 0.5
+    assert cells.dominance[20] == pytest.approx(0.5125)
+
+
+def test_one_passage_questions_have_no_entropy_at_all_but_a_figure():
+    figure = entropy_dominance(analyse(make_run([[1]] * 5_001)))
+    assert figure.data[0].type == "heatmap"
+
+
+def test_nothing_to_spread():
+    figure = entropy_dominance(analyse(make_run([[0, 0, 0]])))
+    assert not figure.data
+    assert "undefined" in alt_text(figure)

@@ -1,0 +1,62 @@
+import pytest
+
+from core.charts import alt_text, rank_slope
+from core.charts.slope import _data, _names
+from core.influence import analyse
+from core.schema import UNDEFINED_REASONS
+from tests.core.charts.chart_runs import make_run
+
+# Retrieval order 1..5; influence ranks 4.5, 2, 3, 4.5, 1.
+RUN = make_run([[0, 0.5, 0.2, 0, 0.9]])
+
+
+def test_lines_by_hand():
+    data = _data(analyse(RUN), "q1")
+    assert [(line.left, line.right) for line in data.lines] == [(1, 4.5), (2, 2), (3, 3), (4, 4.5), (5, 1)]
+    assert [line.style for line in data.lines] == ["lowered", "neutral", "neutral", "neutral", "raised"]
+    assert data.ends == ((1, "#5"), (2, "#2"), (3, "#3"), (4.5, "= #1, #4"))
+    assert data.lines[0].hover == "p1<br>Retrieved as 1, used as 4.5<br>Influence 0.00"
+
+
+def test_lines_stand_in_retrieval_order_whatever_the_order_of_rows():
+    data = _data(analyse(make_run([[0.1, 0.5, 0.9]], ranks=[[3, 2, 1]])), "q1")
+    assert [(line.left, line.right) for line in data.lines] == [(1, 1), (2, 2), (3, 3)]
+
+
+@pytest.mark.parametrize(
+    ("orders", "expected"),
+    [(["1"], "#1"), (["1", "2", "3"], "= #1, #2, #3"), (["1", "2", "3", "4"], "4 tied")],
+)
+def test_names(orders, expected):
+    assert _names(orders) == expected
+
+
+def test_figure():
+    figure = rank_slope(analyse(RUN), "q1")
+    assert [t.name for t in figure.data] == ["Less than 3 places (3)", "Used higher (1)", "Used lower (1)"]
+    assert list(figure.data[1].y) == [5, 1, None]
+    assert len({(t.line.color, t.line.dash, t.marker.symbol) for t in figure.data}) == 3
+    assert {a.text for a in figure.layout.annotations} == {"#5", "#2", "#3", "= #1, #4"}
+    assert alt_text(figure).endswith(
+        "1 used at least three places higher than retrieved, 1 at least three lower, 2 tied."
+    )
+
+
+@pytest.mark.parametrize(
+    ("influences", "columns", "reason"),
+    [
+        ([0, 0, 0], {}, "inert"),
+        ([0.5, 0.5, 0.5], {}, "all_equal"),
+        ([0.5, 0.4], {}, "too_few_passages"),
+        ([0.5, None, 0.4], {}, "incomplete"),
+        ([0.5, 0.3, 0.4], {"query_answer_status": ["empty"]}, "empty_baseline"),
+    ],
+)
+def test_undefined_says_why(influences, columns, reason):
+    figure = rank_slope(analyse(make_run([influences], **columns)), "q1")
+    assert not figure.data
+    assert alt_text(figure) == f"No order of use: {UNDEFINED_REASONS[reason].meaning}"
+
+
+def test_unknown_question():
+    assert alt_text(rank_slope(analyse(RUN), "nobody")) == "This run has no such question."

@@ -1,0 +1,39 @@
+from core.charts import alt_text, verdict_changes
+from core.charts.verdicts import _data
+from core.influence import analyse, compare_reported
+from tests.core.charts.chart_runs import make_run
+
+# Aligned and reported so; divergent but reported aligned; inert but reported aligned, twice; divergent both.
+RUN = make_run(
+    [[0.9, 0.5, 0.1], [0.1, 0.5, 0.9], [0, 0, 0], [0, 0, 0], [0.1, 0.5, 0.9]],
+    query_reported_rho=[1.0, 0.9, 1.0, 1.0, -1.0],
+)
+COMPARISON = compare_reported(RUN, analyse(RUN))
+
+
+def test_counts_and_causes_by_hand():
+    data = _data(COMPARISON)
+    assert data.counts.tolist() == [[1, 1, 2], [0, 1, 0]]
+    assert data.n_changed == 3
+    assert data.causes == (("", "values: 1", "inert: 2"), ("", "", ""))
+
+
+def test_figure():
+    figure = verdict_changes(COMPARISON)
+    (cells,) = figure.data
+    assert cells.z.tolist() == [[1, -1, -2], [0, 1, 0]]  # the sign is the hue: unchanged or changed
+    assert cells.customdata[0][2] == "2<br>inert: 2"
+    texts = {(a.y, a.x): a.text for a in figure.layout.annotations}
+    assert texts["Aligned", "Undefined"] == "<b>2</b><br>changed"
+    assert texts["Divergent", "Divergent"] == "<b>1</b><br>unchanged"
+    assert texts["Divergent", "Aligned"] == "0"
+    assert alt_text(figure) == (
+        "Reported against recomputed labels of 5 questions: 3 change, of which 2 become undefined."
+    )
+
+
+def test_no_reported_verdicts():
+    run = make_run([[0.9, 0.5, 0.1]])
+    figure = verdict_changes(compare_reported(run, analyse(run)))
+    assert not figure.data
+    assert alt_text(figure) == "The file reports no verdicts to compare with."
