@@ -21,40 +21,20 @@ def failure_mode_counts(analysis: InfluenceAnalysis) -> go.Figure:
     Returns
     -------
     Figure
-        Horizontal bars in the schema's order, with shares of all questions; an empty figure when
-        there are no questions. Modes that need something the run lacks say "not tested".
+        Horizontal bars in the schema's order, with shares of the questions whose data could show
+        each; an empty figure when there are no questions. Modes that need something the run lacks say "not tested".
     """
     data = _data(analysis)
     return _draw(data, len(analysis.queries))
 
 
 def _data(analysis: InfluenceAnalysis) -> pd.DataFrame:
-    """One row per mode: name, title, n, share of all questions, tested."""
-    queries = analysis.queries
-    untested = _untested(queries)
-    rows = [
-        (
-            name,
-            mode.title,
-            int(queries[name].sum()),
-            float(queries[name].mean()) if len(queries) else 0.0,
-            name not in untested,
-        )
-        for name, mode in MODES.items()
-    ]
+    """One row per mode: name, title, n, share of the questions that could show it, tested."""
+    rows = []
+    for name, mode in MODES.items():
+        n, testable = int(analysis.queries[name].sum()), analysis.testable[name]
+        rows.append((name, mode.title, n, n / testable if testable else 0.0, testable > 0))
     return pd.DataFrame(rows, columns=["name", "title", "n", "share", "tested"])
-
-
-def _untested(queries: pd.DataFrame) -> set[str]:
-    """Modes that no question of the run could show, as far as the analysis tells."""
-    lacking = {
-        "harmful_passage": not queries["correct"].notna().any(),
-        "over_reliance": not queries["dominance"].notna().any(),
-        "inverted": not queries["rho"].notna().any(),
-    }
-    ranked = (queries["rho"].notna() & (queries["k"] >= 6)).any()
-    lacking |= {"ignored_top_hit": not ranked, "buried_evidence": not ranked}
-    return {name for name, missing in lacking.items() if missing}
 
 
 def _draw(data: pd.DataFrame, n_queries: int) -> go.Figure:

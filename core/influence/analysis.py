@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,11 +51,16 @@ class InfluenceAnalysis:
         minus influence rank: positive = used more than retrieved.
     threshold : float
         The one threshold that drives every label.
+    testable : Mapping[str, int]
+        For each failure mode, the number of questions whose data could show it: *harmful passage*
+        needs reference answers, *parametric* a closed-book answer, and so on. A mode that no
+        question could show was not tested; that is not the same as not found.
     """
 
     queries: pd.DataFrame
     passages: pd.DataFrame
     threshold: float
+    testable: Mapping[str, int]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the passages with their question's numbers beside them."""
@@ -142,7 +147,7 @@ def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD) -> InfluenceAnalysis
     q["n_above_noise"] = pd.array(above.astype(int), dtype="Int64")
     q.loc[np.isnan(q["noise_quantile"].to_numpy()), "n_above_noise"] = pd.NA
     _mark_modes(run, q, p, group)
-    return InfluenceAnalysis(q, p, threshold)
+    return InfluenceAnalysis(q, p, threshold, _testable(run, q))
 
 
 def _passage_metrics(run: Run, group: Ints, k: Ints) -> pd.DataFrame:
@@ -273,6 +278,27 @@ def _mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints) -> None
     for name, mode in MODES.items():
         q[name] = _any(p[name], group, len(q)) if mode.per_passage else rules[name]
     q["n_modes"] = q[list(MODES)].sum(axis=1)
+
+
+def _testable(run: Run, q: pd.DataFrame) -> dict[str, int]:
+    """Count, for each mode, the questions whose data could show it."""
+    ranked = q["reason"].isna() & (q["k"] >= _MIN_K_FOR_RANK_MODES)
+    answered = q["answer_status"] == "answered"
+    closed_book = run.queries["closed_book_answer"].notna()
+    # Inert needs every influence; a constant that is not 0 has been tested too.
+    measured = q["reason"].isna() | q["reason"].isin(["inert", "all_equal", "no_retrieval_order"])
+    masks = {
+        "ignored_top_hit": ranked,
+        "buried_evidence": ranked,
+        "over_reliance": q["dominance"].notna(),
+        "inverted": q["rho"].notna(),
+        "inert": measured,
+        "parametric": closed_book & answered,
+        "redundant": closed_book & measured,
+        "harmful_passage": q["correct"].notna(),
+        "missed_evidence": run.queries["n_gold"].notna(),
+    }
+    return {name: int(masks[name].sum()) for name in MODES}
 
 
 def _any(flags: pd.Series, group: Ints, n: int) -> Bools:

@@ -52,14 +52,11 @@ def _passage_rows(run: Run, analysis: InfluenceAnalysis) -> list[tuple[object, .
     above = analysis.passages["above_noise"]
     known = above.notna().to_numpy() & ~np.isnan(planted)
     found = above.fillna(False).to_numpy(dtype=bool)
+    real, none = found[known & (planted > 0)], found[known & (planted == 0)]
     return [
-        _share(
-            "Power", found[known & (planted > 0)], "Share of planted influential passages above the noise floor."
-        ),
-        _share(
-            "False alarms", found[known & (planted == 0)], "Share of passages without planted influence above it."
-        ),
-    ]  # fmt: skip
+        _share("Power", real, "Share of planted influential passages above the noise floor."),
+        _share("False alarms", none, "Share of passages without planted influence above it."),
+    ]
 
 
 def _case_rows(run: Run, analysis: InfluenceAnalysis) -> list[tuple[object, ...]]:

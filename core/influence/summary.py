@@ -61,6 +61,7 @@ def summary(run: Run, analysis: InfluenceAnalysis) -> dict[str, Any]:
         "mean_entropy": _mean(q["entropy"]),
         "mean_noise_quantile": _mean(q["noise_quantile"]),
         "failure_modes": {name: int(q[name].sum()) for name in MODES},
+        "failure_modes_tested": dict(analysis.testable),
         "n_empty_answers": int((status == "empty").sum()),
         "n_abstained": int((status == "abstained").sum()),
         "n_errors": int((status == "error").sum()),

@@ -17,13 +17,16 @@ def test_counts_by_hand():
         "ignored_top_hit": 1, "buried_evidence": 1, "inverted": 1, "over_reliance": 1, "inert": 1,
     }  # fmt: skip
     assert data.loc["inert", "share"] == pytest.approx(0.25)
-    assert data.index[~data["tested"]].tolist() == ["harmful_passage"]  # there are no reference answers
+    assert data.index[~data["tested"]].tolist() == [
+        "parametric", "redundant", "harmful_passage", "missed_evidence",
+    ]  # fmt: skip  # no closed-book answers, no references, no gold
 
 
 def test_modes_that_nothing_could_show_are_not_tested():
     data = _data(analyse(make_run([[0, 0, 0]])))
     assert set(data.loc[~data["tested"], "name"]) == {
         "ignored_top_hit", "buried_evidence", "over_reliance", "inverted", "harmful_passage",
+        "parametric", "redundant", "missed_evidence",
     }  # fmt: skip
 
 

@@ -133,6 +133,8 @@ def test_inert_parametric_and_redundant():
     assert q["parametric"].tolist() == [True, False, False, False]
     # Without a closed-book call nobody can tell parametric from redundant.
     assert q["redundant"].tolist() == [False, True, False, True]
+    assert analyse(run).testable | {"inert": 4, "parametric": 2, "redundant": 3} == analyse(run).testable
+    assert analyse(run).testable["missed_evidence"] == analyse(run).testable["harmful_passage"] == 0
 
 
 def test_harmful_passage_and_missed_evidence():

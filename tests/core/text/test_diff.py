@@ -19,6 +19,8 @@ def joined(pieces, *kept):
         ("", "new", [("added", "new")]),
         ("old", "", [("removed", "old")]),
         ("a b c", "a c", [("same", "a "), ("removed", "b "), ("same", "c")]),
+        ("old words, here", "new", [("removed", "old words, here"), ("added", "new")]),
+        ("x a b y", "x c d y", [("same", "x "), ("removed", "a b"), ("added", "c d"), ("same", " y")]),
         ("大运河", "大河", [("same", "大"), ("removed", "运"), ("same", "河")]),
     ],
 )

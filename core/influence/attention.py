@@ -1,0 +1,94 @@
+"""Which questions deserve a look first, each with its reason in one sentence."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from core.influence.analysis import InfluenceAnalysis
+from core.schema import UNDEFINED_REASONS
+
+PER_MODE = 2  # at first no mode takes more places than this, so that one common mode does not hide the rest
+WORTH_A_LOOK = 0.2  # share of undefined questions from which their reason is worth a place of its own
+
+# Most telling first; the column to sort by within the mode, and whether small values come first.
+_ORDER: dict[str, tuple[str, bool]] = {
+    "harmful_passage": ("rho", True),
+    "missed_evidence": ("rho", True),
+    "inverted": ("rho", True),
+    "buried_evidence": ("rho", True),
+    "over_reliance": ("dominance", False),
+    "ignored_top_hit": ("rho", True),
+    "redundant": ("k", False),
+    "parametric": ("k", False),
+}
+_COLUMNS = ["query_id", "question", "reason", "mode"]
+
+
+def what_to_look_at(analysis: InfluenceAnalysis, limit: int = 8) -> pd.DataFrame:
+    """Pick the questions to look at first.
+
+    Harmful passages come first, then missed evidence, inverted order, buried evidence and
+    over-reliance; an undefined reason that holds for a fifth of the questions or more is shown by
+    one of them. At most two of a kind are taken before every kind has had its turn.
+
+    Parameters
+    ----------
+    analysis : InfluenceAnalysis
+        What `analyse` made of a run.
+    limit : int
+        Most rows to return.
+
+    Returns
+    -------
+    DataFrame
+        At most ``limit`` rows, each question at most once: ``query_id, question, reason`` (a
+        sentence) and ``mode`` (a key of `core.schema.MODES` or `UNDEFINED_REASONS`).
+    """
+    rows = _undefined(analysis)
+    for mode, (column, ascending) in _ORDER.items():
+        flagged = analysis.queries[analysis.queries[mode]]
+        flagged = flagged.sort_values(column, ascending=ascending, kind="stable").head(limit)
+        for turn, (_, question) in enumerate(flagged.iterrows()):
+            place = (turn // PER_MODE, len(rows))
+            rows.append((place, question, _sentence(mode, question, analysis.passages), mode))
+    seen: dict[str, tuple[str, str, str, str]] = {}
+    for _, question, reason, mode in sorted(rows, key=lambda row: row[0]):
+        # A question keeps the first, most telling reason.
+        seen.setdefault(question["query_id"], (question["query_id"], question["question"], reason, mode))
+    return pd.DataFrame(list(seen.values())[:limit], columns=_COLUMNS)
+
+
+def _undefined(analysis: InfluenceAnalysis) -> list[tuple[tuple[int, int], pd.Series, str, str]]:
+    """One example for every reason that leaves many questions without a rank agreement."""
+    queries, rows = analysis.queries, []
+    for reason, count in queries["reason"].value_counts().items():
+        if count >= WORTH_A_LOOK * len(queries):
+            example = queries[queries["reason"] == reason].iloc[0]
+            meaning = UNDEFINED_REASONS[str(reason)].meaning
+            sentence = f"One of {count} questions of {len(queries)} without a ρ: {_lower(meaning)}"
+            rows.append(((0, len(rows)), example, sentence, str(reason)))
+    return rows
+
+
+def _sentence(mode: str, question: pd.Series, passages: pd.DataFrame) -> str:
+    sentences = {
+        "missed_evidence": "A passage known to hold the answer was not retrieved.",
+        "inverted": f"ρ = −{abs(question['rho']):.2f}: the passages are used in the reverse of their order.",
+        "over_reliance": f"One passage carries {question['dominance']:.0%} of all influence.",
+        "redundant": "No single removal changes the answer: several passages seem to carry the evidence.",
+        "parametric": "The model gives the same answer with no passage at all.",
+    }
+    if mode in sentences:
+        return sentences[mode]
+    own = passages[(passages["query_id"] == question["query_id"]) & passages[mode]]
+    ranks = ", ".join(f"{rank:g}" for rank in own["retrieval_order"])
+    which = f"passage at rank {ranks}" if len(own) == 1 else f"passages at ranks {ranks}"
+    return {
+        "harmful_passage": f"The answer is wrong, and leaving out the {which} makes it right.",
+        "buried_evidence": f"The model relies on the {which}, at the end of the retrieved list.",
+        "ignored_top_hit": f"The {which} stood first in retrieval but hardly moved the answer.",
+    }[mode]
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
