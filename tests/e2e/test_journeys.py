@@ -1,0 +1,174 @@
+"""What people do, in a real browser against a real server."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.e2e.running_app import settle
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+PAGES = ("", "influence", "inspector", "live", "data", "methods")
+
+HOSTILE = "<script>document.title='owned'</script> [x](javascript:alert(1)) $x^2$ :smile: <img src=x onerror=alert(1)>"
+
+
+def published_shape() -> str:
+    """43 questions of 10: 16 empty baselines, 8 inert, 19 with an order that can be compared."""
+    lines = [
+        "query,baseline_answer,spearman_rho,spearman_pvalue,dominance_ratio,influence_entropy,is_divergent,"
+        "doc_id,passage,retrieval_rank,retrieval_score,rouge_l,influence_score,influence_rank"
+    ]
+    for q in range(43):
+        kind = "empty" if q < 16 else "inert" if q < 24 else "plain"
+        for d in range(10):
+            influence = {"empty": 1.0, "inert": 0.0, "plain": round(((d * 7 + q) % 10) / 10, 1)}[kind]
+            rho = 1.0 if kind != "plain" else -0.2
+            answer = "" if kind == "empty" else f"answer {q}"
+            lines.append(
+                f"question {q},{answer},{rho},0.0,0.1,2.3,{rho < 0.7},{d},,{d + 1},{10 - d},"
+                f"{round(1 - influence, 1)},{influence},{d + 1}"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def upload(page, app, name, content):
+    page.goto(f"{app}/data?door=Upload")
+    settle(page)
+    page.set_input_files(
+        "input[type='file']", {"name": name, "mimeType": "text/csv", "buffer": content.encode()}
+    )
+    page.get_by_text("The file is loaded and shown on every page.").wait_for(timeout=60_000)
+    settle(page)
+
+
+def main_text(page) -> str:
+    return page.locator("[data-testid='stMain']").inner_text()
+
+
+def test_upload_to_overview_to_inspector(app, new_page):
+    page = new_page()
+    upload(page, app, "results.csv", published_shape())
+    page.get_by_role("link", name="Open the overview").click()
+    page.get_by_text("What to look at first").wait_for()
+    settle(page)
+    text = main_text(page)
+    assert "on 19 of 43 questions" in text
+    assert "16 empty" in text
+    assert re.search(r"24 .{0,40}no ρ|24 more without a ρ", text)
+    page.get_by_role("link", name="Question inspector").first.click()
+    page.get_by_text("Passages", exact=True).wait_for()
+    settle(page)
+    assert "question" in main_text(page)
+    assert page.locator(".js-plotly-plot").count() >= 2
+
+
+def test_text_from_a_file_is_shown_as_it_is(app, new_page):
+    page = new_page()
+    dialogs = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    row = HOSTILE.replace('"', '""')
+    body = "".join(
+        f'"{row}","=cmd|calc {row}",{d},"{row} # heading",{d},{10 - d},{d / 10}\n' for d in range(1, 7)
+    )
+    head = "query,baseline_answer,doc_id,passage,retrieval_rank,retrieval_score,influence_score\n"
+    upload(page, app, "hostile.csv", head + body)
+    for path in ("", "influence", "inspector"):
+        page.get_by_role("link", name={"": "Overview", "influence": "Influence vs retrieval",
+                                       "inspector": "Question inspector"}[path]).first.click()  # fmt: skip
+        settle(page)
+        main = page.locator("[data-testid='stMain']")
+        assert main.locator("script, img[src='x'], a[href^='javascript']").count() == 0
+        assert page.title() != "owned" and not dialogs
+    shown = main_text(page).replace("\u2060", "")
+    assert "<script>document.title='owned'</script>" in shown
+    assert "$x^2$" in shown and ":smile:" in shown and "[x](javascript:alert(1))" in shown
+
+
+@pytest.mark.model
+def test_a_live_run_of_one_question_with_the_embedded_model(app, new_page):
+    page = new_page()
+    page.goto(f"{app}/live")
+    settle(page)
+    page.get_by_text("Type a question", exact=True).click()
+    page.get_by_label("Question", exact=True).fill("When did the harbour bridge open?")
+    page.get_by_label("Documents").fill(
+        "The harbour bridge of Pellhaven opened in 1931.\n---\nThe lighthouse was built in 1884 of grey granite.\n---\n"
+        "The fish market is held every Tuesday beside the old quay."
+    )
+    page.get_by_label("Right answer (optional)").fill("1931")
+    page.get_by_label("Right answer (optional)").press("Tab")
+    settle(page)
+    page.get_by_role("button", name="Make a plan").click()
+    page.get_by_role("button", name="Run", exact=True).wait_for(timeout=180_000)
+    settle(page)
+    assert "Calls to make" in main_text(page)
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_text("Finished and saved: 1 question").wait_for(timeout=300_000)
+    settle(page)
+    job_link = page.url
+    page.get_by_role("link", name="Question inspector").last.click()
+    page.get_by_text("From retrieval to use").wait_for(timeout=60_000)
+    settle(page)
+    assert "When did the harbour bridge open?" in main_text(page).replace("\u2060", "")
+    # The run was saved: its link works in a session that never saw the job.
+    shared = re.search(r"run=([^&]+)", page.url)
+    assert shared, page.url
+    other = new_page()
+    other.goto(f"{app}/?run={shared.group(1)}")
+    settle(other)
+    assert "of 1 question" in main_text(other)
+    # And a reload of the job's page still shows it.
+    page.goto(job_link)
+    settle(page)
+    page.get_by_text("Finished and saved: 1 question").wait_for(timeout=60_000)
+
+
+def test_links_survive_reload_and_sharing(app, new_page):
+    page = new_page()
+    page.goto(f"{app}/?sim=queries:20,seed:5&threshold=0.3")
+    settle(page)
+    first = main_text(page)
+    assert "of 20 questions" in first and "below the threshold of 0.3" in first
+    page.reload()
+    settle(page)
+    assert main_text(page) == first
+    other = new_page()
+    other.goto(page.url)
+    settle(other)
+    assert main_text(other) == first
+
+
+def test_two_sessions_do_not_see_each_other(app, new_page):
+    mine, yours = new_page(), new_page()
+    upload(mine, app, "mine.csv", published_shape())
+    yours.goto(f"{app}/?sim=queries:20,seed:9&threshold=0.4")
+    settle(yours)
+    mine.get_by_role("link", name="Overview").first.click()
+    settle(mine)
+    assert "of 43 questions" in main_text(mine) and "threshold of 0.4" not in main_text(mine)
+    assert "of 20 questions" in main_text(yours) and "of 43" not in main_text(yours)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_no_page_scrolls_sideways_on_a_phone(app, new_page, path, theme):
+    page = new_page(width=390, height=844, color_scheme=theme)
+    page.goto(f"{app}/{path}?sim=queries:20")
+    settle(page)
+    assert page.locator("[data-testid='stException']").count() == 0
+    wide = page.evaluate(
+        "() => { const m = document.querySelector(\"[data-testid='stMain']\");"
+        " return [m.scrollWidth - m.clientWidth, document.documentElement.scrollWidth - innerWidth]; }"
+    )
+    assert max(wide) <= 1, wide
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_opens_first_by_its_own_link(app, new_page, path):
+    page = new_page()
+    page.goto(f"{app}/{path}?sim=queries:20,seed:3")
+    settle(page)
+    assert page.get_by_text("Divergence threshold").count() == 1
+    assert page.locator("[data-testid='stException'], [data-testid='stAlertContentError']").count() == 0
