@@ -21,8 +21,9 @@ def failure_mode_counts(analysis: InfluenceAnalysis) -> go.Figure:
     Returns
     -------
     Figure
-        Horizontal bars in the schema's order, with shares of the questions whose data could show
-        each; an empty figure when there are no questions. Modes that need something the run lacks say "not tested".
+        Horizontal bars in the schema's order, with shares of the questions that could show
+        each; an empty figure when there are no questions. Modes that need something the run lacks
+        say "not tested".
     """
     data = _data(analysis)
     return _draw(data, len(analysis.queries))

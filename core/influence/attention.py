@@ -28,8 +28,8 @@ def what_to_look_at(analysis: InfluenceAnalysis, limit: int = 8) -> pd.DataFrame
     """Pick the questions to look at first.
 
     Harmful passages come first, then missed evidence, inverted order, buried evidence and
-    over-reliance; an undefined reason that holds for a fifth of the questions or more is shown by
-    one of them. At most two of a kind are taken before every kind has had its turn.
+    over-reliance; an undefined reason that holds for a fifth of the questions or more (and two at least)
+    is shown by one of them. At most two of a kind are taken before every kind has had its turn.
 
     Parameters
     ----------
@@ -62,10 +62,10 @@ def _undefined(analysis: InfluenceAnalysis) -> list[tuple[tuple[int, int], pd.Se
     """One example for every reason that leaves many questions without a rank agreement."""
     queries, rows = analysis.queries, []
     for reason, count in queries["reason"].value_counts().items():
-        if count >= WORTH_A_LOOK * len(queries):
+        if count >= max(2, WORTH_A_LOOK * len(queries)):
             example = queries[queries["reason"] == reason].iloc[0]
             meaning = UNDEFINED_REASONS[str(reason)].meaning
-            sentence = f"One of {count} questions of {len(queries)} without a ρ: {_lower(meaning)}"
+            sentence = f"{count} of {len(queries)} questions have no ρ for this reason: {_lower(meaning)}"
             rows.append(((0, len(rows)), example, sentence, str(reason)))
     return rows
 

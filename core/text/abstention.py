@@ -6,7 +6,7 @@ import unicodedata
 
 import regex
 
-from core.text.words import words
+from core.text.words import has_words
 
 # Each pattern describes the model's own lack of knowledge, not somebody else's in a story: the
 # speaker is "I", "the passages", or nobody. Apostrophes are folded before matching.
@@ -66,6 +66,6 @@ def is_abstention(text: str) -> bool:
 
 def answer_status(text: str | None) -> str:
     """Return what became of an answer: ``answered``, ``abstained`` or ``empty`` (no word in it)."""
-    if text is None or not words(text):
+    if text is None or not has_words(text):
         return "empty"
     return "abstained" if is_abstention(text) else "answered"

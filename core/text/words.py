@@ -49,6 +49,11 @@ def words(text: str) -> list[str]:
     return [unicodedata.normalize("NFC", word.casefold()) for word, _, _ in _matches(text)]
 
 
+def has_words(text: str) -> bool:
+    """Tell whether there is at least one word in a text."""
+    return _WORD.search(text) is not None
+
+
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Return the character span of every word of ``words(text)``, in the same order."""
     return [(start, end) for _, start, end in _matches(text)]

@@ -1,0 +1,1 @@
+"""What leaves the program: exports of a run and of what was computed from it."""

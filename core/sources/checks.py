@@ -1,0 +1,152 @@
+"""Checks of whole columns at once: what fits, what does not, and where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core.schema import Column
+from core.sources.report import IssueLog, Severity
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_MISSING = ("", "nan", "na", "n/a", "none", "null")
+_TRUE, _FALSE = ("true", "1", "1.0", "yes", "t", "y"), ("false", "0", "0.0", "no", "f", "n")
+_SLACK = 1e-9
+
+
+class ColumnChecks:
+    """The rows of a raw table under a mapping, with what is wrong in them so far.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Strings; the index is the row as a spreadsheet numbers it.
+    mapping : Mapping of str to str
+        Schema field to column.
+    log : IssueLog
+        Where issues go.
+    decimal_comma : bool
+        Whether a comma may stand for the decimal point (files separated by semicolon or tab).
+
+    Attributes
+    ----------
+    bad : ndarray of bool, shape (n_rows,)
+        Rows that must be kept out.
+    reason : ndarray of object, shape (n_rows,)
+        The first reason of each such row.
+    """
+
+    def __init__(
+        self, frame: pd.DataFrame, mapping: Mapping[str, str], log: IssueLog, decimal_comma: bool
+    ) -> None:
+        self.frame, self.mapping, self.log, self.decimal_comma = frame, mapping, log, decimal_comma
+        self.bad: Bools = np.zeros(len(frame), dtype=bool)
+        self.reason = np.full(len(frame), None, dtype=object)
+        self.used_decimal_comma = False
+        self._read: dict[str, Floats] = {}
+
+    def has(self, field: str) -> bool:
+        """Whether the field is mapped and at least one of its cells is filled."""
+        return field in self.mapping and bool((self.text(field) != "").any())
+
+    def text(self, field: str) -> pd.Series:
+        """Return the column of a mapped field."""
+        return self.frame[self.mapping[field]]
+
+    def flag(
+        self, mask: Bools, field: str, expected: str, severity: Severity = "error", column: str | None = None
+    ) -> None:
+        """Note the same issue for all rows of a mask; errors keep the rows out."""
+        rows = np.flatnonzero(mask)
+        if not rows.size:
+            return
+        column = column or self.mapping[field]
+        shown = rows[:1_000]
+        values = self.text(field).iloc[shown] if field in self.mapping else [""] * shown.size
+        self.log.add_many(self.frame.index[shown], column, values, expected, severity)
+        self.log.count_more(rows.size - shown.size, severity)
+        if severity == "error":
+            first = rows[~self.bad[rows]]
+            self.reason[first] = f"{column}: expected {expected}"
+            self.bad[rows] = True
+
+    def numbers(self, field: str) -> tuple[Floats, Bools]:
+        """Read a mapped column as numbers.
+
+        Returns
+        -------
+        values : ndarray of float, shape (n_rows,)
+            NaN where a cell is blank or holds no finite number.
+        unreadable : ndarray of bool, shape (n_rows,)
+            Cells that are filled but hold no finite number; cells like ``NaN`` count as blank.
+        """
+        raw = self.text(field)
+        values = _to_float(raw)
+        unread = np.isnan(values)
+        if self.decimal_comma and unread.any():
+            rows = np.flatnonzero(unread)
+            again = _to_float(raw.iloc[rows].str.replace(",", ".", n=1, regex=False))
+            self.used_decimal_comma |= bool((~np.isnan(again)).any())
+            values[rows] = again
+        infinite = np.isinf(values)
+        values[infinite] = np.nan
+        unread = np.isnan(values)
+        unreadable = np.zeros(len(raw), dtype=bool)
+        rows = np.flatnonzero(unread)
+        unreadable[rows] = ~raw.iloc[rows].str.strip().str.lower().isin(_MISSING).to_numpy(dtype=bool)
+        return values, unreadable
+
+    def optional_numbers(self, field: str, definition: Column) -> Floats:
+        """Read a column that is not essential: what does not fit is left out with a warning."""
+        if field in self._read:  # one warning for one cell, however often it is read
+            return self._read[field]
+        values, unreadable = self.numbers(field)
+        outside = outside_range(values, definition)
+        expected = f"a number{_range_text(definition)}, or an empty cell"
+        self.flag((unreadable | outside) & ~self.bad, field, expected, "warning")
+        values[outside] = np.nan
+        self._read[field] = values
+        return values
+
+    def optional_flags(self, field: str) -> pd.Series:
+        """Read a True/False column; what does not fit is left out with a warning."""
+        plain = self.text(field).str.strip().str.lower()
+        yes, no = plain.isin(_TRUE).to_numpy(bool), plain.isin(_FALSE).to_numpy(bool)
+        blank = plain.isin(_MISSING).to_numpy(bool)
+        self.flag(~(yes | no | blank) & ~self.bad, field, "True or False, or an empty cell", "warning")
+        flags = pd.array(yes, dtype="boolean")
+        flags[~(yes | no)] = pd.NA
+        return pd.Series(flags, index=self.frame.index)
+
+
+def outside_range(values: Floats, definition: Column) -> Bools:
+    """Tell which values lie outside the schema's range; NaN does not. A rounding error is let pass."""
+    low, high = definition.range or (None, None)
+    outside = np.zeros(values.size, dtype=bool)
+    with np.errstate(invalid="ignore"):
+        if low is not None:
+            outside |= values < low - _SLACK
+        if high is not None:
+            outside |= values > high + _SLACK
+    return outside
+
+
+def _range_text(definition: Column) -> str:
+    low, high = definition.range or (None, None)
+    if low is None and high is None:
+        return ""
+    return f" from {low} to {high}" if high is not None else f" of at least {low}"
+
+
+def _to_float(raw: pd.Series) -> Floats:
+    try:
+        # Several times faster, but all or nothing.
+        return np.asarray(pa.array(raw.array).cast(pa.float64()), dtype=np.float64).copy()
+    except pa.ArrowInvalid:
+        return np.asarray(pd.to_numeric(raw, errors="coerce"), dtype=np.float64).copy()

@@ -1,0 +1,160 @@
+"""From bytes or a path to UTF-8 text: size limits, gzip, encodings, and what is no text at all."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import os
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+from core.errors import InputError
+
+MAX_BYTES = 400_000_000
+_GZIP = b"\x1f\x8b"
+_CHUNK = 1 << 20
+# What people upload by mistake, by its first bytes.
+_BINARY = (
+    (b"PAR1", "a Parquet file"),
+    (b"PK\x03\x04", "a zip archive or an Excel workbook"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel or Word file"),
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"%PDF", "a PDF"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ", "an xz archive"),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive"),
+    (b"7z\xbc\xaf", "a 7z archive"),
+    (b"\x7fELF", "a program"),
+)
+# The longer mark first: UTF-32 little-endian starts with UTF-16's.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_WANTED = "a text file (CSV, TSV or JSON Lines, also gzipped)"
+
+
+class Text(NamedTuple):
+    """A file's text as UTF-8 bytes without a byte order mark, and a remark where one is due."""
+
+    utf8: bytes
+    note: str | None
+
+
+def read_source(source: bytes | str | os.PathLike[str], name: str, max_bytes: int = MAX_BYTES) -> bytes:
+    """Return a file's bytes, unpacked if they are gzip.
+
+    Parameters
+    ----------
+    source : bytes or path
+        The content itself, or where it stands.
+    name : str
+        How messages call it.
+    max_bytes : int
+        Limit on the unpacked size, in bytes.
+
+    Raises
+    ------
+    InputError
+        No such file, not readable, too large, or a damaged gzip file.
+    """
+    data = source if isinstance(source, bytes) else _read_file(Path(source), max_bytes)
+    if len(data) > max_bytes:
+        raise InputError(_too_large(name, max_bytes))
+    return _gunzip(data, name, max_bytes) if data[:2] == _GZIP else data
+
+
+def to_utf8(data: bytes, name: str) -> Text:
+    """Return the text of a file as UTF-8.
+
+    UTF-8 with or without a byte order mark, UTF-16 and UTF-32 with one, else Windows-1252
+    (Latin-1 where that has no such character), which is noted since it is a guess.
+
+    Raises
+    ------
+    InputError
+        The file is empty, is of a known binary kind or holds NUL bytes.
+    """
+    # Looking at the start first saves a copy of a large file.
+    if not data[:4096].strip() and not data.strip():
+        raise InputError(f"{name} is empty; expected {_WANTED}.")
+    for magic, kind in _BINARY:
+        if data.startswith(magic):
+            raise InputError(f"{name} is {kind}; expected {_WANTED}.")
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return _recoded(data, encoding, name)
+    if data.startswith(codecs.BOM_UTF8):
+        data = data[len(codecs.BOM_UTF8) :]
+    if b"\0" in data:
+        raise InputError(
+            f"{name} holds NUL bytes, so it is binary or UTF-16 without its first mark; expected {_WANTED}."
+        )
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return _guessed(data, error.start)
+    return Text(data, None)
+
+
+def _read_file(path: Path, max_bytes: int) -> bytes:
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; expected {_WANTED}.")
+        if path.stat().st_size > max_bytes:
+            raise InputError(_too_large(str(path), max_bytes))
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file {path}; give the path of {_WANTED}.") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+
+
+def _gunzip(data: bytes, name: str, max_bytes: int) -> bytes:
+    """Unpack in pieces, so that a small file that unpacks to terabytes is stopped at the limit."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        with gzip.open(io.BytesIO(data)) as file:
+            while piece := file.read(_CHUNK):
+                parts.append(piece)
+                size += len(piece)
+                if size > max_bytes:
+                    raise InputError(_too_large(name, max_bytes))
+    except EOFError as error:
+        raise InputError(f"{name} is a gzip file that breaks off; upload it again in full.") from error
+    except (OSError, zlib.error) as error:
+        raise InputError(f"{name} is a damaged gzip file ({error}); expected {_WANTED}.") from error
+    return b"".join(parts)
+
+
+def _recoded(data: bytes, encoding: str, name: str) -> Text:
+    try:
+        return Text(data.decode(encoding).encode("utf-8"), f"Read as {encoding.upper()}.")
+    except UnicodeError as error:
+        raise InputError(
+            f"{name} starts like {encoding.upper()} but is not valid ({error}); save it as UTF-8."
+        ) from error
+
+
+def _guessed(data: bytes, first_bad: int) -> Text:
+    line = data.count(b"\n", 0, first_bad) + 1
+    try:
+        text, encoding = data.decode("cp1252"), "Windows-1252"
+    except UnicodeDecodeError:
+        text, encoding = data.decode("latin-1"), "Latin-1"
+    return Text(
+        text.encode("utf-8"),
+        f"Not valid UTF-8 (first at line {line}), so read as {encoding}; check accents, or save as UTF-8.",
+    )
+
+
+def _too_large(name: str, max_bytes: int) -> str:
+    return f"{name} is larger than the limit of {max_bytes / 1e6:,.0f} MB (unpacked); split the file."

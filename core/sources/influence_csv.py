@@ -1,0 +1,191 @@
+"""Import of influence files: one row per question and passage, as the published tool writes them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from core.errors import InputError
+from core.run import Run
+from core.sources.checks import ColumnChecks
+from core.sources.encoding import read_source
+from core.sources.formulas import restore
+from core.sources.influence_rows import MAX_PASSAGES, Rows, check_rows
+from core.sources.influence_tables import passage_table, query_table
+from core.sources.mapping import MAPPABLE, PUBLISHED_COLUMNS, check_mapping, suggest_mapping, template_csv
+from core.sources.report import IssueLog, ValidationReport, shorten
+from core.sources.table import RawTable, read_table
+
+__all__ = [
+    "MAPPABLE",
+    "MAX_PASSAGES",
+    "PUBLISHED_COLUMNS",
+    "Imported",
+    "read_influence_csv",
+    "suggest_mapping",
+    "template_csv",
+]
+
+_MARK_COLUMN = "data_source"
+_ANALYSES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("influence vs retrieval", ("question",)),
+    ("comparison with the file's own verdicts", ("reported_rho", "reported_divergent")),
+    ("empty answers and refusals", ("answer",)),
+    ("retrieval scores", ("retrieval_score",)),
+    ("passage texts", ("text",)),
+    ("word diff of ablated answers", ("ablated_answer",)),
+    ("parametric and redundant answers", ("closed_book_answer",)),
+    ("right and wrong answers, harmful passages", ("reference_answers",)),
+    ("gold passages", ("is_gold",)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A run made of a file, and what was found wrong in the file."""
+
+    run: Run
+    report: ValidationReport
+
+
+def read_influence_csv(
+    source: bytes | str | os.PathLike[str], name: str | None = None, mapping: Mapping[str, str] | None = None
+) -> Imported:
+    """Read a file of influences: one row per question and passage.
+
+    Parameters
+    ----------
+    source : bytes or path
+        The file; separators, encodings and gzip as in `core.sources.table.read_table`.
+    name : str, optional
+        Name of the run and of the file in messages; a path's own name by default.
+    mapping : Mapping of str to str, optional
+        Schema field to column; `suggest_mapping` by default.
+
+    Returns
+    -------
+    Imported
+        The run holds the good rows; ``report.rejected`` holds the others with the reason of each.
+        Values that the file reports of itself become ``reported_*`` and are only compared. A blank
+        influence keeps its row: the question is then undefined (``incomplete``).
+
+    Raises
+    ------
+    InputError
+        The file cannot be read as a table, a needed column is missing, or no row can be used.
+
+    Notes
+    -----
+    Cost: no LLM calls; a million rows take seconds.
+    """
+    label = name or (Path(source).name if not isinstance(source, bytes) else "The file")
+    data = read_source(source, label)
+    table = read_table(data, label)
+    columns = list(table.frame.columns)
+    fields = check_mapping(suggest_mapping(columns) if mapping is None else mapping, columns, label)
+    frame, marked = _own_export(table.frame)
+    log = IssueLog()
+    _log_ragged(table, log)
+    checks = ColumnChecks(frame, fields, log, decimal_comma=table.delimiter != ",")
+    rows = check_rows(checks)
+    n_rows = len(frame) + len(table.rejected)
+    if not rows.kept.size:
+        raise InputError(_nothing_usable(label, n_rows, log))
+    queries = query_table(checks, rows)
+    passages = passage_table(checks, rows, queries)
+    notes = [*table.notes, *rows.notes]
+    if unused := [c for c in columns if c not in fields.values() and c != _MARK_COLUMN]:
+        notes.append(f"Columns not used: {', '.join(map(shorten, unused[:40]))}.")
+    if checks.used_decimal_comma:
+        notes.append("Commas in numbers were read as decimal points.")
+    if marked:
+        notes.append("The file says that its numbers are simulated, so the run is marked as simulated.")
+    digest = hashlib.sha256(data).hexdigest()
+    run_key = json.dumps([digest, fields])
+    report = _report(checks, rows, table, n_rows, tuple(notes))
+    run = Run.create(
+        {
+            "run_id": hashlib.sha256(run_key.encode()).hexdigest()[:12],
+            "name": label,
+            "source": "simulation" if marked else "upload",
+            "dataset": {
+                "name": label,
+                "digest": digest,
+                "rows": n_rows,
+                "kept": report.n_kept,
+                "rejected": report.n_rejected,
+                "mapping": fields,
+            },
+            "notes": notes,
+        },
+        queries=queries,
+        passages=passages,
+    )
+    return Imported(run, report)
+
+
+def _own_export(frame: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
+    """Undo the neutralised formulas of our own export, and see whether it is marked as simulated."""
+    if _MARK_COLUMN not in frame.columns:
+        return frame, False
+    restored = pd.DataFrame({column: restore(frame[column]) for column in frame.columns})
+    return restored, bool((frame[_MARK_COLUMN] == "simulated").any())
+
+
+def _log_ragged(table: RawTable, log: IssueLog) -> None:
+    shown = table.rejected.head(log.room)
+    for row, reason, text in shown.itertuples(index=False):
+        log.add(row, None, text, reason)
+    log.count_more(len(table.rejected) - len(shown))
+
+
+def _report(
+    checks: ColumnChecks, rows: Rows, table: RawTable, n_rows: int, notes: tuple[str, ...]
+) -> ValidationReport:
+    rejected = checks.frame[checks.bad].rename(columns=_not_ours)
+    rejected.insert(0, "reason", pd.Series(checks.reason[checks.bad], index=rejected.index, dtype="str"))
+    rejected.insert(0, "row", rejected.index)
+    if len(table.rejected):
+        ragged = table.rejected.assign(reason="expected " + table.rejected["reason"])
+        rejected = pd.concat([rejected, ragged]).sort_values("row", kind="stable")
+        rejected = rejected.astype({"row": "int64"})
+    enables = [what for what, fields in _ANALYSES if any(map(checks.has, fields))]
+    missing = [f"{what}: needs {_needed(fields)}" for what, fields in _ANALYSES if what not in enables]
+    return ValidationReport(
+        n_rows,
+        int(rows.kept.size),
+        checks.log.listed(),
+        rejected.reset_index(drop=True),
+        notes,
+        tuple(enables),
+        (*missing, "noise floor: needs repeated calls, which such a file cannot hold"),
+        checks.log.n_issues,
+        checks.log.counts["error"],
+    )
+
+
+def _not_ours(column: str) -> str:
+    """Keep a file's own columns apart from ours: its ``reason`` becomes ``reason (file)``."""
+    return f"{column} (file)" if re.fullmatch(r"(row|reason)( \(file\))*", column) else column
+
+
+def _needed(fields: tuple[str, ...]) -> str:
+    return " or ".join(fields)
+
+
+def _nothing_usable(label: str, n_rows: int, log: IssueLog) -> str:
+    first = log.first_error
+    if first is None:
+        return f"{label} has no rows with content."
+    place = f"row {first.row}" + (f", column {first.column}" if first.column else "")
+    return (
+        f"None of the {n_rows:,} rows of {label} can be used: {place}: "
+        f"found {first.value!r}, expected {first.expected}."
+    )

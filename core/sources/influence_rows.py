@@ -1,0 +1,200 @@
+"""Checks of an influence file's rows: what is kept, in which question, at which rank, how influential."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from core.schema import PASSAGES
+from core.sources.checks import Bools, ColumnChecks, Floats, outside_range
+from core.sources.grouping import Grouping, Ints, group_rows, position_within
+from core.sources.report import counted
+
+# More passages in one prompt than any model reads; usually a wrong column taken for the question.
+MAX_PASSAGES = 200
+_ROUGE_SLACK = 1e-3  # both numbers may be rounded to three places
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a file that can be used.
+
+    Attributes
+    ----------
+    kept : ndarray of int, shape (n,)
+        Positions of the rows in the raw table.
+    grouping : Grouping
+        Which question run each kept row belongs to.
+    rank, influence : ndarray of float, shape (n,)
+        Retrieval rank from 1; influence in [0, 1] or NaN where it is not known.
+    notes : tuple of str
+        Decisions taken on the way.
+    """
+
+    kept: NDArray[np.int64]
+    grouping: Grouping
+    rank: Floats
+    influence: Floats
+    notes: tuple[str, ...]
+
+
+def check_rows(checks: ColumnChecks) -> Rows:
+    """Check every row; what is wrong goes into ``checks`` (its ``bad`` rows and its log)."""
+    notes: list[str] = []
+    asked = checks.text("question").str.strip()
+    checks.flag((asked == "").to_numpy(dtype=bool), "question", "a question")
+    influence = _influence(checks, notes)
+    rank = _ranks(checks)
+
+    usable = np.flatnonzero(~checks.bad)
+    key = checks.text("query_id").str.strip() if checks.has("query_id") else asked
+    question = _codes(key.iloc[usable])
+    grouping = group_rows(question, _passage_codes(checks, rank, usable))
+    if rank is None:
+        rank = np.full(len(asked), np.nan)
+        rank[usable] = position_within(grouping.group) + 1
+        notes.append("There are no retrieval ranks: the order of the rows within a question was taken.")
+    else:
+        _from_one(checks, rank, grouping, usable, notes)
+    _duplicates(checks, grouping, usable)
+    _too_many(checks, grouping, usable)
+
+    still = ~checks.bad[usable]
+    kept = usable[still]
+    grouping = _compressed(grouping, still)
+    if grouping.n_repeated:
+        notes.append(
+            f"In the file more than once, as separate runs: {counted(grouping.n_repeated, 'question')}; "
+            "each run became a question of its own (its id ends in -2, -3 …)."
+        )
+    _incomplete_note(checks, key, kept, notes)
+    _warn_within(checks, rank[kept], grouping, kept)
+    return Rows(kept, grouping, rank[kept], influence[kept], tuple(notes))
+
+
+def _influence(checks: ColumnChecks, notes: list[str]) -> Floats:
+    """Influence as the file has it: its own column, else 1 - rouge_l, else from the answers later."""
+    n = len(checks.frame)
+    rouge = np.full(n, np.nan)
+    if checks.has("reported_rouge_l"):
+        needed = not checks.has("influence_score")
+        rouge = _unit_interval(checks, "reported_rouge_l", needed)
+    if not checks.has("influence_score"):
+        if checks.has("reported_rouge_l"):
+            notes.append("There is no influence_score: 1 - rouge_l was taken.")
+        return 1 - rouge
+    influence = _unit_interval(checks, "influence_score", True)
+    with np.errstate(invalid="ignore"):
+        off = np.abs(influence - (1 - rouge)) > _ROUGE_SLACK
+    checks.flag(off & ~checks.bad, "influence_score", "1 - rouge_l of the same row", "warning")
+    if not checks.has("ablated_answer"):
+        # An empty baseline has no influence, so its blank cells are as they should be.
+        due = np.ones(n, dtype=bool)
+        if "answer" in checks.mapping:
+            due = (checks.text("answer") != "").to_numpy(dtype=bool)
+        checks.flag(
+            np.isnan(influence) & due & ~checks.bad,
+            "influence_score",
+            "a number from 0 to 1; without it the question has no rank agreement",
+            "warning",
+        )
+    return influence
+
+
+def _unit_interval(checks: ColumnChecks, field: str, needed: bool) -> Floats:
+    definition = PASSAGES.column(field)
+    if not needed:
+        return checks.optional_numbers(field, definition)
+    values, unreadable = checks.numbers(field)
+    checks.flag(unreadable | outside_range(values, definition), field, "a number from 0 to 1")
+    return np.asarray(np.clip(values, 0, 1))
+
+
+def _ranks(checks: ColumnChecks) -> Floats | None:
+    if not checks.has("retrieval_rank"):
+        return None
+    values, _ = checks.numbers("retrieval_rank")
+    checks.flag(np.isnan(values), "retrieval_rank", "a number, 1 for the first passage")
+    return values
+
+
+def _passage_codes(checks: ColumnChecks, rank: Floats | None, usable: Ints) -> Ints | None:
+    if checks.has("passage_id"):
+        return _codes(checks.text("passage_id").iloc[usable].str.strip())
+    return None if rank is None else _codes(pd.Series(rank[usable]))
+
+
+def _from_one(checks: ColumnChecks, rank: Floats, grouping: Grouping, usable: Ints, notes: list[str]) -> None:
+    """Shift ranks that count from 0 in every question; ranks below 1 are errors otherwise."""
+    lowest = pd.Series(rank[usable]).groupby(grouping.group).min()
+    if len(lowest) and (lowest == 0).all():
+        rank += 1
+        notes.append("Retrieval ranks count from 0 in this file; 1 was added.")
+        return
+    with np.errstate(invalid="ignore"):
+        checks.flag(rank < 1, "retrieval_rank", "a number of at least 1")
+
+
+def _duplicates(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
+    if not checks.has("passage_id"):
+        return
+    passage = checks.text("passage_id").iloc[usable].str.strip()
+    blank = (passage == "").to_numpy(dtype=bool)
+    again = pd.DataFrame({"group": grouping.group, "passage": _codes(passage)}).duplicated().to_numpy()
+    for rows, expected in (
+        (usable[blank], "the id of the passage"),
+        (usable[again & ~blank], "an id that no earlier row of the question has"),
+    ):
+        mask = np.zeros(len(checks.frame), dtype=bool)
+        mask[rows] = True
+        checks.flag(mask, "passage_id", expected)
+
+
+def _too_many(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
+    mask = np.zeros(len(checks.frame), dtype=bool)
+    mask[usable[position_within(grouping.group) >= MAX_PASSAGES]] = True
+    if mask.any():
+        # A question cut off at the limit would look complete, so it is left out as a whole.
+        mask[usable[np.isin(grouping.group, np.unique(grouping.group[mask[usable]]))]] = True
+        checks.flag(mask, "question", f"a question with at most {MAX_PASSAGES} passages")
+
+
+def _compressed(grouping: Grouping, still: Bools) -> Grouping:
+    codes, left = pd.factorize(grouping.group[still])
+    return Grouping(np.asarray(codes, np.int64), grouping.question[left], grouping.run[left])
+
+
+def _incomplete_note(checks: ColumnChecks, key: pd.Series, kept: Ints, notes: list[str]) -> None:
+    if not checks.bad.any():
+        return
+    hit = pd.Index(key[checks.bad].unique()).intersection(pd.Index(key.iloc[kept].unique()))
+    if len(hit):
+        notes.append(
+            f"At least one row was lost to an error in {counted(len(hit), 'question')}; "
+            "the numbers there rest on the passages that are left."
+        )
+
+
+def _warn_within(checks: ColumnChecks, rank: Floats, grouping: Grouping, kept: Ints) -> None:
+    """Warn of the same passage text, or the same retrieval rank, twice in one question."""
+    n = len(checks.frame)
+    if checks.has("text"):
+        text = checks.text("text").iloc[kept]
+        pairs = pd.DataFrame({"group": grouping.group, "text": _codes(text)})
+        mask = np.zeros(n, dtype=bool)
+        mask[kept[pairs.duplicated().to_numpy() & (text != "").to_numpy(dtype=bool)]] = True
+        checks.flag(mask, "text", "passages that differ within the question", "warning")
+    if checks.has("retrieval_rank"):
+        tied = pd.DataFrame({"group": grouping.group, "rank": rank}).duplicated().to_numpy()
+        mask = np.zeros(n, dtype=bool)
+        mask[kept[tied]] = True
+        checks.flag(
+            mask, "retrieval_rank", "a rank of its own; tied passages share their average rank", "warning"
+        )
+
+
+def _codes(values: pd.Series) -> Ints:
+    return np.asarray(pd.factorize(values)[0], dtype=np.int64)

@@ -1,0 +1,176 @@
+"""What was found wrong in a file, row by row, and what was kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pandas as pd
+
+Severity = Literal["error", "warning"]
+MAX_LISTED = 1_000
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One thing wrong with one value.
+
+    Attributes
+    ----------
+    row : int or None
+        1-based row of the file as a spreadsheet numbers it (the header is row 1), or the 1-based
+        line of a JSON Lines file; None for the file as a whole.
+    column : str or None
+        Column or field, as the file names it.
+    value : str
+        What stands there, shortened to 80 characters.
+    expected : str
+        What would be right.
+    severity : {"error", "warning"}
+        An error keeps the row out; a warning does not.
+    """
+
+    row: int | None
+    column: str | None
+    value: str
+    expected: str
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        place = [f"row {self.row}"] if self.row is not None else []
+        place += [f"column {self.column}"] if self.column is not None else []
+        where = f"{', '.join(place)}: " if place else ""
+        text = f"{where}found {self.value!r}, expected {self.expected}."
+        return text[0].upper() + text[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationReport:
+    """What became of a file's rows.
+
+    Attributes
+    ----------
+    n_rows, n_kept : int
+        Rows (or lines) with content in the file, and how many of them are used.
+    issues : tuple of Issue
+        The first 1,000 problems, in order of the file; ``n_issues`` is their true number.
+    rejected : DataFrame
+        The rows kept out, as they stand in the file, after the columns ``row`` and ``reason``.
+    notes : tuple of str
+        Plain remarks: encoding, columns not used, decisions taken.
+    enables, missing : tuple of str
+        What can be computed from this file, and what cannot, each with what it would need.
+    n_issues, n_errors : int
+        True number of issues, and how many of them are errors.
+    """
+
+    n_rows: int
+    n_kept: int
+    issues: tuple[Issue, ...]
+    rejected: pd.DataFrame = field(repr=False)
+    notes: tuple[str, ...] = ()
+    enables: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    n_issues: int = 0
+    n_errors: int = 0
+
+    @property
+    def n_rejected(self) -> int:
+        """How many rows were kept out."""
+        return self.n_rows - self.n_kept
+
+    @property
+    def n_warnings(self) -> int:
+        """How many issues are warnings; their rows are kept."""
+        return self.n_issues - self.n_errors
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the listed issues: ``row, column, value, expected, severity``."""
+        frame = pd.DataFrame(
+            {
+                "row": pd.array([issue.row for issue in self.issues], dtype="Int64"),
+                "column": [issue.column for issue in self.issues],
+                "value": [issue.value for issue in self.issues],
+                "expected": [issue.expected for issue in self.issues],
+                "severity": [issue.severity for issue in self.issues],
+            }
+        )
+        return frame.astype({name: "str" for name in ("column", "value", "expected", "severity")})
+
+
+@dataclass(slots=True)
+class IssueLog:
+    """Collects issues while a file is read: lists up to 1,000 of each severity, counts all.
+
+    A million bad cells must cost neither memory nor time, so only those that can be shown are kept.
+    """
+
+    counts: dict[str, int] = field(default_factory=lambda: {"error": 0, "warning": 0})
+    _listed: list[Issue] = field(default_factory=list)
+
+    def add(
+        self, row: int | None, column: str | None, value: object, expected: str, severity: Severity = "error"
+    ) -> None:
+        """Note one issue."""
+        self.add_many([row], column, [value], expected, severity)
+
+    def add_many(
+        self,
+        rows: Iterable[int | None],
+        column: str | None,
+        values: Iterable[object],
+        expected: str,
+        severity: Severity = "error",
+    ) -> None:
+        """Note the same issue for many rows; ``rows`` and ``values`` are equally long."""
+        for row, value in zip(rows, values, strict=True):
+            self.counts[severity] += 1
+            if self.counts[severity] <= MAX_LISTED:
+                place = None if row is None else int(row)
+                self._listed.append(Issue(place, column, shorten(value), expected, severity))
+
+    def count_more(self, n: int, severity: Severity = "error") -> None:
+        """Count ``n`` further issues that are not listed."""
+        self.counts[severity] += n
+
+    @property
+    def room(self) -> int:
+        """How many more errors would be listed; callers need not build what is not shown."""
+        return max(0, MAX_LISTED - self.counts["error"])
+
+    @property
+    def first_error(self) -> Issue | None:
+        """The error that stands first in the file."""
+        errors = [issue for issue in self._listed if issue.severity == "error"]
+        return min(errors, key=lambda issue: issue.row or 0, default=None)
+
+    @property
+    def n_issues(self) -> int:
+        """How many issues there are, listed or not."""
+        return sum(self.counts.values())
+
+    def listed(self) -> tuple[Issue, ...]:
+        """Return the issues in order of the file, errors before warnings of the same row; capped."""
+        ordered = sorted(self._listed, key=lambda issue: (issue.row or 0, issue.severity))
+        if len(ordered) > MAX_LISTED:
+            # Errors decide what is lost, so they are shown before any warning when not all fit.
+            ordered = sorted(sorted(ordered, key=lambda i: i.severity)[:MAX_LISTED], key=lambda i: i.row or 0)
+        return tuple(ordered)
+
+
+def shorten(value: object) -> str:
+    """Return a value as text of at most 80 characters, for a message."""
+    try:
+        text = value if isinstance(value, str) else str(value)
+    except RecursionError:
+        return "(nested too deeply)"
+    text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    # Half of a surrogate pair cannot be shown or saved.
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def counted(n: int, thing: str) -> str:
+    """Return ``1 question`` or ``2,000 questions``."""
+    return f"{n:,} {thing}" if n == 1 else f"{n:,} {thing}s"

@@ -1,0 +1,150 @@
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.influence import analyse
+from core.report.exports import EXPORTERS, csv_bytes, queries_csv, run_csv, summary_json
+from core.run import Run
+from core.sources.influence_csv import PUBLISHED_COLUMNS, read_influence_csv
+from core.sources.simulation import SimulationOptions, simulate
+
+
+def table(data):
+    return pd.read_csv(io.BytesIO(data), encoding="utf-8-sig", keep_default_na=False, dtype=str)
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    run = simulate(SimulationOptions(queries=30, noise=0.05))
+    return run, analyse(run)
+
+
+@pytest.fixture
+def hostile():
+    queries = pd.DataFrame(
+        {
+            "query_id": ["a"],
+            "question": ["=cmd|' /C calc'!A0"],
+            "answer": ["\t+1"],
+            "answer_status": ["answered"],
+        }
+    )
+    passages = pd.DataFrame(
+        {
+            "query_id": "a",
+            "passage_id": ["-1", "p2", "p3"],
+            "text": ["@SUM(A1)", "<script>alert(1)</script>", " =HYPERLINK()"],
+            "retrieval_rank": [1.0, 2.0, 3.0],
+            "retrieval_score": [-3.5, -4.0, None],
+            "influence_score": [0.5, 0.25, 0.0],
+        }
+    )
+    run = Run.create({"source": "live"}, queries=queries, passages=passages)
+    return run, analyse(run)
+
+
+def test_csv_is_utf8_with_its_mark_and_safe():
+    frame = pd.DataFrame(
+        {
+            "=head": pd.Series(["=1", "ü", None], dtype="str"),
+            "number": [-1.5, np.nan, 2],
+            "flag": pd.array([True, None, False], dtype="boolean"),
+            "list": [["=a", 1], None, np.array(["b"])],
+            "mixed": ["@x", -2, 0.5],
+            "kind": pd.Categorical(["-a", "b", "-a"]),
+        }
+    )
+    data = csv_bytes(frame)
+    assert data.startswith(b"\xef\xbb\xbf")
+    read = table(data)
+    assert list(read.columns) == ["'=head", "number", "flag", "list", "mixed", "kind"]
+    assert read["'=head"].to_list() == ["'=1", "ü", ""]
+    assert read["number"].to_list() == ["-1.5", "", "2.0"]
+    assert read["flag"].to_list() == ["True", "", "False"]
+    assert read["list"].to_list() == ['["=a", 1]', "", '["b"]']
+    assert read["mixed"].to_list() == ["'@x", "-2", "0.5"]
+    assert read["kind"].to_list() == ["'-a", "b", "'-a"]
+    assert frame.columns[0] == "=head" and frame["=head"][0] == "=1"  # the argument is untouched
+
+
+def test_simulated_frames_say_so_in_every_row():
+    read = table(csv_bytes(pd.DataFrame({"a": [1, 2]}), simulated=True))
+    assert list(read.columns) == ["data_source", "a"]
+    assert read["data_source"].to_list() == ["simulated", "simulated"]
+
+
+def test_empty_frame_and_texts_that_no_file_can_hold():
+    assert csv_bytes(pd.DataFrame({"a": []})) == b"\xef\xbb\xbfa\n"
+    assert b"\\ud800" in csv_bytes(pd.DataFrame({"a": pd.Series(["\ud800"], dtype="object")}))
+
+
+def test_run_csv_has_the_published_columns_and_ours(hostile):
+    read = table(run_csv(*hostile))
+    assert tuple(read.columns) == (*PUBLISHED_COLUMNS, "label", "reason", "data_source")
+    first = read.iloc[0]
+    assert first["query"] == "'=cmd|' /C calc'!A0"
+    assert first["baseline_answer"] == "'\t+1"
+    assert (first["doc_id"], first["passage"]) == ("'-1", "'@SUM(A1)")
+    assert (first["retrieval_score"], first["influence_score"], first["rouge_l"]) == ("-3.5", "0.5", "0.5")
+    assert (first["spearman_rho"], first["is_divergent"], first["label"]) == ("1.0", "False", "Aligned")
+    assert set(read["data_source"]) == {"live"}
+    assert read["passage"].to_list()[1:] == ["<script>alert(1)</script>", "' =HYPERLINK()"]
+
+
+def test_what_run_csv_writes_comes_back(hostile):
+    run, analysis = hostile
+    imported = read_influence_csv(run_csv(run, analysis), "back")
+    assert imported.report.n_issues == 0
+    assert imported.run.queries["question"].to_list() == run.queries["question"].to_list()
+    assert imported.run.queries["answer"].to_list() == run.queries["answer"].to_list()
+    for column in ("passage_id", "text", "retrieval_rank", "influence_score"):
+        assert imported.run.passages[column].to_list() == run.passages[column].to_list()
+
+
+def test_a_simulation_comes_back_the_same_and_still_marked(simulated):
+    run, analysis = simulated
+    data = run_csv(run, analysis)
+    assert set(table(data)["data_source"]) == {"simulated"}
+    imported = read_influence_csv(data, "back")
+    assert imported.run.simulated
+    assert imported.report.n_issues == 0
+    again = analyse(imported.run)
+    np.testing.assert_allclose(again.queries["rho"], analysis.queries["rho"], atol=1e-12)
+    assert again.queries["reason"].fillna("").to_list() == analysis.queries["reason"].fillna("").to_list()
+
+
+def test_undefined_is_an_empty_cell(simulated):
+    run, analysis = simulated
+    read = table(run_csv(run, analysis))
+    empty = read[read["reason"] == "empty_baseline"]
+    assert len(empty) > 0
+    assert (
+        empty[["spearman_rho", "is_divergent", "influence_score", "rouge_l", "influence_rank"]] == ""
+    ).all(axis=None)
+    inert = read[read["reason"] == "inert"]
+    assert set(inert["spearman_rho"]) <= {""} and set(inert["label"]) <= {"Undefined"}
+    assert "nan" not in run_csv(run, analysis).decode().lower().split(",")
+
+
+def test_queries_csv(simulated):
+    run, analysis = simulated
+    read = table(queries_csv(run, analysis))
+    assert len(read) == 30 and read.columns[0] == "data_source"
+    assert read["label"].to_list() == analysis.queries["label"].to_list()
+
+
+def test_summary_json_has_null_and_never_nan(simulated):
+    run, analysis = simulated
+    content = json.loads(summary_json(run, analysis), parse_constant=lambda name: pytest.fail(name))
+    assert content["data_source"] == "simulated"
+    assert content["summary"]["n_queries"] == 30 and content["summary"]["mean_confidence"] is None
+    assert content["manifest"]["options"]["noise"] == 0.05
+
+
+def test_every_exporter_gives_bytes(hostile):
+    assert set(EXPORTERS) == {"csv", "queries-csv", "json"}
+    for export in EXPORTERS.values():
+        assert len(export(*hostile)) > 100

@@ -1,0 +1,78 @@
+import gzip
+
+import pytest
+
+from core.errors import InputError
+from core.sources.encoding import read_source, to_utf8
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
+def test_every_encoding_gives_the_same_text(encoding):
+    assert to_utf8("naïve,é\n".encode(encoding), "f").utf8.decode() == "naïve,é\n"
+
+
+def test_utf16_big_endian_by_its_mark():
+    assert to_utf8(b"\xfe\xff" + "a,ü".encode("utf-16-be"), "f").utf8.decode() == "a,ü"
+
+
+def test_only_a_guess_or_a_rare_encoding_is_noted():
+    assert to_utf8("é".encode(), "f").note is None
+    assert "line 2" in to_utf8(b"a\n\xe9", "f").note
+    assert "Latin-1" in to_utf8(b"\xe9\x81", "f").note  # 0x81 has no meaning in Windows-1252
+    assert "UTF-16" in to_utf8("é".encode("utf-16"), "f").note
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (b"", "empty"),
+        (b" \n\t ", "empty"),
+        (b"\x89PNG\r\n\x1a\n", "PNG"),
+        (b"PK\x03\x04rest", "zip"),
+        (b"PAR1rest", "Parquet"),
+        (b"%PDF-1.7", "PDF"),
+        (b"a,b\x00c", "NUL"),
+        (b"\xff\xfea", "UTF-16"),  # half a character
+    ],
+)
+def test_what_is_no_text_is_named(data, word):
+    with pytest.raises(InputError, match=word):
+        to_utf8(data, "upload.bin")
+
+
+def test_gzip_is_unpacked_also_in_several_members():
+    assert read_source(gzip.compress(b"ab") + gzip.compress(b"cd"), "f") == b"abcd"
+
+
+def test_gzip_bomb_stops_at_the_limit():
+    packed = gzip.compress(b"0" * 5_000_000)
+    assert len(packed) < 10_000
+    with pytest.raises(InputError, match="larger than the limit of 1 MB"):
+        read_source(packed, "bomb.gz", max_bytes=1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (gzip.compress(b"abc" * 1000)[:-12], "breaks off"),
+        (gzip.compress(b"abc")[:10] + b"\xff" * 20, "damaged"),
+        (gzip.compress(b"abc") + b"tail", "damaged"),
+    ],
+)
+def test_damaged_gzip(data, word):
+    with pytest.raises(InputError, match=word):
+        read_source(data, "f.gz")
+
+
+def test_paths(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_bytes(b"x" * 11)
+    assert read_source(file, "a") == b"x" * 11
+    with pytest.raises(InputError, match="limit"):
+        read_source(file, "a", max_bytes=10)
+    with pytest.raises(InputError, match="no file"):
+        read_source(tmp_path / "absent.csv", "a")
+    with pytest.raises(InputError, match="folder"):
+        read_source(tmp_path, "a")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_source("a\0b", "a")

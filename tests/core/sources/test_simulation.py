@@ -1,0 +1,162 @@
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from rouge_score.tokenizers import DefaultTokenizer
+from scipy.stats import rankdata, spearmanr
+
+from core.errors import InputError
+from core.influence import analyse, recovery
+from core.sources.simulation import ANSWER_WORDS, CASES, SimulationOptions, simulate
+from core.sources.simulation_words import WORDS
+
+EVERY_CASE = SimulationOptions(
+    queries=80, share_ties=0.1, share_empty=0.1, share_inert=0.1, share_redundant=0.1,
+    share_parametric=0.1, share_position=0.1, share_divergent=0.5,
+)  # fmt: skip
+
+
+def checks(options):
+    run = simulate(options)
+    return recovery(run, analyse(run)).set_index("check")["value"]
+
+
+def test_words_are_long_and_differ_by_stem():
+    stems = [DefaultTokenizer(use_stemmer=True).tokenize(word) for word in WORDS]
+    assert all(len(stem) == 1 for stem in stems)
+    assert len({stem[0] for stem in stems}) == len(WORDS) >= 2 * ANSWER_WORDS
+    assert min(map(len, WORDS)) > 4
+
+
+def test_without_noise_the_measured_influence_is_the_planted():
+    run = simulate(EVERY_CASE)
+    measured = analyse(run).passages["influence"].to_numpy()
+    planted = run.passages["planted_influence"].to_numpy()
+    assert np.isnan(planted).sum() == 8 * 10  # the empty baselines
+    np.testing.assert_allclose(measured, planted, rtol=0, atol=1e-9)
+
+
+def test_the_planted_rho_is_spearmans():
+    run = simulate(EVERY_CASE)
+    found = analyse(run).queries["rho"].to_numpy()
+    for number, (_, passages) in enumerate(run.passages.groupby("query_id", sort=False)):
+        influence = passages["planted_influence"].to_numpy()
+        planted = run.queries["planted_rho"][number]
+        if np.isnan(influence).any() or np.ptp(influence) == 0:
+            assert np.isnan(planted) and np.isnan(found[number])
+            continue
+        expected = spearmanr(passages["retrieval_rank"], rankdata(-influence)).statistic
+        assert planted == pytest.approx(expected, abs=1e-12) == pytest.approx(found[number], abs=1e-9)
+
+
+def test_shares_become_counts():
+    run = simulate(EVERY_CASE)
+    expected = dict.fromkeys(CASES[2:], 8) | {"divergent": 16, "aligned": 16}
+    assert run.queries["planted_case"].value_counts().to_dict() == expected
+
+
+def test_each_case_is_what_it_says():
+    run = simulate(EVERY_CASE)
+    analysis = analyse(run)
+    q = analysis.queries.set_axis(pd.Index(run.queries["planted_case"]))
+    passages = run.passages.merge(run.queries[["query_id", "planted_case"]], on="query_id")
+    assert (q.loc[["aligned"], "rho"] > 0.8).all()
+    assert q.loc["divergent", "rho"].min() < 0
+    assert set(q.loc["empty", "reason"]) == {"empty_baseline"}
+    assert set(q.loc[["inert", "redundant", "parametric"], "reason"]) == {"inert"}
+    assert q.loc["redundant", "redundant"].all() and q.loc["parametric", "parametric"].all()
+    assert not q.loc["inert", ["redundant", "parametric"]].to_numpy().any()
+    ties = passages[passages["planted_case"] == "ties"]
+    values = (
+        ties[ties["planted_influence"] > 0].groupby("query_id")["planted_influence"].agg(["nunique", "size"])
+    )
+    assert (values["nunique"] == 1).all() and (values["size"] == 3).all()
+    slots = passages[(passages["planted_case"] == "position") & (passages["planted_influence"] > 0)]
+    assert set(slots["slot"]) == {1, 2, 10}
+    # Evidence that stands twice: the whole answer is in exactly two passages.
+    redundant = passages[passages["planted_case"] == "redundant"]
+    twice = redundant.groupby("query_id")["text"].agg(lambda texts: (texts.str.split().str.len() > 30).sum())
+    assert (twice == 2).all()
+
+
+def test_the_same_options_give_the_same_run():
+    one, two, other = simulate(EVERY_CASE), simulate(EVERY_CASE), simulate(SimulationOptions(seed=43))
+    assert one.run_id == two.run_id != other.run_id
+    for table in ("queries", "passages", "repeats"):
+        pd.testing.assert_frame_equal(one[table], two[table])
+
+
+def test_it_is_marked_as_simulated():
+    run = simulate()
+    assert run.simulated and run.name.startswith("Simulated")
+    assert run.manifest["options"]["seed"] == 42 and run.manifest["options"]["share_inert"] == 0.06
+    assert run.queries["question"].str.contains("Simulated").all()
+
+
+def test_without_noise_everything_planted_is_recovered():
+    value = checks(EVERY_CASE)
+    assert value["Power"] == 1 and value["False alarms"] == 0 and value["Wrongly undefined"] == 0
+    assert value["Bias of ρ"] == pytest.approx(0, abs=1e-9)
+    assert (
+        value[[f"Recognised: {case}" for case in ("empty", "inert", "redundant", "parametric")]] == 1
+    ).all()
+
+
+def test_noise_costs_power_and_brings_false_alarms():
+    values = [checks(SimulationOptions(queries=100, noise=noise)) for noise in (0, 0.2, 0.6)]
+    power = [value["Power"] for value in values]
+    assert 1 == power[0] > power[1] > power[2] > 0
+    assert values[1]["False alarms"] > 0.05
+    assert values[1]["Mean absolute error of ρ"] > 0.05
+
+
+def test_repeats_move_with_the_noise_only():
+    assert analyse(simulate()).queries["noise_quantile"].max() == 0
+    noisy = analyse(simulate(SimulationOptions(noise=0.2, share_empty=0)))
+    assert noisy.queries["noise_quantile"].between(0.05, 0.6).all()
+    assert len(simulate(SimulationOptions(repeats=0)).repeats) == 0
+
+
+@pytest.mark.parametrize("passages", [3, 4, 15])
+@pytest.mark.parametrize("influential", [1, 2, 3])
+def test_small_and_large_questions_stay_defined(passages, influential):
+    options = SimulationOptions(queries=30, passages=passages, influential=influential, share_ties=0.4)
+    assert checks(options)["Wrongly undefined"] == 0
+    analysis = analyse(simulate(options))
+    assert set(analysis.queries["reason"].dropna()) <= {"inert", "empty_baseline"}
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"queries": 9}, "queries must be a whole number from 10 to 200, got 9"),
+        ({"queries": 201}, "queries"),
+        ({"queries": 50.0}, "whole number"),
+        ({"passages": 2}, "passages"),
+        ({"passages": 16}, "passages"),
+        ({"seed": -1}, "seed"),
+        ({"influential": 0}, "influential"),
+        ({"passages": 4, "influential": 5}, r"at most the number of passages \(4\), got 5"),
+        ({"noise": 1.01}, "noise"),
+        ({"noise": float("nan")}, "noise"),
+        ({"repeats": True}, "repeats"),
+        ({"share_ties": "much"}, "share_ties"),
+        ({"share_ties": 0.6, "share_inert": 0.6}, "sum to at most 1"),
+    ],
+)
+def test_options_outside_their_range(options, word):
+    with pytest.raises(InputError, match=word):
+        SimulationOptions(**options)
+
+
+def test_numbers_of_numpy_are_numbers():
+    run = simulate(SimulationOptions(queries=np.int64(10), noise=np.float64(0.1)))
+    assert type(run.manifest["options"]["queries"]) is int
+
+
+def test_the_largest_simulation_is_quick():
+    start = time.perf_counter()
+    run = simulate(SimulationOptions(queries=200, passages=15))
+    assert len(run.passages) == 3_000
+    assert time.perf_counter() - start < 5  # 0.15 s alone on a 2-core machine; room for a busy one

@@ -1,0 +1,143 @@
+import csv
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import InputError
+from core.sources.table import read_table
+
+PLAIN = "name,text\na,1\nb,2\n"
+
+
+def cells(table):
+    return table.frame.to_numpy().tolist()
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_delimiter_is_found_on_the_header(delimiter):
+    # The first row holds more of the other delimiters than the header does.
+    text = delimiter.join(["name", '"text; a, b"']) + "\n" + delimiter.join(['"x;;;,,,\t\t\t"', "1"]) + "\n"
+    table = read_table(text.encode())
+    assert table.delimiter == delimiter
+    assert list(table.frame.columns) == ["name", "text; a, b"]
+    assert cells(table) == [["x;;;,,,\t\t\t", "1"]]
+
+
+def test_quoted_cells_may_hold_newlines_quotes_and_delimiters():
+    table = read_table(b'name,text\r\na,"x\r\ny"\r\nb,"say ""hi"", twice"\r\n')
+    assert cells(table) == [["a", "x\r\ny"], ["b", 'say "hi", twice']]
+    assert table.frame.index.tolist() == [2, 3]
+
+
+def test_rows_are_numbered_as_a_spreadsheet_does():
+    table = read_table(b"# note\n#\nname,text\na,1\n\nb,2\n,\nc\nd,3\n")
+    assert table.frame.index.tolist() == [4, 6, 9]
+    assert table.rejected["row"].tolist() == [8]
+    assert table.notes == ("Blank rows left out: 2.",)
+
+
+def test_ragged_rows_are_listed_and_never_shifted():
+    table = read_table(b"a,b,c\n1,2,3\n1,2\n1,2,3,4\n4,5,6\n")
+    assert cells(table) == [["1", "2", "3"], ["4", "5", "6"]]
+    assert table.rejected.to_dict("list") == {
+        "row": [3, 4],
+        "reason": ["3 cells as in the header, not 2", "3 cells as in the header, not 4"],
+        "text": ["1,2", "1,2,3,4"],
+    }
+
+
+@pytest.mark.parametrize("text", ['a,b\n1,2\n3,"4\n5,6\n', 'a,b\n1,2\n"3,4\n5,6\n'])
+def test_a_quotation_mark_that_is_never_closed(text):
+    table = read_table(text.encode())
+    assert cells(table) == [["1", "2"]]
+    assert table.rejected["row"].tolist() == [3]
+    assert "quotation mark" in table.rejected["reason"][0]
+
+
+def test_comments_as_a_spreadsheet_saves_them():
+    table = read_table(b'# plain,,\n"# with, comma",,\n\nsep=,\na,b,c\n1,2,3\n')
+    assert cells(table) == [["1", "2", "3"]]
+    assert table.frame.index.tolist() == [6]
+
+
+def test_lines_of_delimiters_are_blank_whatever_their_number():
+    table = read_table(b"a,b\n1,2\n,,,,\n,\n3,4\n")
+    assert table.frame.index.tolist() == [2, 5] and table.rejected.empty
+    assert table.notes == ("Blank rows left out: 2.",)
+
+
+def test_cells_stay_text():
+    assert cells(read_table(b"a,b\n007,NA\nnull,1e5\n")) == [["007", "NA"], ["null", "1e5"]]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_line_endings_and_no_last_one(ending):
+    assert cells(read_table(f"a,b{ending}1,2{ending}3,4".encode())) == [["1", "2"], ["3", "4"]]
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (b"just some words\nand more\n", "one column"),
+        (b"a,b\n", "no rows"),
+        (b"a,b\n\n,\n", "no rows"),
+        (b"a,b,a\n1,2,3\n", "'a' twice"),
+        (b",,\n1,2,3\n", "no header"),
+        (b"# only\n# comments\n", "only comments"),
+        (b"sep=,\n", "only comments"),
+        (",".join(map(str, range(501))).encode() + b"\n1\n", "501 columns"),
+    ],
+)
+def test_headers_that_cannot_be_used(data, word):
+    with pytest.raises(InputError, match=word):
+        read_table(data, "f.csv")
+
+
+def test_a_column_without_a_name_gets_one():
+    assert list(read_table(b"a,b,,\n1,2,3,4\n").frame.columns) == ["a", "b", "column 3", "column 4"]
+    assert "column 1 (no name)" in read_table(b",column 1,c\n1,2,3\n").frame.columns
+
+
+def test_limits():
+    with pytest.raises(InputError, match="limit is 2"):
+        read_table(b"a,b\n1,2\n3\n5,6\n", max_rows=2)
+    with pytest.raises(InputError, match="row 3, column b holds 12"):
+        read_table(b"a,b\n1,2\n3,abcdefghijkl\n", max_text=11)
+    with pytest.raises(InputError, match="quotation mark is probably never closed"):
+        read_table(b'a,b\n1,2\n3,"' + b"4,5\n" * 18_000_000)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8), min_size=3, max_size=3),
+        min_size=1,
+        max_size=6,
+    ),
+    st.sampled_from(",;\t"),
+)  # fmt: skip
+def test_what_the_csv_module_writes_comes_back(rows, delimiter):
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=delimiter, quoting=csv.QUOTE_ALL)
+    writer.writerows([["one", "two", "three"], *rows])
+    kept = [row for row in rows if any(row)]
+    if not kept:
+        with pytest.raises(InputError, match="no rows"):
+            read_table(out.getvalue().encode())
+        return
+    table = read_table(out.getvalue().encode())
+    assert cells(table) == kept
+    assert table.rejected.empty
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200))
+def test_any_bytes_give_a_table_or_one_sentence(data):
+    try:
+        table = read_table(data, "f")
+    except InputError as error:
+        assert str(error).startswith("f")
+    else:
+        assert len(table.frame) + len(table.rejected) >= 1
