@@ -60,7 +60,8 @@ def what_to_look_at(analysis: InfluenceAnalysis, limit: int = 8) -> pd.DataFrame
 
 def _undefined(analysis: InfluenceAnalysis) -> list[tuple[tuple[int, int], pd.Series, str, str]]:
     """One example for every reason that leaves many questions without a rank agreement."""
-    queries, rows = analysis.queries, []
+    queries = analysis.queries
+    rows: list[tuple[tuple[int, int], pd.Series, str, str]] = []
     for reason, count in queries["reason"].value_counts().items():
         if count >= max(2, WORTH_A_LOOK * len(queries)):
             example = queries[queries["reason"] == reason].iloc[0]

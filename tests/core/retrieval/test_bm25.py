@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -58,4 +60,4 @@ def test_top_is_sorted_by_score(texts, query):
     retriever = BM25Retriever(texts)
     scores, top = retriever.scores(query), retriever.top(query, 4)
     assert len(top) == min(4, len(texts))
-    assert all(scores[a] >= scores[b] for a, b in zip(top, top[1:], strict=False))
+    assert all(scores[a] >= scores[b] for a, b in pairwise(top))

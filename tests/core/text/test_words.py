@@ -1,4 +1,5 @@
 import unicodedata
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -64,4 +65,4 @@ def test_no_word_is_lost_or_split_between_passages(text, size):
 def test_spans_match_words(text):
     spans = word_spans(text)
     assert len(spans) == len(words(text))
-    assert all(a < b for a, b in spans) and all(x[1] <= y[0] for x, y in zip(spans, spans[1:], strict=False))
+    assert all(a < b for a, b in spans) and all(x[1] <= y[0] for x, y in pairwise(spans))
