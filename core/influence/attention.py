@@ -48,30 +48,41 @@ def what_to_look_at(analysis: InfluenceAnalysis, limit: int = 8) -> pd.DataFrame
     for mode, (column, ascending) in _ORDER.items():
         flagged = analysis.queries[analysis.queries[mode]]
         flagged = flagged.sort_values(column, ascending=ascending, kind="stable").head(limit)
-        for turn, (_, question) in enumerate(flagged.iterrows()):
-            place = (turn // PER_MODE, len(rows))
-            rows.append((place, question, _sentence(mode, question, analysis.passages), mode))
-    seen: dict[str, tuple[str, str, str, str]] = {}
-    for _, question, reason, mode in sorted(rows, key=lambda row: row[0]):
+        rows += [
+            ((turn // PER_MODE, len(rows) + turn), position, mode)
+            for turn, position in enumerate(flagged.index)
+        ]
+    chosen: dict[int, str] = {}
+    for _, position, mode in sorted(rows):
         # A question keeps the first, most telling reason.
-        seen.setdefault(question["query_id"], (question["query_id"], question["question"], reason, mode))
-    return pd.DataFrame(list(seen.values())[:limit], columns=_COLUMNS)
+        chosen.setdefault(position, mode)
+    picked = [
+        (q["query_id"], q["question"], _sentence(mode, q, analysis), mode)
+        for position, mode in list(chosen.items())[:limit]
+        for q in (analysis.queries.loc[position],)
+    ]
+    return pd.DataFrame(picked, columns=_COLUMNS)
 
 
-def _undefined(analysis: InfluenceAnalysis) -> list[tuple[tuple[int, int], pd.Series, str, str]]:
+def _undefined(analysis: InfluenceAnalysis) -> list[tuple[tuple[int, int], int, str]]:
     """One example for every reason that leaves many questions without a rank agreement."""
-    queries = analysis.queries
-    rows: list[tuple[tuple[int, int], pd.Series, str, str]] = []
-    for reason, count in queries["reason"].value_counts().items():
-        if count >= max(2, WORTH_A_LOOK * len(queries)):
-            example = queries[queries["reason"] == reason].iloc[0]
-            meaning = UNDEFINED_REASONS[str(reason)].meaning
-            sentence = f"{count} of {len(queries)} questions have no ρ for this reason: {_lower(meaning)}"
-            rows.append(((0, len(rows)), example, sentence, str(reason)))
-    return rows
+    reasons = analysis.queries["reason"]
+    common = [
+        str(reason)
+        for reason, n in reasons.value_counts().items()
+        if n >= max(2, WORTH_A_LOOK * len(reasons))
+    ]
+    return [((0, n), int((reasons == reason).idxmax()), reason) for n, reason in enumerate(common)]
 
 
-def _sentence(mode: str, question: pd.Series, passages: pd.DataFrame) -> str:
+def _sentence(mode: str, question: pd.Series, analysis: InfluenceAnalysis) -> str:
+    if mode in UNDEFINED_REASONS and question["reason"] == mode:
+        reasons = analysis.queries["reason"]
+        meaning = UNDEFINED_REASONS[mode].meaning
+        n = int((reasons == mode).sum())
+        return (
+            f"{n} of {len(reasons)} questions have no ρ for this reason: {meaning[:1].lower()}{meaning[1:]}"
+        )
     sentences = {
         "missed_evidence": "A passage known to hold the answer was not retrieved.",
         "inverted": f"ρ = −{abs(question['rho']):.2f}: the passages are used in the reverse of their order.",
@@ -81,6 +92,7 @@ def _sentence(mode: str, question: pd.Series, passages: pd.DataFrame) -> str:
     }
     if mode in sentences:
         return sentences[mode]
+    passages = analysis.passages
     own = passages[(passages["query_id"] == question["query_id"]) & passages[mode]]
     ranks = ", ".join(f"{rank:g}" for rank in own["retrieval_order"])
     which = f"passage at rank {ranks}" if len(own) == 1 else f"passages at ranks {ranks}"
@@ -89,7 +101,3 @@ def _sentence(mode: str, question: pd.Series, passages: pd.DataFrame) -> str:
         "buried_evidence": f"The model relies on the {which}, at the end of the retrieved list.",
         "ignored_top_hit": f"The {which} stood first in retrieval but hardly moved the answer.",
     }[mode]
-
-
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]

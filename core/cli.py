@@ -1,0 +1,300 @@
+"""The command line: the same steps as in the browser, for scripts and CI jobs."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core.cli_files import column_mapping, finished_run, open_dataset, save_run, tell, write_file
+from core.errors import Cancelled, InputError, LeadlineError
+from core.influence import InfluenceAnalysis, analyse, summary
+from core.llm import BACKENDS, LLM, CompletionCache, default_cache_path, open_llm
+from core.pipeline import CallPlan, RunOptions, calibrate, execute, make_plan
+from core.run import Run
+from core.schema import DEFAULT_THRESHOLD
+from core.terminal import ProgressLine, plan_text, put, put_json, say, stoppable, summary_text
+
+STEPS = ("influence",)
+IMPORT_FORMATS = ("auto", "influence-csv")
+_DEFAULTS = RunOptions()
+
+app = typer.Typer(
+    help="Leadline: which retrieved passages an answer really rests on.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+DatasetArg = Annotated[str, typer.Argument(help="Questions, JSON Lines or CSV.")]
+RunArg = Annotated[str, typer.Argument(help="Folder of a saved run.")]
+OutOpt = Annotated[str, typer.Option("--out", help="Folder for the run.")]
+JsonOpt = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace another run in --out.")]
+NameOpt = Annotated[str | None, typer.Option("--name", help="Name of the run.")]
+LlmOpt = Annotated[str, typer.Option("--llm", help=f"Back end: {', '.join(BACKENDS)}.")]
+ModelOpt = Annotated[str | None, typer.Option("--model", help="Name or path; by default the packaged model.")]
+LimitOpt = Annotated[int | None, typer.Option("--limit", help="Only the first N questions.")]
+StepsOpt = Annotated[str, typer.Option("--steps", help=f"What to run: {', '.join(STEPS)}.")]
+KOpt = Annotated[int, typer.Option("--k", help="Passages in the prompt.")]
+WordsOpt = Annotated[int, typer.Option("--passage-words", help="Words per passage.")]
+RepeatsOpt = Annotated[int, typer.Option("--repeats", help="Extra baseline calls: the noise floor.")]
+ClosedOpt = Annotated[bool, typer.Option("--closed-book/--no-closed-book", help="One call without passages.")]
+SeedOpt = Annotated[int, typer.Option("--seed", help="Seed of the calls.")]
+TokensOpt = Annotated[int, typer.Option("--max-tokens", help="Most tokens of an answer.")]
+TokenizerOpt = Annotated[str, typer.Option("--tokenizer", help="How BM25 splits words: words, split.")]
+CacheOpt = Annotated[str | None, typer.Option("--cache", help="File of finished calls.")]
+ThresholdOpt = Annotated[float, typer.Option("--threshold", help="Rank agreement from which it is aligned.")]
+
+
+@app.command("analyze")
+def analyze_command(
+    dataset: DatasetArg,
+    out: OutOpt,
+    llm: LlmOpt = "embedded",
+    model: ModelOpt = None,
+    limit: LimitOpt = None,
+    steps: StepsOpt = "influence",
+    k: KOpt = _DEFAULTS.k,
+    passage_words: WordsOpt = _DEFAULTS.passage_words,
+    repeats: RepeatsOpt = _DEFAULTS.repeats,
+    closed_book: ClosedOpt = _DEFAULTS.closed_book,
+    seed: SeedOpt = _DEFAULTS.seed,
+    max_tokens: TokensOpt = _DEFAULTS.max_tokens,
+    tokenizer: TokenizerOpt = _DEFAULTS.tokenizer,
+    cache: CacheOpt = None,
+    name: NameOpt = None,
+    overwrite: OverwriteOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Ask a model every question, leave out passages one by one, and save the run.
+
+    Started again after a stop, it goes on where it stopped and repeats no finished call.
+    """
+    _check_steps(steps)
+    options = RunOptions(k, passage_words, repeats, closed_book, seed, max_tokens, tokenizer=tokenizer)
+    data = open_dataset(dataset, limit)
+    opened, store = _open(llm, model, cache)
+    with store:
+        plan = make_plan(data, options, opened, store)
+        run = finished_run(plan, out, overwrite) or _execute(plan, opened, store, out, name)
+    if not run.manifest["complete"]:
+        n = len(run.queries)
+        raise Cancelled(
+            f"Stopped on request; {n} of {len(data.questions)} questions are saved in {out}: "
+            "run the same command again to go on."
+        )
+    _show(run, DEFAULT_THRESHOLD, as_json)
+
+
+@app.command("plan")
+def plan_command(
+    dataset: DatasetArg,
+    llm: LlmOpt = "embedded",
+    model: ModelOpt = None,
+    limit: LimitOpt = None,
+    steps: StepsOpt = "influence",
+    k: KOpt = _DEFAULTS.k,
+    passage_words: WordsOpt = _DEFAULTS.passage_words,
+    repeats: RepeatsOpt = _DEFAULTS.repeats,
+    closed_book: ClosedOpt = _DEFAULTS.closed_book,
+    seed: SeedOpt = _DEFAULTS.seed,
+    max_tokens: TokensOpt = _DEFAULTS.max_tokens,
+    tokenizer: TokenizerOpt = _DEFAULTS.tokenizer,
+    cache: CacheOpt = None,
+    timed: Annotated[bool, typer.Option("--calibrate", help="Make two calls to estimate the time.")] = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Show calls, tokens, prompt and time of a run before anything is spent."""
+    _check_steps(steps)
+    options = RunOptions(k, passage_words, repeats, closed_book, seed, max_tokens, tokenizer=tokenizer)
+    data = open_dataset(dataset, limit)
+    opened, store = _open(llm, model, cache)
+    with store:
+        plan = make_plan(data, options, opened, store)
+        if timed:
+            calibration = calibrate(opened, plan, store)
+            plan = make_plan(data, options, opened, store).calibrated(calibration)
+    if as_json:
+        put_json(plan.to_dict())
+    else:
+        put(plan_text(plan))
+
+
+@app.command("simulate")
+def simulate_command(
+    out: OutOpt,
+    queries: Annotated[int, typer.Option("--queries", help="Questions.")] = 50,
+    passages: Annotated[int, typer.Option("--passages", help="Passages per question.")] = 10,
+    seed: Annotated[int, typer.Option("--seed", help="Seed.")] = 42,
+    name: NameOpt = None,
+    overwrite: OverwriteOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Make a run with planted truth; it is always labelled as simulated."""
+    from core.sources.simulation import SimulationOptions, simulate
+
+    run = simulate(SimulationOptions(queries=queries, passages=passages, seed=seed))
+    save_run(run.renamed(name) if name else run, out, overwrite)
+    _show(Run.load(out), DEFAULT_THRESHOLD, as_json)
+
+
+@app.command("import")
+def import_command(
+    file: Annotated[str, typer.Argument(help="Table of another tool: CSV, also gzipped.")],
+    out: OutOpt,
+    file_format: Annotated[str, typer.Option("--format", help=", ".join(IMPORT_FORMATS))] = "auto",
+    mapping: Annotated[list[str] | None, typer.Option("--map", help="field=column, repeatable.")] = None,
+    name: NameOpt = None,
+    overwrite: OverwriteOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Read a table of another tool as a run; what cannot be used is listed on standard error."""
+    from core.sources.influence_csv import read_influence_csv
+
+    if file_format not in IMPORT_FORMATS:
+        raise InputError(f"--format must be one of {', '.join(IMPORT_FORMATS)}, got {file_format!r}.")
+    path = Path(file)
+    imported = read_influence_csv(path, name or path.name, column_mapping(mapping or [], file))
+    tell(imported.report, file)
+    save_run(imported.run.renamed(name) if name else imported.run, out, overwrite)
+    _show(Run.load(out), DEFAULT_THRESHOLD, as_json)
+
+
+@app.command("summary")
+def summary_command(
+    run: RunArg, threshold: ThresholdOpt = DEFAULT_THRESHOLD, as_json: JsonOpt = False
+) -> None:
+    """Print the headline numbers of a saved run, with how many questions each rests on."""
+    _show(Run.load(run), threshold, as_json)
+
+
+@app.command("export")
+def export_command(
+    run: RunArg,
+    out: Annotated[str, typer.Option("--out", help="File to write.")],
+    file_format: Annotated[str, typer.Option("--format", help="Format of the file.")] = "csv",
+    threshold: ThresholdOpt = DEFAULT_THRESHOLD,
+    overwrite: OverwriteOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Write a saved run as a file for other tools."""
+    from core.report.exports import EXPORTERS
+
+    if file_format not in EXPORTERS:
+        raise InputError(f"--format must be one of {', '.join(EXPORTERS)}, got {file_format!r}.")
+    target = Path(out)
+    if target.exists() and not overwrite:
+        raise InputError(f"{out} exists; give another --out or --overwrite.")
+    loaded = Run.load(run)
+    content = EXPORTERS[file_format](loaded, _analyse(loaded, threshold))
+    write_file(target, content)
+    facts = {"file": str(target), "format": file_format, "bytes": len(content), "run_id": loaded.run_id}
+    if as_json:
+        put_json(facts)
+    else:
+        put(f"{target}: {len(content):,} bytes.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        By default those of the process.
+
+    Returns
+    -------
+    int
+        Exit status: 0 done, 2 bad input, 3 back end unreachable, 130 cancelled, 1 anything else. A
+        failure is one line on standard error, never a traceback unless ``LEADLINE_DEBUG`` is set.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character gets its escape, not a failure.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except LeadlineError as error:
+        return _fail(error, " ".join(str(error).split()), error.exit_status)
+    except KeyboardInterrupt:
+        say("Stopped; what was finished is kept.")
+        return Cancelled.exit_status
+    except BrokenPipeError:
+        # The reader of our output has gone (``| head``): nothing left to say, to nobody.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        describe = getattr(error, "format_message", None)
+        if describe is not None:  # a usage error of the command line parser
+            return _fail(error, describe() or "See --help.", getattr(error, "exit_code", 2))
+        text = f"{type(error).__name__}: {error}; run with LEADLINE_DEBUG=1 for the traceback"
+        return _fail(error, " ".join(text.split()), 1)
+
+
+def _fail(error: BaseException, line: str, status: int) -> int:
+    if os.environ.get("LEADLINE_DEBUG"):
+        say("".join(traceback.format_exception(error)))
+    say(f"Error: {line}" if status != Cancelled.exit_status else line)
+    return status
+
+
+def _check_steps(steps: str) -> None:
+    for step in steps.split(","):
+        if step.strip() not in STEPS:
+            raise InputError(f"--steps can name {', '.join(STEPS)}, got {step.strip()!r}.")
+
+
+def _open(kind: str, model: str | None, cache: str | None) -> tuple[LLM, CompletionCache]:
+    opened = open_llm(kind, model)
+    return opened, CompletionCache(cache or default_cache_path())
+
+
+def _execute(plan: CallPlan, llm: LLM, cache: CompletionCache, out: str, name: str | None) -> Run:
+    say(
+        f"{plan.n_to_ask:,} calls to make, {plan.n_cached:,} answered before, {plan.n_duplicates:,} "
+        f"identical; about {plan.prompt_tokens:,} prompt tokens."
+    )
+    line = ProgressLine()
+
+    def keep(partial: Run) -> None:
+        partial.save(out)
+
+    with stoppable() as cancelled:
+        run = execute(
+            plan,
+            llm,
+            cache,
+            progress=line,
+            cancelled=cancelled,
+            name=name,
+            on_question=keep,
+        )
+        line.end()
+        run.save(out)
+    for note in run.manifest["notes"]:
+        say(note)
+    return run
+
+
+def _analyse(run: Run, threshold: float) -> InfluenceAnalysis:
+    if not -1 <= threshold <= 1:
+        raise InputError(f"--threshold must lie from -1 to 1, got {threshold:g}.")
+    return analyse(run, threshold)
+
+
+def _show(run: Run, threshold: float, as_json: bool) -> None:
+    facts = summary(run, _analyse(run, threshold))
+    if as_json:
+        put_json(facts)
+    else:
+        put(summary_text(facts))

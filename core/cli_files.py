@@ -1,0 +1,98 @@
+"""What the command line reads and writes: data sets, folders of runs, files."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from core.errors import InputError
+from core.pipeline import CallPlan
+from core.run import MANIFEST_FILE, Run, read_manifest
+from core.sources.dataset import Dataset, load_dataset
+from core.sources.encoding import read_source
+from core.sources.influence_csv import suggest_mapping
+from core.sources.report import ValidationReport
+from core.sources.table import read_table
+from core.terminal import say
+
+_ISSUES_SHOWN = 20
+
+
+def open_dataset(path: str, limit: int | None) -> Dataset:
+    """Read a data set and say what of it is not used."""
+    data = load_dataset(path)
+    tell(data.report, path)
+    return data if limit is None else data.head(limit)
+
+
+def tell(report: ValidationReport, source: str) -> None:
+    """Say what a file's reader did not take as it stands."""
+    for issue in report.issues[:_ISSUES_SHOWN]:
+        where = (("row", issue.row), ("column", issue.column))
+        place = ", ".join(f"{what} {value}" for what, value in where if value is not None)
+        found = f"found {issue.value!r}, expected {issue.expected} ({issue.severity})."
+        say(f"{source}, {place or 'file'}: {found}")
+    if report.n_issues > _ISSUES_SHOWN:
+        say(f"{source}: and {report.n_issues - _ISSUES_SHOWN:,} more.")
+    if report.n_kept < report.n_rows:
+        say(f"{source}: {report.n_kept:,} of {report.n_rows:,} rows are used.")
+
+
+def _occupant(out: str) -> dict[str, Any] | None:
+    return read_manifest(out) if (Path(out) / MANIFEST_FILE).exists() else None
+
+
+def check_free(run_id: str, out: str, overwrite: bool) -> None:
+    """Refuse a folder that holds another run, naming that run."""
+    there = None if overwrite else _occupant(out)
+    if there is not None and there.get("run_id") != run_id:
+        raise InputError(
+            f"{out} already holds another run, {there.get('name')!r} ({there.get('run_id')}): "
+            "give another --out, or --overwrite to replace it."
+        )
+
+
+def finished_run(plan: CallPlan, out: str, overwrite: bool) -> Run | None:
+    """Return the run of this plan where it is already there, whole and without a gap."""
+    check_free(plan.run_id, out, overwrite)
+    there = None if overwrite else _occupant(out)
+    if there is None or not there.get("complete") or there.get("notes"):
+        return None
+    say(f"{out} already holds this run.")
+    return Run.load(out)
+
+
+def save_run(run: Run, out: str, overwrite: bool) -> None:
+    """Save a run where no other one is, or where it may be replaced."""
+    check_free(run.run_id, out, overwrite)
+    run.save(out)
+
+
+def write_file(target: Path, content: bytes) -> None:
+    """Write a file in one step: the old one or the new one, never half of it."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
+            file.write(content)
+        os.replace(file.name, target)
+    except OSError as error:
+        raise InputError(f"{target} cannot be written: {error.strerror or error}.") from error
+
+
+def column_mapping(pairs: Sequence[str], path: str) -> dict[str, str] | None:
+    """Read ``field=column`` pairs; fields they do not name keep the column suggested for the file."""
+    result = {}
+    for pair in pairs:
+        field, separator, column = pair.partition("=")
+        if not separator or not field.strip() or not column.strip():
+            raise InputError(f"--map must be field=column, got {pair!r}.")
+        result[field.strip()] = column.strip()
+    if not result:
+        return None
+    columns = list(read_table(read_source(path, path), path).frame.columns)
+    taken = set(result.values())
+    suggested = {f: column for f, column in suggest_mapping(columns).items() if column not in taken}
+    return {**suggested, **result}

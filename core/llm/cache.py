@@ -1,0 +1,223 @@
+"""Completions kept on disk under the content of their request, so no call is ever paid for twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from core.errors import InputError
+from core.llm.storage import user_cache_dir
+from core.llm.types import LLM, Completion, Request
+
+T = TypeVar("T")
+CACHE_FILE = "completions.db"
+_KEY_VERSION = 1
+_BUSY_SECONDS = 30.0
+_CHUNK = 500  # SQLite's limit on parameters is 999 in old builds
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS completions (
+    key TEXT PRIMARY KEY,
+    model TEXT NOT NULL,
+    text TEXT NOT NULL,
+    finish_reason TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    latency REAL NOT NULL,
+    logprobs TEXT,
+    created REAL NOT NULL
+) WITHOUT ROWID
+"""
+
+
+class CacheError(InputError):
+    """The completion cache cannot be read or written; going on would lose finished calls."""
+
+
+def request_key(llm: LLM, request: Request) -> str:
+    """Return the identity of a call: model, options, messages in order, and every sampling setting.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits; any change of anything that may change the answer gives another.
+    """
+    identity = {
+        "version": _KEY_VERSION,
+        "model": llm.name,
+        "options": dict(llm.options),
+        "messages": [[m.role, m.content] for m in request.messages],
+        "temperature": float(request.temperature),
+        "top_p": float(request.top_p),
+        "seed": int(request.seed),
+        "max_tokens": int(request.max_tokens),
+        "stop": list(request.stop),
+    }
+    text = json.dumps(identity, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+    # A lone surrogate cannot be encoded as UTF-8; it must not sink the run.
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def default_cache_path() -> Path:
+    """Return where completions are kept when nothing else is asked for."""
+    return user_cache_dir() / CACHE_FILE
+
+
+class CompletionCache:
+    """A SQLite file of completions.
+
+    Parameters
+    ----------
+    path : path or None
+        The file, made when absent; None keeps completions in memory only.
+
+    Raises
+    ------
+    CacheError
+        The file is damaged, is no such cache, or cannot be written.
+
+    Notes
+    -----
+    One instance may be shared by threads, one file by processes. Each `put` is committed before it
+    returns, so a killed run loses at most the call it was in.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = Path(path) if path is not None else None
+        self._lock = threading.Lock()
+        if self.path is not None:
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise CacheError(
+                    f"The folder of the completion cache {self.path} cannot be made: {error.strerror}."
+                ) from error
+        self._db = self._guard(self._open)
+
+    def get_many(self, keys: Iterable[str]) -> dict[str, Completion]:
+        """Return the completions that are there, by key."""
+        wanted = list(dict.fromkeys(keys))
+
+        def read() -> dict[str, Completion]:
+            found = {}
+            for first in range(0, len(wanted), _CHUNK):
+                part = wanted[first : first + _CHUNK]
+                marks = ",".join("?" * len(part))
+                rows = self._db.execute(
+                    "SELECT key, text, finish_reason, prompt_tokens, completion_tokens, latency, logprobs "
+                    f"FROM completions WHERE key IN ({marks})",
+                    part,
+                )
+                found.update({str(row[0]): _completion(row[1:]) for row in rows})
+            return found
+
+        with self._lock:
+            return self._guard(read)
+
+    def put(self, key: str, completion: Completion, model: str = "") -> None:
+        """Keep one completion, committed at once; one with an error is not kept.
+
+        The first writer wins, so two processes that asked the same end up with the same answer.
+        """
+        if completion.error is not None:
+            return
+        logprobs = json.dumps(completion.logprobs) if completion.logprobs is not None else None
+        row = (
+            key,
+            model,
+            completion.text.encode("utf-8", "replace").decode(),
+            completion.finish_reason,
+            completion.prompt_tokens,
+            completion.completion_tokens,
+            completion.latency,
+            logprobs,
+            time.time(),
+        )
+        with self._lock:
+            self._guard(
+                lambda: self._db.execute(
+                    "INSERT INTO completions VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO NOTHING", row
+                )
+            )
+
+    def __len__(self) -> int:
+        with self._lock:
+            return int(
+                self._guard(lambda: self._db.execute("SELECT count(*) FROM completions").fetchone()[0])
+            )
+
+    def close(self) -> None:
+        """Close the file; the instance is of no use afterwards."""
+        with self._lock:
+            self._db.close()
+
+    def __enter__(self) -> CompletionCache:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> sqlite3.Connection:
+        target = ":memory:" if self.path is None else str(self.path)
+        # Autocommit: every statement is its own transaction.
+        db = sqlite3.connect(target, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            _set_up(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _guard(self, action: Callable[[], T]) -> T:
+        try:
+            return action()
+        except sqlite3.Error as error:
+            raise CacheError(_explain(self.path, error)) from error
+
+
+def _set_up(db: sqlite3.Connection) -> None:
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            # Changing the journal mode does not wait for other processes, so it is tried again.
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = FULL")
+            db.execute(_SCHEMA)
+            db.execute("SELECT key, logprobs FROM completions LIMIT 1").fetchone()
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def _completion(row: tuple[str, str, int, int, float, str | None]) -> Completion:
+    text, reason, prompt_tokens, completion_tokens, latency, logprobs = row
+    values = tuple(float(v) for v in json.loads(logprobs)) if logprobs else None
+    return Completion(text, reason, prompt_tokens, completion_tokens, latency, values)
+
+
+_ELSEWHERE = "or choose another file with --cache"
+_CAUSES: Mapping[str, str] = {
+    "SQLITE_FULL": f"cannot be written because the disk is full; free some space {_ELSEWHERE}",
+    "SQLITE_BUSY": f"is locked by another program; close that program {_ELSEWHERE}",
+    "SQLITE_LOCKED": f"is locked by another program; close that program {_ELSEWHERE}",
+    "SQLITE_READONLY": f"cannot be written; make it writable {_ELSEWHERE}",
+    "SQLITE_CANTOPEN": f"cannot be opened; check its folder {_ELSEWHERE}",
+    "SQLITE_NOTADB": f"is damaged or is no completion cache; delete that file {_ELSEWHERE}",
+    "SQLITE_CORRUPT": f"is damaged; delete that file {_ELSEWHERE}",
+}
+
+
+def _explain(path: Path | None, error: sqlite3.Error) -> str:
+    name = str(getattr(error, "sqlite_errorname", ""))
+    for code, cause in _CAUSES.items():
+        if name.startswith(code):
+            return f"The completion cache {path} {cause}."
+    return f"The completion cache {path} cannot be used ({error}); delete that file {_ELSEWHERE}."

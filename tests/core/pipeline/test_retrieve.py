@@ -1,0 +1,79 @@
+import json
+
+from core.pipeline import RunOptions
+from core.pipeline.retrieve import PassageFinder
+from core.sources.dataset import read_dataset
+
+WORDS = " ".join(f"w{i}" for i in range(25))
+
+
+def question(**fields):
+    record = {"id": "a", "question": "Where is the blue heron?", **fields}
+    return read_dataset(json.dumps(record).encode(), "t.jsonl").questions[0]
+
+
+def test_documents_are_cut_and_the_best_passages_come_first():
+    documents = [
+        {"title": "Noise", "text": WORDS},
+        {"title": "Birds", "text": "The blue heron stands in the reeds. " + WORDS},
+    ]
+    found = PassageFinder(RunOptions(k=3, passage_words=10)).find(question(documents=documents)).passages
+    assert len(found) == 3
+    assert (found[0].passage_id, found[0].title, found[0].rank) == ("2.1", "Birds", 1)
+    assert found[0].text == "The blue heron stands in the reeds. w0 w1 w2"
+    assert [p.rank for p in found] == [1, 2, 3]
+    assert found[0].score > found[1].score >= found[2].score
+    assert found[0].is_gold is None
+
+
+def test_gold_is_counted_over_the_whole_collection():
+    text = f"{WORDS} The heron nests here. {WORDS} The heron nests here."
+    found = PassageFinder(RunOptions(k=1, passage_words=10)).find(
+        question(documents=[text], gold=["The heron nests here."])
+    )
+    assert found.n_gold == 2
+    assert [p.is_gold for p in found.passages] == [True]
+
+
+def test_given_passages_keep_their_order_scores_and_marks():
+    given = [{"id": f"x{i}", "text": f"t{i}", "score": 1.0 * i, "is_gold": i == 3} for i in range(1, 5)]
+    found = PassageFinder(RunOptions(k=2)).find(question(passages=given))
+    assert [(p.passage_id, p.rank, p.score, p.is_gold) for p in found.passages] == [
+        ("x1", 1, 1.0, False),
+        ("x2", 2, 2.0, False),
+    ]
+    assert found.n_gold == 1  # the third passage, which does not fit into k = 2
+
+
+def test_a_shared_collection_is_indexed_once(monkeypatch):
+    from core.pipeline import retrieve
+
+    built = []
+    real = retrieve.BM25Retriever
+    monkeypatch.setattr(retrieve, "BM25Retriever", lambda *a, **k: built.append(1) or real(*a, **k))
+    rows = [{"question": f"heron {i}?", "documents": ["A heron.", "A crane."]} for i in range(5)]
+    data = read_dataset("\n".join(map(json.dumps, rows)).encode(), "t.jsonl")
+    finder = PassageFinder(RunOptions())
+    found = [finder.find(q) for q in data.questions]
+    assert len(built) == 1
+    assert all(f.passages[0].text == "A heron." for f in found)
+
+
+def test_nothing_to_retrieve_is_a_reason_not_a_crash():
+    finder = PassageFinder(RunOptions())
+    bare = question(documents=["x"])
+    from dataclasses import replace
+
+    assert "no documents and no passages" in finder.find(replace(bare, documents=())).problem
+    assert "is empty" in finder.find(replace(bare, documents=(), passages=())).problem
+    wordless = replace(bare.documents[0], text="… !")
+    assert "hold no words" in finder.find(replace(bare, documents=(wordless,))).problem
+
+
+def test_repeated_passage_ids_are_told_apart():
+    from dataclasses import replace
+
+    given = question(passages=[{"id": "a", "text": "1"}, {"id": "b", "text": "2"}])
+    same = tuple(replace(p, passage_id="a") for p in given.passages)
+    found = PassageFinder(RunOptions()).find(replace(given, passages=same))
+    assert [p.passage_id for p in found.passages] == ["a", "a (2)"]
