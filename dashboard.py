@@ -2,14 +2,15 @@
 
 import streamlit as st
 
-from ui import router, sources
+from ui import library, router, sources
 
 st.set_page_config(
     page_title="Leadline",
-    page_icon=":material/vertical_align_bottom:",
+    page_icon=str(library.ROOT / "ui" / "leadline-mark.svg"),
     layout="wide",
     menu_items={"About": "Leadline: which retrieved passages an answer really rests on."},
 )
+st.logo(str(library.ROOT / "ui" / "leadline.svg"), size="large")
 page = st.navigation(router.build_pages())
 sources.follow_link()
 with st.sidebar:

@@ -22,7 +22,13 @@ def test_nothing_stands_out_in_a_run_in_order():
 
 
 def test_worst_of_a_mode_first_and_each_question_once():
-    run = run_of({"mild": [0.2, 0.4, 0.3, 0.1, 0.35], "worst": [0.1, 0.2, 0.3, 0.4, 0.5], "fine": [0.5, 0.4, 0.3, 0.2, 0.1]})
+    run = run_of(
+        {
+            "mild": [0.2, 0.4, 0.3, 0.1, 0.35],
+            "worst": [0.1, 0.2, 0.3, 0.4, 0.5],
+            "fine": [0.5, 0.4, 0.3, 0.2, 0.1],
+        }
+    )
     rows = what_to_look_at(analyse(run))
     # mild: ranks 4 1 3 5 2 against 1 2 3 4 5, squares 9 + 1 + 0 + 1 + 9 = 20, rho = 1 - 120/120 = 0.
     assert list(rows["query_id"]) == ["worst"]
@@ -39,7 +45,9 @@ def test_passages_are_named_by_rank():
     # k = 6, influence ranks 2 3 4 5 6 1: squares 5 · 1 + 25 = 30, rho = 1 − 180/210 > 0.
     rows = what_to_look_at(analyse(run_of({"a": [0.5, 0.4, 0.3, 0.2, 0.1, 0.6]})))
     reasons = dict(zip(rows["mode"], rows["reason"], strict=True))
-    assert reasons == {"buried_evidence": "The model relies on the passage at rank 6, at the end of the retrieved list."}
+    assert reasons == {
+        "buried_evidence": "The model relies on the passage at rank 6, at the end of the retrieved list."
+    }
 
 
 def test_harmful_passage_comes_first():

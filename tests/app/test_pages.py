@@ -1,0 +1,137 @@
+"""Every page, with every kind of data."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+CSV = (Path(__file__).parent / "influence.csv").read_bytes()
+PAGES = ("overview", "influence", "inspector", "live", "data", "methods")
+NEED_DATA = ("overview", "influence", "inspector")
+TITLES = {
+    "overview": "Overview",
+    "influence": "Influence vs retrieval",
+    "inspector": "Question inspector",
+    "live": "Live run",
+    "data": "Data",
+    "methods": "Methods and glossary",
+}
+
+
+def upload(open_app, content=CSV, name="influence.csv"):
+    app = open_app("data")
+    app.file_uploader(key="data_upload").upload(name, content)
+    return app.run()
+
+
+def go(app, page, **params):
+    app.switch_page(f"pages/{page}.py")
+    for name, value in params.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_without_data_every_page_says_what_to_do(page, open_app, healthy, texts):
+    app = healthy(open_app(page))
+    assert app.title[0].value == TITLES[page]
+    assert ("No run is loaded" in texts(app)) == (page in NEED_DATA)
+    assert "No data loaded" in texts(app)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_recorded_run_is_shown_at_first_open(page, open_app, healthy, texts, recorded):
+    app = healthy(open_app(page))
+    assert "The recorded run" in texts(app)
+    assert app.query_params["run"] == recorded.run_id
+    assert "No run is loaded" not in texts(app)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_simulation_is_always_labelled(page, open_app, healthy, texts):
+    app = healthy(open_app(page, sim="queries:12,seed:3"))
+    assert "Simulated data" in texts(app)
+    assert app.query_params["sim"] == "queries:12,seed:3"
+    assert "run" not in app.query_params
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_upload_is_shown_on_every_page(page, open_app, healthy, texts):
+    app = healthy(go(upload(open_app), page))
+    assert "influence" in texts(app)
+    assert "No run is loaded" not in texts(app)
+
+
+def test_overview_says_what_each_number_rests_on(open_app, healthy, texts, recorded):
+    app = healthy(open_app())
+    values = {metric.label: metric.value for metric in app.metric}
+    # q1 and q2 have an order; q3 is inert and q4 has no answer.
+    assert values["Divergent"] == "1 of 2"
+    assert "on 2 of 4 questions" in texts(app)
+    assert "a random order of the passages falls below" in texts(app)
+    assert "1 × inert" in texts(app) and "1 × empty baseline" in texts(app)
+    # Without its first passage q1's wrong answer becomes the reference answer.
+    assert "Harmful passage" in texts(app)
+    assert len(app.get("plotly_chart")) == 3
+
+
+def test_overview_of_an_upload_compares_reported_with_recomputed(open_app, healthy, texts):
+    app = healthy(go(upload(open_app), "overview"))
+    assert "Reported against recomputed" in texts(app)
+    # Two of the file's three questions are constant: called aligned there, undefined here.
+    assert "2 verdicts change" in texts(app)
+
+
+def test_overview_of_a_simulation_shows_what_was_recovered(open_app, healthy, texts):
+    app = healthy(open_app(sim="queries:20"))
+    assert "Planted against found" in texts(app)
+
+
+def test_threshold_drives_the_labels(open_app, healthy, recorded):
+    app = healthy(open_app())
+    app.slider(key="threshold").set_value(-1.0).run()
+    values = {metric.label: metric.value for metric in healthy(app).metric}
+    assert values["Divergent"] == "0 of 2"
+
+
+def test_questions_are_filtered_by_label(open_app, healthy, recorded):
+    app = healthy(open_app("influence"))
+    app.multiselect(key="influence_labels").set_value(["Undefined"]).run()
+    shown = healthy(app).dataframe[-1].value
+    assert list(shown["query_id"]) == ["q3", "q4"]
+
+
+def test_inspector_shows_the_answer_its_diff_and_its_marks(open_app, healthy, texts, recorded):
+    app = healthy(open_app("inspector", question="q1"))
+    said = texts(app)
+    assert "Raymond Unwin in 1903" in said
+    assert ":red-background[− ~~Raymond Unwin in 1903~~] :green-background[+ Barry Parker]" in said
+    assert ":blue-background[**garden**]" in said
+    assert "this answer is wrong" in said
+    assert "Noise floor" in {metric.label for metric in app.metric}
+
+
+def test_inspector_says_why_a_number_is_undefined(open_app, healthy, texts, recorded):
+    assert "all influences are 0" in texts(healthy(open_app("inspector", question="q3")))
+    assert "baseline answer is empty" in texts(healthy(open_app("inspector", question="q4")))
+
+
+def test_hostile_text_reaches_no_page_unescaped(open_app, healthy, texts, recorded):
+    for page, question in (("overview", ""), ("inspector", "q2"), ("inspector", "q1"), ("influence", "")):
+        app = healthy(open_app(page, **({"question": question} if question else {})))
+        said = texts(app)
+        assert not re.search(r"(?<!\\)<script", said)
+        assert "](javascript" not in said
+        assert ":smile:" not in said
+        labels = [e.label for e in app.expander] + [link.proto.label for link in app.get("page_link")]
+        assert not any(re.search(r"(?<!\\)<script|:smile:", label) for label in labels)
+
+
+def test_methods_name_every_metric_mode_and_reason(open_app, healthy, texts):
+    from core.schema import METRICS, MODES, UNDEFINED_REASONS
+
+    app = healthy(open_app("methods"))
+    tables = texts(app).replace("\\", "").replace("\u2060", "")
+    assert all(metric.title in tables for metric in METRICS.values())
+    assert all(mode.title in tables for mode in MODES.values())
+    assert all(reason.meaning in tables for reason in UNDEFINED_REASONS.values())

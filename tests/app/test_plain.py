@@ -1,0 +1,87 @@
+"""`plain`: whatever the text, only that text is shown."""
+
+import re
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from ui.plain import WORD_JOINER, plain, shortened, tinted
+
+SPECIAL = st.text(alphabet=st.sampled_from(string.punctuation + " ab1\n\té运"), max_size=40)
+
+
+def shown(markdown: str) -> str:
+    """What a CommonMark parser makes of it; asserts that it is one paragraph of text and breaks."""
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(markdown)
+    assert {token.type for token in tokens} <= {"paragraph_open", "inline", "paragraph_close"}, markdown
+    children = [child for token in tokens for child in token.children or []]
+    assert {child.type for child in children} <= {"text", "text_special", "hardbreak"}, markdown
+    return "".join("\n" if child.type == "hardbreak" else child.content for child in children)
+
+
+def expected(text: str) -> str:
+    lines = [line.strip(" \t") for line in text.split("\n")]
+    return "\n".join(lines).strip("\n")
+
+
+@given(SPECIAL)
+def test_every_special_character_is_escaped(text):
+    result = plain(text)
+    position = 0
+    while position < len(result):
+        if result[position] == "\\":
+            assert result[position + 1] in string.punctuation + "\n"
+            position += 2
+        else:
+            assert result[position] not in string.punctuation + "\n"
+            position += 1
+
+
+@given(SPECIAL)
+def test_a_parser_shows_exactly_the_text(text):
+    assert shown(plain(text)).replace(WORD_JOINER, "") == expected(text)
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    [":smile:", ":material/home:", ":streamlit:", ":red[x]", "->", "<-", "--", ">=", "<=", "~=", "<->",
+     "www.x.org", "WWW.x.org", "http://x.org", "https://x.org", "a@b.org", "mailto:a@b.org"],
+)  # fmt: skip
+def test_what_is_replaced_after_parsing_is_broken_up(sequence):
+    text = shown(plain(f"a {sequence} b"))
+    assert sequence not in text
+    assert text.replace(WORD_JOINER, "") == f"a {sequence} b"
+
+
+def test_control_and_reordering_characters_become_visible():
+    assert plain("a\x00b\u202ec\x1b") == "a\ufffdb\ufffdc\ufffd"
+
+
+def test_nothing_shows_as_nothing():
+    assert plain(None) == plain("") == plain(" \n ") == ""
+
+
+def test_labels_stay_in_one_line():
+    assert plain("a\nb\r\nc", one_line=True) == "a b c"
+    assert shortened("a  b\n" + "c" * 100, 10) == "a b ccccc…"
+
+
+def test_tints_are_ours_and_their_text_is_escaped():
+    pieces = [("removed", "[x]"), ("added", "**y**:"), (None, " and: "), ("term", "$z$")]
+    assert tinted(pieces) == (
+        r":red-background[− ~~\[x\]~~] :green-background[+ \*\*y\*\*\:] and\: :blue-background[**\$z\$**]"
+    )
+
+
+def test_a_colon_before_a_tint_does_not_break_it():
+    assert tinted([(None, "see:"), ("term", "here")]) == f"see\\:{WORD_JOINER}:blue-background[**here**]"
+
+
+@given(st.lists(st.tuples(st.sampled_from([None, "added", "removed", "term"]), SPECIAL), max_size=5))
+def test_tinted_brackets_always_balance(pieces):
+    bare = re.sub(r"\\.", "", tinted(pieces), flags=re.DOTALL)
+    assert bare.count("[") == bare.count("]") == len(re.findall(r":(?:red|green|blue)-background\[", bare))
+    assert not bare.endswith("\\")

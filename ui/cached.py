@@ -1,0 +1,92 @@
+"""Cached results, one session at a time.
+
+Frames are passed with a leading underscore and never hashed: the cache key is the session's run
+key, which is new for every run taken over, and the settings. Analyses are kept as they are (no
+copy per rerun, they are read-only); figures as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from core import charts
+from core.influence import InfluenceAnalysis, analyse, compare_reported, recovery, summary
+from core.influence.attention import what_to_look_at
+from core.report.exports import run_csv
+from core.run import Run
+from ui.state import session, threshold
+
+
+def current_analysis() -> InfluenceAnalysis:
+    """Return the analysis of the session's run at the current threshold."""
+    state = session()
+    assert state.run is not None, "pages ask for an analysis only when a run is there"
+    return _analysis(state.run_key, threshold(), state.run)
+
+
+def current_summary() -> dict[str, Any]:
+    """Return the headline numbers of the session's run."""
+    return _summary(*_key(), session().run, current_analysis())
+
+
+def attention() -> Any:
+    """Return the questions to look at first."""
+    return _attention(*_key(), current_analysis())
+
+
+def comparison() -> Any:
+    """Return what the file reports against what was recomputed."""
+    return _comparison(*_key(), session().run, current_analysis())
+
+
+def recovered() -> Any:
+    """Return what a simulation planted against what was found."""
+    return _recovery(*_key(), session().run, current_analysis())
+
+
+def export_csv() -> Callable[[], bytes]:
+    """Return a function that writes the run as CSV; it runs when the button is pressed, outside the page."""
+    run, analysis = session().run, current_analysis()
+    return lambda: run_csv(run, analysis)
+
+
+def chart(name: str, data: Any = None, **settings: Any) -> Any:
+    """Return the figure that ``core.charts.<name>`` draws of ``data`` (the current analysis)."""
+    return _figure(name, *_key(), current_analysis() if data is None else data, **settings)
+
+
+def _key() -> tuple[str, float]:
+    return session().run_key, threshold()
+
+
+@st.cache_resource(scope="session", max_entries=3, show_spinner="Computing influence and ranks …")
+def _analysis(run_key: str, tau: float, _run: Run) -> InfluenceAnalysis:
+    return analyse(_run, tau)
+
+
+@st.cache_data(scope="session", max_entries=8, show_spinner=False)
+def _summary(run_key: str, tau: float, _run: Run, _analysis: InfluenceAnalysis) -> dict[str, Any]:
+    return summary(_run, _analysis)
+
+
+@st.cache_data(scope="session", max_entries=8, show_spinner=False)
+def _attention(run_key: str, tau: float, _analysis: InfluenceAnalysis) -> Any:
+    return what_to_look_at(_analysis)
+
+
+@st.cache_resource(scope="session", max_entries=3, show_spinner=False)
+def _comparison(run_key: str, tau: float, _run: Run, _analysis: InfluenceAnalysis) -> Any:
+    return compare_reported(_run, _analysis)
+
+
+@st.cache_data(scope="session", max_entries=8, show_spinner=False)
+def _recovery(run_key: str, tau: float, _run: Run, _analysis: InfluenceAnalysis) -> Any:
+    return recovery(_run, _analysis)
+
+
+@st.cache_data(scope="session", max_entries=64, show_spinner=False)
+def _figure(name: str, run_key: str, tau: float, _data: Any, **settings: Any) -> Any:
+    return getattr(charts, name)(_data, **settings)

@@ -1,0 +1,206 @@
+"""The other doors of the Data page: simulation, saved runs, export."""
+
+from __future__ import annotations
+
+import json
+
+import streamlit as st
+
+from core.errors import LeadlineError
+from core.sources.simulation import SimulationOptions
+from ui import cached, library, router, show, sources, uploads
+from ui.plain import plain
+from ui.state import session
+
+
+def door() -> None:
+    """Draw the choice of doors, bound to the address, and the chosen one."""
+    chosen = st.segmented_control(
+        "Door",
+        list(sources.DOORS),
+        default="Upload",
+        required=True,
+        key="door",
+        bind="query-params",
+        label_visibility="collapsed",
+        wrap=True,
+    )
+    doors = {"Upload": uploads.door, "Simulation": simulation, "Saved runs": saved_runs, "Export": export}
+    doors.get(chosen or "Upload", uploads.door)()
+
+
+def simulation() -> None:
+    """Draw the simulation's controls."""
+    st.markdown(
+        "A seeded simulation plants a truth and lets you see whether the metrics find it. Everything "
+        "made here is "
+        "labelled as simulated, on screen and in every export."
+    )
+    shown = _shown_options()
+    with st.form("data_simulation"):
+        values = {}
+        for group, knobs in _KNOBS.items():
+            st.markdown(f"**{group}**")
+            with st.grid(4, min_column_width=150):
+                for name, knob in knobs.items():
+                    values[name] = _control(name, knob, getattr(shown, name))
+        if st.form_submit_button("Simulate", type="primary", icon=":material/science:"):
+            sources.open_simulation(SimulationOptions(**values))
+            st.rerun()
+    run = session().run
+    if run is not None and session().origin == "simulation":
+        st.page_link(
+            router.OVERVIEW,
+            label="Open the overview",
+            icon=":material/monitoring:",
+            query_params=sources.address(),
+        )
+
+
+def _shown_options() -> SimulationOptions:
+    link = session().link.get("sim")
+    try:
+        return sources.read_options(link) if link else SimulationOptions()
+    except LeadlineError:
+        return SimulationOptions()
+
+
+# Title, lowest, highest, help; shares run from 0 to 1.
+_KNOBS: dict[str, dict[str, tuple[str, float, float, str]]] = {
+    "Size": {
+        "queries": ("Questions", 10, 200, "How many questions to simulate."),
+        "passages": ("Passages per question", 3, 15, "k, the passages in the prompt."),
+        "repeats": ("Noise repeats", 0, 50, "Unablated repeats a question: what the noise floor rests on."),
+        "seed": ("Seed", 0, 2**32 - 1, "The same options and seed give the same run."),
+    },
+    "Ordinary questions": {
+        "influential": (
+            "Influential passages",
+            1,
+            15,
+            "Passages of an ordinary question that carry influence.",
+        ),
+        "share_divergent": (
+            "Placed at random",
+            0,
+            1,
+            "Share of ordinary questions whose influential passages "
+            "stand anywhere; in the others they stand first.",
+        ),
+        "noise": ("Noise", 0, 1, "Chance of each word to change in every ablated answer and repeat."),
+    },
+    "Shares of special questions (together at most 1)": {
+        "share_ties": ("Ties", 0, 1, "The influential passages are equally strong."),
+        "share_empty": ("Empty baselines", 0, 1, "The baseline answer is empty."),
+        "share_inert": ("Inert", 0, 1, "Nothing changes the answer."),
+        "share_redundant": ("Redundant", 0, 1, "Two passages hold the same evidence."),
+        "share_parametric": ("Parametric", 0, 1, "The model knows the answer without passages."),
+        "share_position": ("Position-driven", 0, 1, "Influence follows the place in the prompt, ends first."),
+    },
+}
+
+
+def _control(name: str, knob: tuple[str, float, float, str], value: float) -> float:
+    title, low, high, help_text = knob
+    kind = type(value)
+    step, pattern = (1, "%d") if kind is int else (0.01, "%.2f")
+    return kind(
+        st.number_input(title, kind(low), kind(high), value, step, pattern, key=f"sim_{name}", help=help_text)
+    )
+
+
+def saved_runs() -> None:
+    """Draw the saved runs with what can be done to each."""
+    runs = library.saved_runs()
+    if not runs:
+        st.info(
+            "No saved runs yet: a finished live run is saved by itself, an upload when you press Save.",
+            icon=":material/inbox:",
+        )
+    for position, saved in enumerate(runs):
+        with st.container(border=True):
+            about, actions = st.columns([3, 2], vertical_alignment="center")
+            with about:
+                st.markdown(f"**{plain(saved.name, one_line=True)}**")
+                state = "" if saved.complete else " · partial"
+                st.caption(
+                    plain(
+                        f"{show.count(saved.n_queries, 'question')} · {saved.source} · "
+                        f"{saved.created[:16].replace('T', ' ')}{state}",
+                        one_line=True,
+                    )
+                )
+            with actions, st.container(horizontal=True, horizontal_alignment="right"):
+                st.button(
+                    "Open",
+                    icon=":material/folder_open:",
+                    key=f"open_{position}_{saved.run_id}",
+                    on_click=_open,
+                    args=(saved.run_id,),
+                )
+                if saved.own:
+                    _manage(saved, position)
+
+
+def _open(run_id: str) -> None:
+    try:
+        sources.open_saved(run_id)
+    except LeadlineError as error:
+        session().problem = str(error)
+
+
+def _manage(saved: library.SavedRun, position: int) -> None:
+    with st.popover("", icon=":material/edit:", help="Rename"):
+        with st.form(f"rename_{position}_{saved.run_id}", border=False):
+            name = st.text_input("New name", saved.name, max_chars=200, key=f"name_{position}_{saved.run_id}")
+            if st.form_submit_button("Rename"):
+                library.rename(saved, name or "")
+                st.rerun()
+    with st.popover("", icon=":material/delete:", help="Delete"):
+        st.markdown("Delete this run for good? Its folder is removed from the disk.")
+        if st.button("Delete for good", type="primary", key=f"delete_{position}_{saved.run_id}"):
+            library.delete(saved)
+            st.rerun()
+
+
+def export() -> None:
+    """Draw the downloads of the shown run."""
+    state = session()
+    if not show.needs_run() or state.run is None:
+        return
+    run = state.run
+    stem = f"leadline-{run.run_id}" + ("-simulated" if run.simulated else "")
+    st.markdown(
+        "The CSV has one row per question and passage; text that a spreadsheet would run as a formula "
+        "is neutralised."
+    )
+    with st.container(horizontal=True):
+        st.download_button(
+            "Passages and metrics (CSV)",
+            cached.export_csv(),
+            f"{stem}.csv",
+            "text/csv",
+            icon=":material/table:",
+            on_click="ignore",
+        )
+        st.download_button(
+            "Headline numbers (JSON)",
+            json.dumps(cached.current_summary(), indent=2, ensure_ascii=False),
+            f"{stem}.json",
+            "application/json",
+            icon=":material/data_object:",
+            on_click="ignore",
+        )
+        st.download_button(
+            "Manifest (JSON)",
+            json.dumps(dict(run.manifest), indent=2, ensure_ascii=False, default=str),
+            f"{stem}-manifest.json",
+            "application/json",
+            icon=":material/info:",
+            on_click="ignore",
+        )
+    if not state.saved:
+        st.button("Save to my runs", icon=":material/save:", key="export_save", on_click=sources.save_current)
+    if state.report is not None:
+        st.subheader("What the import said", anchor=False)
+        uploads.report(state.report, "export")

@@ -1,0 +1,177 @@
+"""The four doors: open a run from a link, a folder, a file or the simulation; and the sidebar's panel."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import streamlit as st
+
+from core.errors import InputError, LeadlineError
+from core.run import Run
+from core.sources.simulation import SimulationOptions, simulate
+from ui import library, router
+from ui.plain import plain, shortened
+from ui.show import count
+from ui.state import session
+
+BADGES = {
+    "recorded": ("Recorded run", ":material/album:", "green"),
+    "saved": ("Saved run", ":material/folder:", "green"),
+    "upload": ("Upload", ":material/upload_file:", "blue"),
+    "simulation": ("Simulated", ":material/science:", "orange"),
+    "live": ("Live run", ":material/play_circle:", "violet"),
+}
+
+
+def follow_link() -> None:
+    """Open what the address bar names, if it changed; then make the address say what is shown."""
+    state, params = session(), st.query_params
+    asked = {name: params[name] for name in ("sim", "run") if name in params}
+    if asked and asked != state.link:
+        state.link = asked
+        try:
+            _open(asked)
+        except LeadlineError as error:
+            state.run, state.problem = None, str(error)
+    elif not state.started and (saved := library.recorded()):
+        open_saved(saved.run_id)
+    state.started = True
+    _write_address()
+
+
+def _write_address() -> None:
+    """Write the link at once: at the next rerun a stale address would read as a link to follow."""
+    link = session().link
+    for name in ("sim", "run"):
+        if name in link and st.query_params.get(name) != link[name]:
+            st.query_params[name] = link[name]
+        elif name not in link and name in st.query_params:
+            del st.query_params[name]
+
+
+def address(**extra: str) -> dict[str, str]:
+    """Return the query parameters of a link to what is shown now, plus ``extra``.
+
+    The threshold is not among them: its slider is bound to the address, so every link carries it.
+    """
+    return {**session().link, **extra}
+
+
+def _open(asked: dict[str, str]) -> None:
+    if "sim" in asked:
+        open_simulation(read_options(asked["sim"]))
+    else:
+        open_saved(asked["run"])
+
+
+def open_saved(run_id: str) -> None:
+    """Show a saved run; InputError when it is not here."""
+    saved = library.find(run_id)
+    if saved is None:
+        raise InputError(
+            f"The run {shortened(run_id, 40)} is not saved here: it was deleted, belongs to another "
+            "machine, or was an upload that "
+            "was never saved; open another run on the Data page, or upload the file again."
+        )
+    origin = "recorded" if saved.folder.name == library.RECORDED.name and not saved.own else "saved"
+    session().show(Run.load(saved.folder), origin, saved=True, link={"run": saved.run_id})
+    _write_address()
+
+
+def open_simulation(options: SimulationOptions) -> None:
+    """Simulate and show; the link carries the options, so it works anywhere."""
+    session().show(_simulated(options), "simulation", saved=True, link={"sim": write_options(options)})
+    _write_address()
+
+
+def show_run(run: Run, origin: str, *, saved: bool = False, report: Any = None) -> None:
+    """Show a run that is in memory only, or was just saved."""
+    session().show(run, origin, saved=saved, link={"run": run.run_id}, report=report)
+    _write_address()
+
+
+def save_current() -> None:
+    """Save the shown run among the user's runs; its link then works for others too."""
+    state = session()
+    if state.run is not None:
+        library.save(state.run)
+        state.saved, state.link = True, {"run": state.run.run_id}
+        _write_address()
+
+
+@st.cache_data(max_entries=4, show_spinner="Simulating …")
+def _simulated(options: SimulationOptions) -> Run:
+    return simulate(options)
+
+
+def write_options(options: SimulationOptions) -> str:
+    """Write the options that differ from their defaults, e.g. ``queries:80,seed:7``."""
+    parts = [
+        f"{f.name}:{getattr(options, f.name)}"
+        for f in dataclasses.fields(options)
+        if getattr(options, f.name) != f.default
+    ]
+    return ",".join(parts) or "default"
+
+
+def read_options(text: str) -> SimulationOptions:
+    """Read what `write_options` wrote; InputError on anything else."""
+    fields = {f.name: f for f in dataclasses.fields(SimulationOptions)}
+    values: dict[str, Any] = {}
+    for part in [] if text == "default" else text.split(","):
+        name, _, value = part.partition(":")
+        if name not in fields:
+            raise InputError(
+                f"The link asks for a simulation option {shortened(name, 30)!r}, which does not exist."
+            )
+        kind = type(fields[name].default)
+        try:
+            values[name] = value == "True" if kind is bool else kind(value)
+        except ValueError as error:
+            raise InputError(
+                f"The link gives {name} as {shortened(value, 30)!r}, which is not a number."
+            ) from error
+    try:
+        return SimulationOptions(**values)
+    except ValueError as error:
+        raise InputError(f"The link asks for a simulation that cannot be made: {error}") from error
+
+
+def panel() -> None:
+    """Draw the sidebar's summary of what is loaded, and the ways to load something else."""
+    state = session()
+    with st.container(border=True, gap="xsmall"):
+        if state.run is None:
+            st.markdown("**No data loaded**")
+        else:
+            label, icon, colour = BADGES[state.origin]
+            st.markdown(f"**{plain(shortened(state.run.name, 60))}**")
+            with st.container(horizontal=True, gap="xsmall"):
+                st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
+                if state.run.simulated and state.origin != "simulation":
+                    st.badge("Simulated", icon=BADGES["simulation"][1], color="orange")
+                if not state.run.manifest["complete"]:
+                    st.badge("Partial", icon=":material/hourglass_top:", color="yellow")
+                if not state.saved:
+                    st.badge(
+                        "Not saved",
+                        icon=":material/cloud_off:",
+                        color="gray",
+                        help="Kept in this tab only; save it on the Data page to share a link.",
+                    )
+            st.caption(
+                f"{count(len(state.run.queries), 'question')} · {count(len(state.run.passages), 'passage')}"
+            )
+        with st.popover("Change data", icon=":material/swap_horiz:", width="stretch"):
+            for door, icon in DOORS.items():
+                st.page_link(router.DATA, label=door, icon=icon, query_params=address(door=door))
+            st.page_link(router.LIVE, label="Live run", icon=BADGES["live"][1], query_params=address())
+
+
+DOORS = {
+    "Upload": ":material/upload_file:",
+    "Simulation": ":material/science:",
+    "Saved runs": ":material/folder_open:",
+    "Export": ":material/download:",
+}

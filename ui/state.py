@@ -1,0 +1,77 @@
+"""What one session remembers, in one typed place."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from core.run import Run
+
+_KEY = "leadline"
+
+
+@dataclass
+class Session:
+    """Everything a session holds besides its widgets; no two sessions share one.
+
+    Attributes
+    ----------
+    run : Run or None
+        The run that every page shows.
+    run_key : str
+        Cache key of the run: new whenever a run is taken over, so that caches never mix two runs.
+    origin : str
+        Where it came from: ``recorded``, ``saved``, ``upload``, ``simulation`` or ``live``.
+    saved : bool
+        Whether a link to the run works elsewhere.
+    link : dict
+        What the address bar says about the run: ``run``, or ``sim`` for a simulation.
+    report : ValidationReport or None
+        What the import said, for uploads.
+    problem : str or None
+        Why the last link could not be followed.
+    question : str or None
+        The question last chosen in the inspector.
+    job_id : str or None
+        The job started last; the job itself lives in the registry.
+    live : dict
+        What the Live page keeps: the data set and the plan.
+    upload : dict
+        What the Data page keeps of the last upload while it is being mapped.
+    """
+
+    run: Run | None = None
+    run_key: str = ""
+    origin: str = ""
+    saved: bool = False
+    link: dict[str, str] = field(default_factory=dict)
+    report: Any = None
+    problem: str | None = None
+    question: str | None = None
+    job_id: str | None = None
+    started: bool = False
+    live: dict[str, Any] = field(default_factory=dict)
+    upload: dict[str, Any] = field(default_factory=dict)
+
+    def show(self, run: Run, origin: str, *, saved: bool, link: dict[str, str], report: Any = None) -> None:
+        """Make ``run`` the run that every page shows."""
+        self.run, self.origin, self.saved, self.link, self.report = run, origin, saved, link, report
+        self.run_key = f"{run.run_id}-{secrets.token_hex(8)}"
+        self.problem = self.question = None
+
+
+def session() -> Session:
+    """Return this session's state, made on first use."""
+    if _KEY not in st.session_state:
+        st.session_state[_KEY] = Session()
+    state: Session = st.session_state[_KEY]
+    return state
+
+
+def threshold() -> float:
+    """Return the one threshold, as the sidebar's slider has it."""
+    value = st.session_state.get("threshold", 0.7)
+    return min(1.0, max(-1.0, float(value)))
