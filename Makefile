@@ -21,7 +21,9 @@ run: $(VENV)/.installed
 	$(BIN)/streamlit run dashboard.py --server.port $(PORT) --server.headless $(HEADLESS)
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not model"
+	# The language model uses every core, so its tests run one at a time.
+	$(BIN)/python -m pytest -m model
 
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not model and not e2e"

@@ -122,10 +122,7 @@ def plan_command(
         if timed:
             calibration = calibrate(opened, plan, store)
             plan = make_plan(data, options, opened, store).calibrated(calibration)
-    if as_json:
-        put_json(plan.to_dict())
-    else:
-        put(plan_text(plan))
+    put_json(plan.to_dict()) if as_json else put(plan_text(plan))
 
 
 @app.command("simulate")

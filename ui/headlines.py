@@ -102,13 +102,14 @@ def attention() -> None:
     with st.grid(2, min_column_width=300):
         for row in rows.itertuples():
             with st.container(border=True, gap="xxsmall", height="stretch"):
+                st.markdown(f"**{plain(shortened(row.question, 120), one_line=True) or '(no text)'}**")
+                st.caption(f"**{title_of(row.mode)}** · {plain(row.reason)}")
                 st.page_link(
                     router.INSPECTOR,
-                    label=plain(shortened(row.question, 64), one_line=True) or "(no text)",
+                    label="Open in the inspector",
                     icon=":material/arrow_forward:",
                     query_params=sources.address(question=str(row.query_id)),
                 )
-                st.caption(f"**{title_of(row.mode)}** · {plain(row.reason)}")
 
 
 def reported() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import bar_marker, empty_figure, new_figure, safe_text, several
+from core.charts.theme import bar_marker, count_step, empty_figure, new_figure, safe_text, several
 from core.influence import InfluenceAnalysis
 from core.schema import MODES
 
@@ -60,7 +60,8 @@ def _draw(data: pd.DataFrame, n_queries: int) -> go.Figure:
         showlegend=False,
     )
     # Room for the text outside the longest bar, on a phone too.
-    figure.update_xaxes(range=[0, max(int(data["n"].max()), 1) * 1.45], tickformat=",d")
+    most = max(int(data["n"].max()), 1)
+    figure.update_xaxes(range=[0, most * 1.45], tickformat=",d", dtick=count_step(most * 1.45))
     figure.update_yaxes(autorange="reversed", showgrid=False)
     figure.update_layout(bargap=0.35)
     return figure

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from core.charts.theme import BAND, bar_marker, empty_figure, new_figure, number, several
+from core.charts.theme import BAND, bar_marker, count_step, empty_figure, new_figure, number, several
 from core.influence import ChanceBand, InfluenceAnalysis, chance_band
 
 N_BINS = 20
@@ -121,5 +121,6 @@ def _draw(data: _Data) -> go.Figure:
     )  # fmt: skip
     figure.update_layout(barmode="stack", bargap=0, margin_t=32, legend_traceorder="normal")
     figure.update_xaxes(range=[-1.03, 1.03], dtick=0.5, tickformat=".1f")
-    figure.update_yaxes(rangemode="tozero", tickformat=",d")
+    counts = [*data.divergent.counts, *data.aligned.counts, 0]
+    figure.update_yaxes(rangemode="tozero", tickformat=",d", dtick=count_step(max(counts)))
     return figure

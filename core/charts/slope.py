@@ -33,7 +33,8 @@ def rank_slope(analysis: InfluenceAnalysis, query_id: str) -> go.Figure:
     """Draw one line per passage from its retrieval order (left) to its influence rank (right).
 
     Passages that move three places or more stand out, up and down each with colour, symbol and
-    dash. Tied passages meet at the same height. A passage is named by its retrieval order.
+    dash; a passage without any influence never counts as moved up. Tied
+    passages meet at the same height. A passage is named by its retrieval order.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def _data(analysis: InfluenceAnalysis, query_id: str) -> _Data:
         _Line(
             row.retrieval_order,
             row.influence_rank,
-            "neutral" if abs(row.rank_shift) < FAR else "raised" if row.rank_shift > 0 else "lowered",
+            _style(row.rank_shift, row.influence),
             f"{safe_text(row.passage_id, 40)}<br>Retrieved as {place(row.retrieval_order)}, used as "
             f"{place(row.influence_rank)}<br>Influence {number(row.influence)}",
         )
@@ -75,6 +76,13 @@ def _data(analysis: InfluenceAnalysis, query_id: str) -> _Data:
         for rank, group in passages.groupby("influence_rank")["retrieval_order"]
     )
     return _Data(None, float(found["rho"].iloc[0]), tuple(lines), ends)
+
+
+def _style(shift: float, influence: float) -> str:
+    """Name how a passage moved; one without influence was not used, however high its tie stands."""
+    if abs(shift) < FAR or (shift > 0 and not influence):
+        return "neutral"
+    return "raised" if shift > 0 else "lowered"
 
 
 def _names(orders: list[str]) -> str:
@@ -98,7 +106,7 @@ def _draw(data: _Data) -> go.Figure:
     )
     height = int(np.clip(130 + 28 * k, 300, 1_200))
     figure = new_figure(alt, "", "Rank (1 on top)", height=height)
-    titles = {"neutral": "Less than 3 places", "raised": "Used higher", "lowered": "Used lower"}
+    titles = {"neutral": "Less than 3 places, or unused", "raised": "Used higher", "lowered": "Used lower"}
     dashes = {"neutral": "dot", "raised": "solid", "lowered": "dash"}
     for style, title in titles.items():
         lines = [line for line in data.lines if line.style == style]

@@ -221,6 +221,11 @@ def count_heatmap(
     )
 
 
+def count_step(highest: float) -> float | None:
+    """Return the distance of ticks on an axis of counts: 1 while numbers are small, else plotly's choice."""
+    return 1.0 if highest <= 8 else None
+
+
 def several(n: int, singular: str) -> str:
     """Return a count with its noun: ``several(1, "question")`` is "1 question", 2 "2 questions"."""
     return f"{n:,} {singular}{'' if n == 1 else 's'}"

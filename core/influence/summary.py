@@ -54,7 +54,7 @@ def summary(run: Run, analysis: InfluenceAnalysis) -> dict[str, Any]:
         "n_aligned": int((q["label"] == "Aligned").sum()),
         "mean_rho": _mean(rho),
         "median_rho": _value(np.median(rho)) if rho.size else None,
-        "rho_ci": mean_interval(rho),
+        "rho_ci": mean_interval(rho, lower=-1.0, upper=1.0),
         "p_random_divergent": _mean(defined["k"].map(weights)),
         "mean_dominance": _mean(q["dominance"]),
         "n_dominance": int(q["dominance"].notna().sum()),
@@ -72,14 +72,16 @@ def summary(run: Run, analysis: InfluenceAnalysis) -> dict[str, Any]:
     }
 
 
-def mean_interval(values: np.ndarray, level: float = 0.95) -> list[float] | None:
-    """Student's t interval of a mean, as [low, high]; None for fewer than two values."""
+def mean_interval(
+    values: np.ndarray, level: float = 0.95, lower: float = -math.inf, upper: float = math.inf
+) -> list[float] | None:
+    """Student's t interval of a mean, as [low, high] within the bounds of the values; None for n < 2."""
     n = len(values)
     if n < 2:
         return None
     half = float(student_t.ppf((1 + level) / 2, n - 1)) * float(np.std(values, ddof=1)) / math.sqrt(n)
     centre = float(np.mean(values))
-    return [centre - half, centre + half]
+    return [max(lower, centre - half), min(upper, centre + half)]
 
 
 def _mean(values: pd.Series | np.ndarray) -> float | None:

@@ -11,14 +11,19 @@ from tests.core.charts.chart_runs import make_run
 
 
 def test_means_and_intervals():
-    data = _data(analyse(make_run([[0.9, 0, 0.1], [0.5, 0, None], [0.1, 0, None]])))
+    data = _data(analyse(make_run([[0.52, 0, 0.1], [0.5, 0, None], [0.48, 0, None]])))
     assert data.n_queries == 3
     assert data.means["mean"].tolist() == pytest.approx([0.5, 0, 0.1])
     assert data.means["n"].tolist() == [3, 3, 1]
-    expected = stats.t.interval(0.95, 2, loc=0.5, scale=stats.sem([0.9, 0.5, 0.1]))
+    expected = stats.t.interval(0.95, 2, loc=0.5, scale=stats.sem([0.52, 0.5, 0.48]))
     assert data.means.loc[0, ["low", "high"]].tolist() == pytest.approx(expected)
     assert data.means.loc[2, ["low", "high"]].isna().all()  # one question has no interval
     assert np.isnan(data.noise)
+
+
+def test_an_interval_of_influence_stays_within_what_influence_can_be():
+    data = _data(analyse(make_run([[0.9, 0, 0.5], [0.1, 0, 1]])))
+    assert data.means.loc[0, ["low", "high"]].tolist() == [0, 1]
 
 
 def test_passages_that_share_a_place_count_once_per_question():

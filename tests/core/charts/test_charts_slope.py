@@ -23,6 +23,12 @@ def test_lines_stand_in_retrieval_order_whatever_the_order_of_rows():
     assert [(line.left, line.right) for line in data.lines] == [(1, 1), (2, 2), (3, 3)]
 
 
+def test_an_unused_passage_is_not_raised_by_its_tie():
+    # One of eight is used; the others tie at rank 5, above the places of the last three.
+    data = _data(analyse(make_run([[0.9, 0, 0, 0, 0, 0, 0, 0]])), "q1")
+    assert [line.style for line in data.lines] == ["neutral", "lowered"] + ["neutral"] * 6
+
+
 @pytest.mark.parametrize(
     ("orders", "expected"),
     [(["1"], "#1"), (["1", "2", "3"], "= #1, #2, #3"), (["1", "2", "3", "4"], "4 tied")],
@@ -33,7 +39,11 @@ def test_names(orders, expected):
 
 def test_figure():
     figure = rank_slope(analyse(RUN), "q1")
-    assert [t.name for t in figure.data] == ["Less than 3 places (3)", "Used higher (1)", "Used lower (1)"]
+    assert [t.name for t in figure.data] == [
+        "Less than 3 places, or unused (3)",
+        "Used higher (1)",
+        "Used lower (1)",
+    ]
     assert list(figure.data[1].y) == [5, 1, None]
     assert len({(t.line.color, t.line.dash, t.marker.symbol) for t in figure.data}) == 3
     assert {a.text for a in figure.layout.annotations} == {"#5", "#2", "#3", "= #1, #4"}
