@@ -172,3 +172,37 @@ def test_every_page_opens_first_by_its_own_link(app, new_page, path):
     settle(page)
     assert page.get_by_text("Divergence threshold").count() == 1
     assert page.locator("[data-testid='stException'], [data-testid='stAlertContentError']").count() == 0
+
+
+@pytest.mark.slow
+def test_two_hundred_megabytes_in_the_browser_get_one_clear_sentence(app, new_page, tmp_path):
+    large = tmp_path / "large.csv"
+    with large.open("wb") as file:
+        for _ in range(200):
+            file.write(b"only one column here\n" * (2**20 // 21))
+    page = new_page()
+    page.goto(f"{app}/data?door=Upload")
+    settle(page)
+    page.set_input_files("input[type='file']", large)
+    alert = page.locator("[data-testid='stAlertContentError']")
+    alert.wait_for(timeout=180_000)
+    assert "column" in alert.inner_text()
+    # The page is alive: a good file follows.
+    upload(page, app, "good.csv", published_shape())
+
+
+def test_a_broken_file_is_one_sentence_and_the_page_lives(app, new_page):
+    page = new_page()
+    page.goto(f"{app}/data?door=Upload")
+    settle(page)
+    for name, content in (
+        ("empty.csv", b""),
+        ("picture.csv", b"\x89PNG\r\n\x1a\n" + bytes(200)),
+        ("one.csv", b"a\n1\n"),
+    ):
+        page.set_input_files("input[type='file']", {"name": name, "mimeType": "text/csv", "buffer": content})
+        alert = page.locator("[data-testid='stAlertContentError']")
+        alert.filter(has_text=name).wait_for(timeout=30_000)
+        settle(page)
+        assert "Traceback" not in main_text(page)
+        assert page.locator("[data-testid='stException']").count() == 0

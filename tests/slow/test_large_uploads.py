@@ -1,0 +1,48 @@
+"""Files that are too large, or merely large: a result or one sentence, never a hang."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.errors import InputError
+from core.influence import analyse, summary
+from core.sources.influence_csv import read_influence_csv
+
+pytestmark = pytest.mark.slow
+MEGABYTE = 1 << 20
+
+
+def test_three_million_rows_are_read_and_measured():
+    n, k = 300_000, 10
+    generator = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "query": np.repeat(np.arange(n), k),
+            "doc_id": np.tile(np.arange(k), n),
+            "retrieval_rank": np.tile(np.arange(1, k + 1), n),
+            "influence_score": generator.integers(0, 20, n * k) / 20,
+        }
+    )
+    imported = read_influence_csv(frame.to_csv(index=False).encode(), "three-million.csv")
+    assert imported.report.n_rows == imported.report.n_kept == 3_000_000
+    found = summary(imported.run, analyse(imported.run))
+    assert found["n_queries"] == n and abs(found["mean_rho"]) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"query,retrieval_rank,influence_score\n" + b"x" * (200 * MEGABYTE), "large|long|column|row"),
+        (b"only one column\n" * (200 * MEGABYTE // 16), "column"),
+        (
+            b'query,retrieval_rank,influence_score\n"' + b"a,1,0.5\n" * (200 * MEGABYTE // 8),
+            "quot|long|large|row",
+        ),
+        (b"\x00\x01\x02\x03" * (50 * MEGABYTE), "binary|text|table"),
+    ],
+    ids=["one line", "one column", "open quotation mark", "binary"],
+)
+def test_two_hundred_megabytes_of_the_wrong_thing_are_refused_in_one_sentence(content, message):
+    with pytest.raises(InputError, match=f"(?i){message}") as caught:
+        read_influence_csv(content, "large.csv")
+    assert len(str(caught.value)) < 400 and "\n" not in str(caught.value)
