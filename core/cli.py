@@ -12,7 +12,16 @@ from typing import Annotated
 
 import typer
 
-from core.cli_files import column_mapping, finished_run, open_dataset, save_run, tell, write_file
+from core.cli_files import (
+    column_mapping,
+    finished_run,
+    open_dataset,
+    option_pairs,
+    save_run,
+    tell,
+    tell_changes,
+    write_file,
+)
 from core.errors import Cancelled, InputError, LeadlineError
 from core.influence import InfluenceAnalysis, analyse, summary
 from core.llm import BACKENDS, LLM, CompletionCache, default_cache_path, open_llm
@@ -131,14 +140,19 @@ def simulate_command(
     queries: Annotated[int, typer.Option("--queries", help="Questions.")] = 50,
     passages: Annotated[int, typer.Option("--passages", help="Passages per question.")] = 10,
     seed: Annotated[int, typer.Option("--seed", help="Seed.")] = 42,
+    knobs: Annotated[
+        list[str] | None, typer.Option("--set", help="option=value, repeatable, e.g. noise=0.1.")
+    ] = None,
     name: NameOpt = None,
     overwrite: OverwriteOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Make a run with planted truth; it is always labelled as simulated."""
-    from core.sources.simulation import SimulationOptions, simulate
+    from core.sources.simulation import simulate
+    from core.sources.simulation_text import options_from_pairs
 
-    run = simulate(SimulationOptions(queries=queries, passages=passages, seed=seed))
+    sizes = [("queries", str(queries)), ("passages", str(passages)), ("seed", str(seed))]
+    run = simulate(options_from_pairs([*sizes, *option_pairs("--set", knobs or [])]))
     save_run(run.renamed(name) if name else run, out, overwrite)
     _show(Run.load(out), DEFAULT_THRESHOLD, as_json)
 
@@ -162,6 +176,7 @@ def import_command(
     imported = read_influence_csv(path, name or path.name, column_mapping(mapping or [], file))
     tell(imported.report, file)
     save_run(imported.run.renamed(name) if name else imported.run, out, overwrite)
+    tell_changes(imported.run)
     _show(Run.load(out), DEFAULT_THRESHOLD, as_json)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InputError
+from core.influence import analyse, compare_reported
 from core.pipeline import CallPlan
 from core.run import MANIFEST_FILE, Run, read_manifest
 from core.sources.dataset import Dataset, load_dataset
@@ -82,14 +83,30 @@ def write_file(target: Path, content: bytes) -> None:
         raise InputError(f"{target} cannot be written: {error.strerror or error}.") from error
 
 
+def tell_changes(run: Run) -> None:
+    """Say how many of the verdicts a file reports do not follow from its own numbers, and why."""
+    frame = compare_reported(run, analyse(run))
+    if len(frame):
+        causes = frame.loc[frame["changed"], "cause"].value_counts()
+        changed = int(frame["changed"].sum())
+        why = ", ".join(f"{n:,} {cause}" for cause, n in causes.items()) or "none"
+        say(f"{changed:,} of {len(frame):,} reported verdicts change when recomputed ({why}).")
+
+
+def option_pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
+    """Read ``name=value`` texts of a repeatable option."""
+    pairs = []
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not separator or not name.strip() or not value.strip():
+            raise InputError(f"{option} must be name=value, got {text!r}.")
+        pairs.append((name.strip(), value.strip()))
+    return pairs
+
+
 def column_mapping(pairs: Sequence[str], path: str) -> dict[str, str] | None:
     """Read ``field=column`` pairs; fields they do not name keep the column suggested for the file."""
-    result = {}
-    for pair in pairs:
-        field, separator, column = pair.partition("=")
-        if not separator or not field.strip() or not column.strip():
-            raise InputError(f"--map must be field=column, got {pair!r}.")
-        result[field.strip()] = column.strip()
+    result = dict(option_pairs("--map", pairs))
     if not result:
         return None
     columns = list(read_table(read_source(path, path), path).frame.columns)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.errors import LeadlineError
 from core.sources.simulation import SimulationOptions
+from core.sources.simulation_text import read_options
 from ui import cached, library, router, show, sources, uploads
 from ui.plain import plain
 from ui.state import session
@@ -60,7 +61,7 @@ def simulation() -> None:
 def _shown_options() -> SimulationOptions:
     link = session().link.get("sim")
     try:
-        return sources.read_options(link) if link else SimulationOptions()
+        return read_options(link) if link else SimulationOptions()
     except LeadlineError:
         return SimulationOptions()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import streamlit as st
@@ -10,6 +9,7 @@ import streamlit as st
 from core.errors import InputError, LeadlineError
 from core.run import Run
 from core.sources.simulation import SimulationOptions, simulate
+from core.sources.simulation_text import read_options, write_options
 from ui import library, router
 from ui.plain import plain, shortened
 from ui.show import count
@@ -103,39 +103,6 @@ def save_current() -> None:
 @st.cache_data(max_entries=4, show_spinner="Simulating …")
 def _simulated(options: SimulationOptions) -> Run:
     return simulate(options)
-
-
-def write_options(options: SimulationOptions) -> str:
-    """Write the options that differ from their defaults, e.g. ``queries:80,seed:7``."""
-    parts = [
-        f"{f.name}:{getattr(options, f.name)}"
-        for f in dataclasses.fields(options)
-        if getattr(options, f.name) != f.default
-    ]
-    return ",".join(parts) or "default"
-
-
-def read_options(text: str) -> SimulationOptions:
-    """Read what `write_options` wrote; InputError on anything else."""
-    fields = {f.name: f for f in dataclasses.fields(SimulationOptions)}
-    values: dict[str, Any] = {}
-    for part in [] if text == "default" else text.split(","):
-        name, _, value = part.partition(":")
-        if name not in fields:
-            raise InputError(
-                f"The link asks for a simulation option {shortened(name, 30)!r}, which does not exist."
-            )
-        kind = type(fields[name].default)
-        try:
-            values[name] = value == "True" if kind is bool else kind(value)
-        except ValueError as error:
-            raise InputError(
-                f"The link gives {name} as {shortened(value, 30)!r}, which is not a number."
-            ) from error
-    try:
-        return SimulationOptions(**values)
-    except ValueError as error:
-        raise InputError(f"The link asks for a simulation that cannot be made: {error}") from error
 
 
 def panel() -> None:
