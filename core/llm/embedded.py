@@ -17,6 +17,7 @@ from core.llm.storage import fingerprint
 from core.llm.types import Capabilities, Completion, Message, OnDone, Request
 
 DTYPES = ("auto", "bfloat16", "float16", "float32")
+_HUB_SECONDS = 10.0
 _LOAD_ERRORS = (OSError, ValueError, RuntimeError, KeyError, ImportError)
 
 
@@ -207,9 +208,32 @@ class EmbeddedLLM:
                 content = content.replace(token, f"{token[0]} {token[1:]}")
         return content
 
+    def _ask_hub(self) -> None:
+        """Find out quickly whether the model can be fetched; without the hub, what is here must do.
+
+        Left to itself, transformers retries an unreachable hub for more than a minute.
+        """
+        from huggingface_hub import HfApi, try_to_load_from_cache
+
+        try:
+            HfApi().model_info(self._source, timeout=_HUB_SECONDS)
+        except Exception as error:  # no network, no such model, no permission, not even a valid name
+            try:
+                cached = isinstance(try_to_load_from_cache(self._source, "config.json"), str)
+            except ValueError:
+                cached = False
+            if not cached:
+                raise BackendError(
+                    f"The model {self.name} is no folder here, was not downloaded before, and the Hugging "
+                    f"Face hub does not give it ({type(error).__name__}); check the name and the network."
+                ) from error
+            self._local = True
+
     def _load_light(self) -> tuple[Any, Any]:
         from transformers import AutoConfig, AutoTokenizer
 
+        if not self._local:
+            self._ask_hub()
         try:
             with quiet():
                 config = AutoConfig.from_pretrained(self._source, local_files_only=self._local)

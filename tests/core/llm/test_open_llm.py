@@ -55,3 +55,11 @@ def test_opening_the_package_needs_no_heavy_library():
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_model_that_cannot_be_fetched_is_said_at_once(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(BackendError, match="no/such-model is no folder here, was not downloaded before"):
+        open_llm("embedded", "no/such-model")
+    with pytest.raises(BackendError, match="check the name"):
+        open_llm("embedded", "not a valid name!")
