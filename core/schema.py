@@ -366,7 +366,7 @@ MODES: Mapping[str, Mode] = {
         Mode("parametric", "Parametric", "Closed-book answer ≈ baseline (ROUGE-L F1 ≥ 0.9).",
              "The model knows the answer without any passage; its influence scores say nothing about retrieval."),
         Mode("redundant", "Redundant", "Inert to every single removal, but not parametric.",
-             "Several passages carry the same evidence: removing one leaves the others."),
+             "Several passages probably carry the same evidence, so that removing one leaves the others: look at the texts."),
         Mode("harmful_passage", "Harmful passage", "Leaving the passage out turns a wrong answer right.",
              "This passage misleads the model: filter it or rank it lower.", per_passage=True),
         Mode("missed_evidence", "Missed evidence", "A gold passage exists that was not retrieved.",

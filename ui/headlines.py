@@ -77,8 +77,22 @@ def chance(s: dict[str, Any]) -> None:
     st.markdown(
         f"**What chance alone gives:** a random order of the passages falls below the threshold of {tau} in "
         f"**{share} %** of cases. So “{weak}” is what chance alone would mostly give; “{strong}” is the "
-        "stronger "
-        "evidence."
+        f"stronger evidence.{_mean_against_chance(s)}"
+    )
+
+
+def _mean_against_chance(s: dict[str, Any]) -> str:
+    """Say whether the run's mean rank agreement can be told from that of random orders, which is 0."""
+    if s["rho_ci"] is None:
+        return ""
+    low, high = s["rho_ci"]
+    if low > 0:
+        return " The mean ρ of the run lies above 0, the mean of random orders: use follows retrieval."
+    if high < 0:
+        return " The mean ρ of the run lies below 0, the mean of random orders: use runs against retrieval."
+    return (
+        " The 95 % interval of the run's mean ρ includes 0, the mean of random orders: the order of use cannot "
+        "be told from one that has nothing to do with retrieval."
     )
 
 

@@ -87,7 +87,7 @@ def _sentence(mode: str, question: pd.Series, analysis: InfluenceAnalysis) -> st
         "missed_evidence": "A passage known to hold the answer was not retrieved.",
         "inverted": f"ρ = −{abs(question['rho']):.2f}: the passages are used in the reverse of their order.",
         "over_reliance": f"One passage carries {question['dominance']:.0%} of all influence.",
-        "redundant": "No single removal changes the answer: several passages seem to carry the evidence.",
+        "redundant": "No single removal changes the answer, but without passages it is another one.",
         "parametric": "The model gives the same answer with no passage at all.",
     }
     if mode in sentences:

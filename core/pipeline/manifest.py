@@ -66,7 +66,7 @@ def _environment() -> dict[str, Any]:
             continue
     return {
         "python": platform.python_version(),
-        "platform": platform.platform(),
+        "platform": f"{platform.system()} {platform.machine()}",
         "processors": os.cpu_count(),
         "packages": packages,
     }
