@@ -91,8 +91,8 @@ def _mean_against_chance(s: dict[str, Any]) -> str:
     if high < 0:
         return " The mean ρ of the run lies below 0, the mean of random orders: use runs against retrieval."
     return (
-        " The 95 % interval of the run's mean ρ includes 0, the mean of random orders: the order of use cannot "
-        "be told from one that has nothing to do with retrieval."
+        " The 95 % interval of the run's mean ρ includes 0, the mean of random orders: the order of use "
+        "cannot be told from one that has nothing to do with retrieval."
     )
 
 
