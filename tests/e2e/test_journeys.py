@@ -92,13 +92,13 @@ def test_a_live_run_of_one_question_with_the_embedded_model(app, new_page):
     page.goto(f"{app}/live")
     settle(page)
     page.get_by_text("Type a question", exact=True).click()
-    page.get_by_label("Question", exact=True).fill("When did the harbour bridge open?")
-    page.get_by_label("Documents").fill(
+    page.get_by_role("textbox", name="Question", exact=True).fill("When did the harbour bridge open?")
+    page.get_by_role("textbox", name="Documents").fill(
         "The harbour bridge of Pellhaven opened in 1931.\n---\nThe lighthouse was built in 1884 of grey granite.\n---\n"
         "The fish market is held every Tuesday beside the old quay."
     )
-    page.get_by_label("Right answer (optional)").fill("1931")
-    page.get_by_label("Right answer (optional)").press("Tab")
+    page.get_by_role("textbox", name="Right answer (optional)").fill("1931")
+    page.get_by_role("textbox", name="Right answer (optional)").press("Tab")
     settle(page)
     page.get_by_role("button", name="Make a plan").click()
     page.get_by_role("button", name="Run", exact=True).wait_for(timeout=180_000)
