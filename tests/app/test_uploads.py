@@ -66,7 +66,8 @@ def test_formulas_and_markup_stay_text(open_app, healthy, texts):
 def test_nan_ranks_do_not_break_a_page(open_app, healthy):
     app = healthy(upload(open_app("data"), CSV.replace(b",1,9.5,", b",NaN,9.5,")))
     for page in ("overview", "influence", "inspector"):
-        healthy(app.switch_page(f"pages/{page}.py").run())
+        app = healthy(app.switch_page(f"pages/{page}.py").run())
+        assert not app.exception and not app.error
 
 
 def test_unknown_columns_are_mapped_by_hand(open_app, healthy, texts):

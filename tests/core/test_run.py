@@ -28,7 +28,7 @@ def run():
     )  # fmt: skip
 
 
-def same(a, b):
+def assert_same(a, b):
     assert a.manifest == b.manifest
     for name in a:
         pd.testing.assert_frame_equal(a[name], b[name])
@@ -39,21 +39,21 @@ def test_a_saved_run_is_the_same_run(run, tmp_path):
     assert loaded.run_id == run.run_id and loaded.queries["reference_answers"].tolist() == [["x", "y"], None]
     # Empty answer and no answer are different things and stay so.
     assert loaded.queries["answer"].fillna("missing").tolist() == ["", "missing"]
-    same(run, loaded)
-    same(loaded, Run.load(loaded.save(tmp_path / "again")))
+    assert_same(run, loaded)
+    assert_same(loaded, Run.load(loaded.save(tmp_path / "again")))
 
 
 def test_saving_over_a_run_replaces_it_and_leaves_no_litter(run, tmp_path):
     run.save(tmp_path / "r")
     other = run.derive(passages=run.passages.head(1))
     other.save(tmp_path / "r")
-    same(other, Run.load(tmp_path / "r"))
+    assert_same(other, Run.load(tmp_path / "r"))
     assert other.manifest["parent"] == run.run_id != other.run_id
     assert len(list((tmp_path / "r").iterdir())) == 1 + len(run.tables)
 
 
 def test_a_run_survives_pickling(run):
-    same(run, pickle.loads(pickle.dumps(run)))
+    assert_same(run, pickle.loads(pickle.dumps(run)))
 
 
 def test_the_same_content_has_the_same_id(run):
@@ -150,7 +150,7 @@ def test_a_full_disk_is_one_sentence_and_keeps_the_old_run(run, tmp_path):
     )
     found = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True)
     assert found.stdout.startswith("InputError The run could not be saved to"), found.stdout + found.stderr
-    same(run, Run.load(folder))
+    assert_same(run, Run.load(folder))
 
 
 def test_manifest_alone_can_be_read(run, tmp_path):
