@@ -74,8 +74,11 @@ def _start_plan(dataset: Dataset, options: RunOptions, kind: str, name: str | No
         llm = jobs.model(kind, name)
         with CompletionCache(default_cache_path()) as cache:
             plan = make_plan(dataset, options, llm, cache)
-            # A plan that needs no call at all takes no time and needs no measuring.
-            return plan.calibrated(calibrate(llm, plan, cache)) if plan.n_to_ask else plan
+            if not plan.n_to_ask:
+                return plan
+            # The calls that measured the speed are real ones and need not be made again.
+            calibration = calibrate(llm, plan, cache)
+            return make_plan(dataset, options, llm, cache).calibrated(calibration)
 
     _adopt(jobs.start(Job("plan", f"Plan for {dataset.name}", settings=(kind, name)), work))
 

@@ -65,7 +65,7 @@ class Progress:
         if rate is not None and left is not None:
             speed = f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each"
             text += f", {speed}, {duration(left)} left"
-        return f"{text}  {self.what}".rstrip()
+        return f"{text} · {self.what}" if self.what else text
 
 
 def duration(seconds: float) -> str:

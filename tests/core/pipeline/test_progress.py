@@ -10,7 +10,7 @@ def test_rate_and_time_left():
     now[0] = 10.0
     progress.update(5, 20, "question 1 of 4")
     assert (progress.rate, progress.seconds_left, progress.share) == (0.5, 30.0, 0.25)
-    assert progress.line() == "5 of 20 calls, 2.0 s each, 30 s left  question 1 of 4"
+    assert progress.line() == "5 of 20 calls, 2.0 s each, 30 s left · question 1 of 4"
 
 
 def test_a_burst_from_the_cache_is_forgotten():
