@@ -96,8 +96,9 @@ def _sentence(mode: str, question: pd.Series, analysis: InfluenceAnalysis) -> st
     own = passages[(passages["query_id"] == question["query_id"]) & passages[mode]]
     ranks = ", ".join(f"{rank:g}" for rank in own["retrieval_order"])
     which = f"passage at rank {ranks}" if len(own) == 1 else f"passages at ranks {ranks}"
+    one_of = "" if len(own) == 1 else "any one of "
     return {
-        "harmful_passage": f"The answer is wrong, and leaving out the {which} makes it right.",
+        "harmful_passage": f"The answer is wrong, and leaving out {one_of}the {which} makes it right.",
         "buried_evidence": f"The model relies on the {which}, at the end of the retrieved list.",
         "ignored_top_hit": f"The {which} stood first in retrieval but hardly moved the answer.",
     }[mode]

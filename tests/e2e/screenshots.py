@@ -26,7 +26,7 @@ PAGES = {
     "data": "data",
     "methods": "methods",
 }
-README = {"overview": "overview.png", "inspector": "inspector.png"}
+README = {"influence": ("influence.png", 1020), "inspector": ("inspector.png", 1320)}
 WIDTHS = (1280, 390)
 TALLEST = 6000
 
@@ -47,8 +47,8 @@ def main(folder: Path) -> None:
                         shot = folder / f"{name}-{theme}-{width}.png"
                         photograph(browser, f"{address}/{path}", theme, width, shot)
                         sys.stdout.write(f"{shot}\n")
-            for name, target in README.items():
-                photograph(browser, f"{address}/{PAGES[name]}", "light", 1280, IMAGES / target, height=860)
+            for name, (target, height) in README.items():
+                photograph(browser, f"{address}/{PAGES[name]}", "light", 1280, IMAGES / target, height)
             browser.close()
 
 
