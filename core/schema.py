@@ -7,7 +7,7 @@ Tables hold **raw observations** only; whatever can be computed from them is a `
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -411,11 +411,3 @@ METRICS: Mapping[str, Metric] = {
 
 LABELS = ("Aligned", "Divergent", "Undefined")
 DEFAULT_THRESHOLD = 0.7
-
-
-@dataclass(frozen=True, slots=True)
-class Mapped:
-    """Which source column feeds which schema column; what could not be placed."""
-
-    columns: Mapping[str, str] = field(default_factory=dict)
-    unused: tuple[str, ...] = ()

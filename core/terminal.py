@@ -131,7 +131,11 @@ def summary_text(facts: Mapping[str, Any]) -> str:
     row("Mean dominance", _number(facts["mean_dominance"]), f"{facts['n_dominance']:,} questions")
     row("Mean entropy", _number(facts["mean_entropy"]), f"nats, {facts['n_dominance']:,} questions")
     if facts["mean_noise_quantile"] is not None:
-        row("Mean noise floor", _number(facts["mean_noise_quantile"]))
+        row(
+            "Mean noise floor",
+            _number(facts["mean_noise_quantile"]),
+            f"{facts['n_noise_quantile']:,} questions",
+        )
     if facts["n_judged"]:
         row("Right answers", f"{facts['n_correct']:,}", f"of {facts['n_judged']:,} that can be judged")
     for key, title in (
@@ -144,7 +148,15 @@ def summary_text(facts: Mapping[str, Any]) -> str:
     if found:
         lines += ["", "  Failure modes (questions)"]
         for name, count in sorted(found.items(), key=lambda item: -item[1]):
-            row(f"  {MODES[name].title}", f"{count:,}", MODES[name].rule)
+            tested = facts["failure_modes_tested"][name]
+            row(
+                f"  {MODES[name].title}",
+                f"{count:,}",
+                f"of {tested:,} that could show it: {MODES[name].rule}",
+            )
+    untested = [MODES[name].title.lower() for name, m in facts["failure_modes_tested"].items() if not m]
+    if n and untested:
+        lines += ["", f"  Not tested, for lack of data: {', '.join(untested)}"]
     return "\n".join(lines)
 
 

@@ -7,6 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A deadline per example would be a timed assertion, and machines are noisy.
+settings.register_profile("no-deadline", settings.default, deadline=None)
+settings.load_profile("no-deadline")
 
 DATA = Path(__file__).parent / "data"
 

@@ -72,12 +72,14 @@ def link(query_id: str) -> None:
 
 
 def modes_table() -> None:
-    """Draw the failure modes with their rules and how many questions show each."""
-    counts = cached.current_summary()["failure_modes"]
+    """Draw the failure modes with their rules and how many of the questions that could show each do."""
+    summary = cached.current_summary()
+    tested = summary["failure_modes_tested"]
     with st.grid(3, min_column_width=250):
-        for name, n in counts.items():
+        for name, n in summary["failure_modes"].items():
             mode = MODES[name]
-            show.definition(mode.title, mode.advice, {"Rule": mode.rule}, show.count(n, "question"))
+            found = f"{n:,} of {show.count(tested[name], 'question')}" if tested[name] else "not tested"
+            show.definition(mode.title, mode.advice, {"Rule": mode.rule}, found)
 
 
 def filtered_table() -> None:

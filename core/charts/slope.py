@@ -33,8 +33,8 @@ def rank_slope(analysis: InfluenceAnalysis, query_id: str) -> go.Figure:
     """Draw one line per passage from its retrieval order (left) to its influence rank (right).
 
     Passages that move three places or more stand out, up and down each with colour, symbol and
-    dash; a passage without any influence never counts as moved up. Tied
-    passages meet at the same height. A passage is named by its retrieval order.
+    dash; a passage without any influence never counts as moved up. Tied passages meet
+    at the same height. A passage is named by its retrieval order.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from core.influence.grouped import (
     ranks_within,
     spearman_within,
 )
-from core.influence.metrics import expected_rbo, influence_score
+from core.influence.metrics import expected_rbo, influence_score, labels, noise_quantile
 from core.run import Run
 from core.schema import DEFAULT_THRESHOLD, MODES
 from core.text.abstention import answer_status
@@ -26,7 +26,6 @@ from core.text.matching import is_correct
 from core.text.overlap import rouge_l
 
 Bools = NDArray[np.bool_]
-NOISE_QUANTILE = 0.95
 RBO_PERSISTENCE = 0.9
 PARAMETRIC_F1 = 0.9
 OVER_RELIANCE = 0.8
@@ -121,7 +120,7 @@ def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD) -> InfluenceAnalysis
             "k": k,
             "rho": np.where(defined, rho, np.nan),
             "p_value": np.where(defined, p_value, np.nan),
-            "label": _labels(np.where(defined, rho, np.nan), threshold),
+            "label": labels(np.where(defined, rho, np.nan), threshold),
             "reason": reason,
             "dominance": dominance_within(influence, group, n),
             "entropy": entropy,
@@ -203,9 +202,8 @@ def _noise_quantiles(run: Run) -> dict[str, float]:
     result = {}
     for query_id, answers in _repeat_answers(run).items():
         baseline = _text(baselines[query_id])
-        scores = [influence_score(baseline, answer) for answer in answers] if baseline is not None else []
-        if scores and not np.isnan(scores).any():
-            result[query_id] = float(np.quantile(scores, NOISE_QUANTILE))
+        if baseline is not None:
+            result[query_id] = noise_quantile(baseline, answers)
     return result
 
 
@@ -227,11 +225,6 @@ def _reasons(queries: pd.DataFrame, influence: Floats, order: Floats, group: Int
     ]
     reason = np.select([mask for _, mask in rules], [name for name, _ in rules], default="")
     return pd.Series(reason, dtype="str").replace("", None)
-
-
-def _labels(rho: Floats, threshold: float) -> NDArray[np.object_]:
-    aligned = rho >= threshold - 1e-12
-    return np.where(np.isnan(rho), "Undefined", np.where(aligned, "Aligned", "Divergent")).astype(object)
 
 
 def _overlaps(order: Floats, influence_rank: Floats, group: Ints, defined: Bools, k: Ints) -> Floats:

@@ -261,10 +261,14 @@ def noise_quantile(baseline: str, repeats: Sequence[str], q: float = 0.95) -> fl
 
 def label(rho: float, threshold: float = DEFAULT_THRESHOLD) -> str:
     """Return Aligned (rho >= threshold), Divergent (rho < threshold) or Undefined (rho is NaN)."""
-    if math.isnan(rho):
-        return "Undefined"
+    return str(labels(np.array([rho], dtype=np.float64), threshold)[0])
+
+
+def labels(rho: Floats, threshold: float) -> NDArray[np.object_]:
+    """Return the `label` of every rho; the one place that compares with the threshold."""
     # A rho of exactly 0.7 may arrive as 0.6999999999999999.
-    return "Aligned" if rho >= threshold - 1e-12 else "Divergent"
+    aligned = rho >= threshold - 1e-12
+    return np.where(np.isnan(rho), "Undefined", np.where(aligned, "Aligned", "Divergent")).astype(object)
 
 
 def _vector(values: ArrayLike, name: str) -> Floats:

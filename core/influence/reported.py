@@ -7,6 +7,7 @@ import pandas as pd
 
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.grouped import ranks_within
+from core.influence.metrics import labels
 from core.run import Run
 
 WHY = {
@@ -59,14 +60,15 @@ def compare_reported(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
 def _reported_labels(raw: pd.DataFrame, threshold: float) -> pd.Series:
     """Return the file's own flag where it has one, else its rho against the threshold."""
     rho, flag = raw["reported_rho"], raw["reported_divergent"]
-    divergent = flag.astype("object").where(flag.notna(), (rho < threshold - 1e-12).where(rho.notna(), None))
-    return divergent.map({True: "Divergent", False: "Aligned"}).astype("str")
+    own = flag.astype("object").map({True: "Divergent", False: "Aligned"})
+    derived = pd.Series(labels(rho.to_numpy(), threshold), index=rho.index).where(rho.notna(), None)
+    return own.where(flag.notna(), derived).astype("str")
 
 
 def _causes(raw: pd.DataFrame, q: pd.DataFrame, threshold: float) -> np.ndarray:
     rho = raw["reported_rho"].to_numpy()
     flag = raw["reported_divergent"].to_numpy(dtype=np.float64, na_value=np.nan)
-    flag_differs = ~np.isnan(flag) & ~np.isnan(rho) & ((rho < threshold - 1e-12) != (flag == 1))
+    flag_differs = ~np.isnan(flag) & ~np.isnan(rho) & ((labels(rho, threshold) == "Divergent") != (flag == 1))
     same_rho = np.isclose(rho, q["rho"].to_numpy(), atol=1e-6)
     reason = q["reason"]
     rules = [

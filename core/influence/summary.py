@@ -60,6 +60,7 @@ def summary(run: Run, analysis: InfluenceAnalysis) -> dict[str, Any]:
         "n_dominance": int(q["dominance"].notna().sum()),
         "mean_entropy": _mean(q["entropy"]),
         "mean_noise_quantile": _mean(q["noise_quantile"]),
+        "n_noise_quantile": int(q["noise_quantile"].notna().sum()),
         "failure_modes": {name: int(q[name].sum()) for name in MODES},
         "failure_modes_tested": dict(analysis.testable),
         "n_empty_answers": int((status == "empty").sum()),
