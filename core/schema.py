@@ -187,11 +187,15 @@ SAMPLES = Table(
 )  # fmt: skip
 
 CLAIMS = Table(
-    "claims", "Atomic claims of the baseline answer.", ("query_id", "claim_id"),
+    "claims", "Atomic claims of the baseline answer and, where known, of the reference answer.", ("query_id", "claim_id"),
     (
         _QUERY,
         Column("claim_id", "str", "Identifies the claim within its question.", required=True),
         Column("text", "str", "The claim, self-contained.", required=True),
+        Column("side", "str", "Whose claim it is: the answer's (also when empty) or the reference answer's.",
+               values=("answer", "reference")),
+        Column("counterpart", "str", "How the other text (the reference for a claim of the answer, and the reverse) "
+               "stands to the claim, as an imported file says.", values=("Entailment", "Neutral", "Contradiction")),
         Column("start", "int", "First character in the answer.", range=(0, None)),
         Column("end", "int", "One past the last character in the answer.", range=(0, None)),
         Column("relevance", "str", "Whether the claim says something about the question.", values=("RELEVANT", "IRRELEVANT")),
@@ -236,9 +240,33 @@ VERDICTS = Table(
     ),
 )  # fmt: skip
 
+REPORTED = Table(
+    "reported", "What an imported file says of a question beyond its texts; never used, only shown and given back.",
+    ("query_id", "name", "by"),
+    (
+        _QUERY,
+        Column("name", "str", "Name of the metric or field, as the file has it.", required=True),
+        Column("by", "str", "Who or what gave the value: a judge, an annotator; \"\" where the file does not say.",
+               required=True),
+        Column("value", "float", "The value, where it is a number."),
+        Column("text", "str", "The value where it is no number: a text, or JSON."),
+    ),
+)  # fmt: skip
+
 TABLES: Mapping[str, Table] = {
     table.name: table
-    for table in (QUERIES, PASSAGES, REPEATS, ABLATIONS, SAMPLES, CLAIMS, SUPPORT, SIGNALS, VERDICTS)
+    for table in (
+        QUERIES,
+        PASSAGES,
+        REPEATS,
+        ABLATIONS,
+        SAMPLES,
+        CLAIMS,
+        SUPPORT,
+        SIGNALS,
+        VERDICTS,
+        REPORTED,
+    )
 }
 
 _DTYPES = {"str": "str", "float": "float64", "int": "Int64", "bool": "boolean", "list": "object"}

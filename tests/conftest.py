@@ -24,3 +24,12 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 def vectors():
     """Expected values from independent implementations, by file name."""
     return lambda name: json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))["cases"]
+
+
+@pytest.fixture(scope="session")
+def llama():
+    """Address of a real llama.cpp server with the packaged model, one for each worker."""
+    from tests.servers.llama_server import llama_server
+
+    with llama_server() as address:
+        yield address

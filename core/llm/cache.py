@@ -59,6 +59,11 @@ def request_key(llm: LLM, request: Request) -> str:
         "max_tokens": int(request.max_tokens),
         "stop": list(request.stop),
     }
+    # Only where they are used, so that keys of calls that do not use them stay what they were.
+    if request.schema is not None:
+        identity["schema"] = request.schema
+    if request.logprobs:
+        identity["logprobs"] = True
     text = json.dumps(identity, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
     # A lone surrogate cannot be encoded as UTF-8; it must not sink the run.
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -14,7 +14,7 @@ from core.llm.hardware import best_dtype, choose_device
 from core.llm.packaged import PACKAGED_MODEL, converted_model
 from core.llm.quiet import quiet
 from core.llm.storage import fingerprint
-from core.llm.types import Capabilities, Completion, Message, OnDone, Request
+from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
 
 DTYPES = ("auto", "bfloat16", "float16", "float32")
 _HUB_SECONDS = 10.0
@@ -96,7 +96,12 @@ class EmbeddedLLM:
         with self._lock:
             return len(self._encode(messages))
 
-    def generate(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Completion]:
+    def generate(
+        self,
+        requests: Sequence[Request],
+        on_done: OnDone | None = None,
+        cancelled: IsCancelled | None = None,
+    ) -> list[Completion]:
         """Answer every request; see `LLM.generate`.
 
         A prompt that does not fit into the context gets a completion with an error that names its

@@ -57,6 +57,15 @@ STYLES: Mapping[str, PromptStyle] = {
             "If you do not know the answer, say: I don't know.",
             prefix="Answer:",
         ),
+        # For models that write well: a whole answer, with the labels of the passages it rests on.
+        PromptStyle(
+            "full",
+            "Answer the question from the numbered passages below, in full sentences and without anything "
+            "the passages do not say. Put the number of the passage in brackets behind each statement, like "
+            "[1]. If the passages do not contain the answer, say: I don't know.",
+            "Answer the question in full sentences. If you do not know the answer, say: I don't know.",
+            stop=(),
+        ),
     )
 }
 DEFAULT_STYLE = "short"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.errors import BackendError, TransientError
 from core.llm.cache import request_key
-from core.llm.types import Capabilities, Completion, Message, OnDone, Request
+from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
 
 Rule = Callable[[Request], "str | Completion"]
 
@@ -74,7 +74,12 @@ class ScriptedLLM:
         """Return the number of words separated by white space."""
         return sum(len(message.content.split()) for message in messages)
 
-    def generate(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Completion]:
+    def generate(
+        self,
+        requests: Sequence[Request],
+        on_done: OnDone | None = None,
+        cancelled: IsCancelled | None = None,
+    ) -> list[Completion]:
         """Answer every request by the rule, one after another."""
         with self._lock:
             self.batches.append(len(requests))

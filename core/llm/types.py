@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 DEFAULT_MAX_TOKENS = 24
+FINISH_REASONS = ("stop", "length", "content_filter", "reasoning", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,12 @@ class Request:
         Most tokens to generate.
     stop : tuple of str
         The answer ends before the first of these. White space in front of the answer does not count.
+    schema : str or None
+        A JSON Schema as canonical JSON text (`core.llm.structured.canonical`): the answer must be JSON
+        that follows it. A back end without ``Capabilities.json_schema`` ignores it.
+    logprobs : bool
+        Ask for the log-probability of each generated token; a back end that has none leaves
+        `Completion.logprobs` None.
     """
 
     messages: tuple[Message, ...]
@@ -44,6 +51,8 @@ class Request:
     seed: int = 0
     max_tokens: int = DEFAULT_MAX_TOKENS
     stop: tuple[str, ...] = ()
+    schema: str | None = None
+    logprobs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,9 @@ class Completion:
     text : str
         The answer, outer white space removed; "" when there is none.
     finish_reason : str
-        ``stop``, ``length`` or ``error``.
+        One of `FINISH_REASONS`: ``stop`` (the model ended), ``length`` (the token limit ended it),
+        ``content_filter`` (the server withheld the answer), ``reasoning`` (the token limit was spent on
+        reasoning before any answer), ``error``.
     prompt_tokens, completion_tokens : int
         Tokens read and written.
     latency : float
@@ -79,8 +90,25 @@ class Completion:
 class Capabilities:
     """What a back end can do.
 
-    ``parallel`` is how many `LLM.generate` calls gain from running at once, ``batch`` how many
-    requests it works on together, ``context_length`` its limit in tokens, None when unknown.
+    Attributes
+    ----------
+    token_logprobs : bool
+        Gives the log-probability of each token it generates.
+    answer_logprob : bool
+        Gives the log-probability of a *given* answer: it has a method
+        ``score(messages, answers) -> list of tuple of float``.
+    json_schema : bool
+        Keeps to a JSON Schema while generating.
+    seed : bool
+        The same seed gives the same answer.
+    parallel : int
+        How many `LLM.generate` calls gain from running at once.
+    context_length : int or None
+        Most tokens of prompt and answer together; None when unknown.
+    batch : int
+        How many requests one `LLM.generate` call works on together.
+    exact_tokens : bool
+        Whether `LLM.count_tokens` counts or only estimates.
     """
 
     token_logprobs: bool = False
@@ -90,9 +118,11 @@ class Capabilities:
     parallel: int = 1
     context_length: int | None = None
     batch: int = 1
+    exact_tokens: bool = True
 
 
 OnDone = Callable[[int, Completion], None]
+IsCancelled = Callable[[], bool]
 
 
 class LLM(Protocol):
@@ -113,7 +143,12 @@ class LLM(Protocol):
         """What this back end can do."""
         ...
 
-    def generate(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Completion]:
+    def generate(
+        self,
+        requests: Sequence[Request],
+        on_done: OnDone | None = None,
+        cancelled: IsCancelled | None = None,
+    ) -> list[Completion]:
         """Answer every request, in order.
 
         Parameters
@@ -123,6 +158,9 @@ class LLM(Protocol):
         on_done : callable, optional
             Called with the index and the completion as each one finishes. An exception it raises
             stops the batch and reaches the caller.
+        cancelled : callable, optional
+            Looked at while a call is under way, where the back end can; once true, calls are given up
+            and `core.errors.Cancelled` is raised.
 
         Returns
         -------
