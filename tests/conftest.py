@@ -33,3 +33,12 @@ def llama():
 
     with llama_server() as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def ollama_server(llama):
+    """Address of a server with Ollama's API that generates through the llama.cpp server."""
+    from tests.servers.ollama_server import ollama_server
+
+    with ollama_server(llama) as server:
+        yield server.address

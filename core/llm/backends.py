@@ -41,6 +41,9 @@ class Backend:
         it cannot be asked.
     pull : callable or None
         ``pull(model, base_url=None) -> iterator of PullProgress``: fetches a model, once it is iterated.
+    address : callable or None
+        ``address(base_url=None) -> str``: the server that texts go to, without asking it anything and without
+        a user or password that the given address may hold; `InputError` where it is no address.
     """
 
     kind: str
@@ -52,12 +55,72 @@ class Backend:
     takes_base_url: bool = False
     list_models: Callable[..., Sequence[str]] | None = None
     pull: Callable[..., Iterator[PullProgress]] | None = None
+    address: Callable[..., str] | None = None
 
 
 def _embedded(model: str | None, *, dtype: str = "auto", device: str = "auto", batch_size: int = 16) -> LLM:
     from core.llm.embedded import EmbeddedLLM
 
     return EmbeddedLLM(model, dtype=dtype, device=device, batch_size=batch_size)
+
+
+def _ollama(
+    model: str | None,
+    *,
+    base_url: str | None = None,
+    timeout: float = 600.0,
+    parallel: int = 4,
+    keep_alive: str | float = "5m",
+    context: int | None = None,
+) -> LLM:
+    from core.llm.ollama import OllamaLLM
+
+    return OllamaLLM(
+        model, base_url=base_url, timeout=timeout, parallel=parallel, keep_alive=keep_alive, context=context
+    )
+
+
+def _ollama_models(base_url: str | None = None) -> Sequence[str]:
+    from core.llm.ollama import list_models
+
+    return list_models(base_url)
+
+
+def _ollama_pull(model: str, base_url: str | None = None) -> Iterator[PullProgress]:
+    from core.llm.ollama import pull
+
+    return pull(model, base_url)
+
+
+def _ollama_address(base_url: str | None = None) -> str:
+    from core.llm.ollama_api import server_address
+
+    return server_address(base_url)
+
+
+def _openai(
+    model: str | None,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    timeout: float = 300.0,
+    parallel: int = 8,
+) -> LLM:
+    from core.llm.openai_compatible import OpenAICompatibleLLM
+
+    return OpenAICompatibleLLM(model, base_url=base_url, api_key=api_key, timeout=timeout, parallel=parallel)
+
+
+def _openai_models(base_url: str | None = None, api_key: str | None = None) -> Sequence[str]:
+    from core.llm.openai_compatible import list_models
+
+    return list_models(base_url, api_key)
+
+
+def _openai_address(base_url: str | None = None) -> str:
+    from core.llm.openai_endpoint import server_address
+
+    return server_address(base_url)
 
 
 BACKENDS: Mapping[str, Backend] = {
@@ -69,6 +132,28 @@ BACKENDS: Mapping[str, Backend] = {
             "A Hugging Face model in this process; your texts are sent nowhere.",
             _embedded,
             default_model="SmolLM2-135M-Instruct",
+        ),
+        Backend(
+            "openai",
+            "OpenAI-compatible server",
+            "vLLM, llama.cpp, LM Studio, OpenRouter, OpenAI or others; your texts go to the address given.",
+            _openai,
+            # Many of these models reason before they answer; the others stop by themselves.
+            max_tokens=300,
+            takes_base_url=True,
+            list_models=_openai_models,
+            address=_openai_address,
+        ),
+        Backend(
+            "ollama",
+            "Ollama",
+            "A model of an Ollama server, by default on this machine; your texts go to that server.",
+            _ollama,
+            default_model="llama3.2:3b",
+            takes_base_url=True,
+            list_models=_ollama_models,
+            pull=_ollama_pull,
+            address=_ollama_address,
         ),
     )
 }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as StillRunning
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from core.errors import Cancelled, TransientError
@@ -15,10 +16,15 @@ from core.llm.types import Completion, IsCancelled, Message, OnDone, Request
 T = TypeVar("T")
 Call = Callable[[Request], Awaitable[Completion]]
 _LOOK_SECONDS = 0.2  # how often a cancel is looked for
+_LAST_SECONDS = 10.0  # how long answers that have arrived may take to be kept after a cancel
 
 
 class Overloaded(TransientError):
     """The server has too much to do (429, 503, a call out of time): fewer calls at once will help."""
+
+
+class Paused(Overloaded):
+    """The server asked for a pause that is not over: it was not asked again."""
 
 
 class AdaptiveLimit:
@@ -32,30 +38,41 @@ class AdaptiveLimit:
         self.most = most
         self._limit = float(most)
         self._running = 0
-        self._changed = asyncio.Condition()
+        self._cuts = 0
+        self._changed = asyncio.Event()
 
     @property
     def limit(self) -> int:
         """Calls allowed at once now, from 1 to ``most``."""
-        return max(1, int(self._limit))
+        return max(1, min(self.most, int(self._limit)))
 
-    async def __aenter__(self) -> None:
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._running < self.limit)
-            self._running += 1
-
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        async with self._changed:
+    @contextlib.asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait until one more call may run; what happens inside says how the limit changes."""
+        while self._running >= self.limit:
+            self._changed.clear()
+            await self._changed.wait()
+        self._running += 1
+        cuts = self._cuts
+        try:
+            yield
+        except Paused:
+            raise
+        except Overloaded:
+            # Calls that ran together fail together: that is one overload, not many.
+            if cuts == self._cuts:
+                self._limit = max(1.0, self.limit / 2)
+                self._cuts += 1
+            raise
+        else:
+            self._limit = min(float(self.most), self._limit + 1 / self._limit)
+        finally:
             self._running -= 1
-            if isinstance(error, Overloaded):
-                self._limit = max(1.0, self._limit / 2)
-            elif error is None:
-                self._limit = min(float(self.most), self._limit + 1 / self._limit)
-            self._changed.notify_all()
+            self._changed.set()
 
 
 class Remote:
-    """One background event loop for all calls to one server; safe to share between threads.
+    """Calls to one server, on the event loop that all servers share; safe to share between threads.
 
     Parameters
     ----------
@@ -67,15 +84,24 @@ class Remote:
     Notes
     -----
     Asynchronous, so that a deadline and a cancel end a call at any point: while connecting, between two
-    bytes of a header, in the middle of an answer.
+    bytes of a header, in the middle of an answer. Where one call is told to come back later, the others
+    that wait for their turn fail with the same request, so that the pause is kept by all.
     """
 
     def __init__(self, most: int, timeout: float) -> None:
         self.timeout = timeout
-        self._most = most
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._limit: AdaptiveLimit | None = None
-        self._lock = threading.Lock()
+        self._limit = AdaptiveLimit(most)
+        self._pause_ends = 0.0
+        self._pause_reason = ""
+
+    @property
+    def most(self) -> int:
+        """Most calls at once."""
+        return self._limit.most
+
+    @most.setter
+    def most(self, value: int) -> None:
+        self._limit.most = value
 
     def generate(
         self,
@@ -106,7 +132,7 @@ class Remote:
             results[index] = completion
             if on_done is not None:
                 # Callbacks write to disk and take locks: not on the loop that serves all threads.
-                await asyncio.to_thread(on_done, index, completion)
+                await _to_the_end(asyncio.to_thread(on_done, index, completion))
 
         async def everything() -> None:
             tasks = [asyncio.ensure_future(one(i, request)) for i, request in enumerate(requests)]
@@ -122,36 +148,76 @@ class Remote:
 
     def run(self, work: Coroutine[Any, Any, T], cancelled: IsCancelled | None = None) -> T:
         """Run a coroutine on the background loop and return what it returns."""
-        future: Future[T] = asyncio.run_coroutine_threadsafe(work, self._running_loop())
-        while True:
-            try:
-                return future.result(_LOOK_SECONDS)
-            except StillRunning:
-                if future.done():
-                    raise
+        loop = background_loop()
+        done = threading.Event()
+        started: list[asyncio.Task[T]] = []
+
+        def start() -> None:
+            started.append(loop.create_task(work))
+            started[0].add_done_callback(lambda _: done.set())
+
+        loop.call_soon_threadsafe(start)
+        try:
+            while not done.wait(_LOOK_SECONDS):
                 if cancelled is not None and cancelled():
-                    future.cancel()
-                    raise Cancelled("Stopped on request; everything finished so far is kept.") from None
-            except BaseException:
-                future.cancel()
-                raise
+                    raise Cancelled("Stopped on request; everything finished so far is kept.")
+        except BaseException:
+            loop.call_soon_threadsafe(lambda: started[0].cancel())
+            done.wait(_LAST_SECONDS)
+            raise
+        return started[0].result()
 
     async def _limited(self, call: Call, request: Request) -> Completion:
-        if self._limit is None:
-            self._limit = AdaptiveLimit(self._most)
-        async with self._limit:
+        async with self._limit.slot():
+            left = self._pause_ends - time.monotonic()
+            if left > 0:
+                raise Paused(self._pause_reason, left)
             try:
                 async with asyncio.timeout(self.timeout):
                     return await call(request)
             except TimeoutError as error:
                 raise Overloaded(f"The server did not finish an answer in {self.timeout:g} s.") from error
+            except Overloaded as error:
+                self._keep_pause(error)
+                raise
 
-    def _running_loop(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="leadline-remote", daemon=True).start()
-            return self._loop
+    def _keep_pause(self, error: Overloaded) -> None:
+        ends = time.monotonic() + (error.retry_after or 0.0)
+        if ends > self._pause_ends:
+            self._pause_ends, self._pause_reason = ends, str(error)
+
+
+_loop: asyncio.AbstractEventLoop | None = None
+_loop_lock = threading.Lock()
+
+
+def background_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop of all calls to servers: one thread, started with the first call."""
+    global _loop
+    with _loop_lock:
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="leadline-remote", daemon=True).start()
+        return _loop
+
+
+def _forget_loop() -> None:
+    global _loop, _loop_lock
+    _loop, _loop_lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_loop)  # a child has the loop but not its thread
+
+
+async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Wait for work that a cancel must not cut off; the cancel takes effect afterwards."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.gather(task, return_exceptions=True)
+        raise
 
 
 async def _all_or_first_fatal(tasks: Sequence[asyncio.Future[None]]) -> None:

@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_the_scripted_model_cannot_be_chosen():
-    assert list(BACKENDS) == ["embedded"]
-    with pytest.raises(InputError, match="must be one of embedded, got 'scripted'"):
+    assert list(BACKENDS) == ["embedded", "openai", "ollama"]
+    with pytest.raises(InputError, match="must be one of embedded, openai, ollama, got 'scripted'"):
         open_llm("scripted")
 
 

@@ -1,0 +1,43 @@
+"""Error messages of foreign code, made fit to be kept: one line, no key, no address with a password."""
+
+from __future__ import annotations
+
+import os
+import re
+
+_LONGEST = 500
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_SHORTEST_SECRET = 8  # shorter values stand in ordinary words
+# What servers and their clients put into messages: `Bearer …`, keys that begin like those of known services.
+_KEYS = re.compile(
+    r"(?<![\w-])(?:sk|pk|rk|hf|gsk|xai|ghp|AIza)[-_]?[\w-]{16,}|(?<=Bearer )\S+", re.IGNORECASE
+)
+_USER = re.compile(r"(?<=://)[^\s/@]+@")
+_QUERY = re.compile(r"(?<=://)([^\s?]*)\?[^\s'\"<>]+")
+
+
+def error_text(error: BaseException) -> str:
+    """Return an exception as ``Type: message``: one line of at most 500 characters, without secrets."""
+    try:
+        message = " ".join(str(error).split())
+    except Exception:  # the exception is foreign code, its text too
+        message = ""
+    name = type(error).__name__
+    text = without_secrets(f"{name}: {message}" if message else name)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def without_secrets(text: str) -> str:
+    """Take out what looks like a key, and what the environment holds under the name of one.
+
+    Examples
+    --------
+    >>> without_secrets("GET https://me:pw@api.example/v1?key=abc failed")
+    'GET https://…@api.example/v1?… failed'
+    """
+    for name, value in os.environ.items():
+        if len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name):
+            text = text.replace(value, "…")
+    text = _QUERY.sub(r"\1?…", _USER.sub("…@", text))
+    # Half of a surrogate pair cannot be saved.
+    return _KEYS.sub("…", text).encode("utf-8", "replace").decode()
