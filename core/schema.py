@@ -374,6 +374,21 @@ UNDEFINED_REASONS: Mapping[str, UndefinedReason] = {
     )
 }
 
+RETRIEVAL_REASONS: Mapping[str, UndefinedReason] = {
+    reason.name: reason
+    for reason in (
+        UndefinedReason("no_gold", "No gold passage is known for the question."),
+        UndefinedReason("gold_not_marked", "There are gold passages, but which ones is not known."),
+        UndefinedReason("gold_not_counted", "How many gold passages the collection holds is not known."),
+        UndefinedReason(
+            "gold_miscounted", "More gold passages were retrieved than the collection is said to hold."
+        ),
+        UndefinedReason("tied_ranks", "A gold passage shares its retrieval rank with one that is not gold."),
+        UndefinedReason("gold_not_retrieved", "No gold passage is among those retrieved."),
+        UndefinedReason("fewer_than_k", "No question has as many passages as the depth asks for."),
+    )
+}
+
 MODES: Mapping[str, Mode] = {
     mode.name: mode
     for mode in (
@@ -434,6 +449,23 @@ METRICS: Mapping[str, Metric] = {
         Metric("noise_quantile", "Noise floor", "How far the answer moves when nothing is left out at all.",
                "95 % point of 1 − ROUGE-L F1(baseline, repeat) over R repeats", "", "[0, 1]", "lower = steadier model",
                "no repeats were run", ""),
+        Metric("hit_at_k", "Hit at k", "Is a gold passage among the first k that the retriever gave?",
+               "1 if any of the first k is gold, else 0; the mean is a share of questions", "", "[0, 1]",
+               "higher = found more often", "no gold passage is known", ""),
+        Metric("recall_at_k", "Recall at k", "How much of the evidence is among the first k passages?",
+               "gold passages among the first k / gold passages in the collection", "", "[0, 1]",
+               "higher = more was found", "no gold passage is known, or how many there are is not",
+               "Manning, Raghavan, Schütze 2008, chapter 8"),
+        Metric("mrr", "Mean reciprocal rank", "How far up does the first gold passage stand?",
+               "mean over questions of 1 / place of the first gold passage, 0 where none was retrieved", "", "[0, 1]",
+               "higher = further up", "no gold passage is known", "Voorhees 1999, TREC-8"),
+        Metric("ndcg_at_k", "nDCG at k", "How close are the first k passages to the order with all gold ones in front?",
+               "Σ 1 / log₂(place + 1) over gold passages, divided by its largest possible value", "", "[0, 1]",
+               "higher = more gold passages, further up", "no gold passage is known, or how many there are is not",
+               "Järvelin, Kekäläinen 2002; discount of Burges et al. 2005"),
+        Metric("gold_most_influential", "Evidence used most", "Does the answer rest on a gold passage more than on any other?",
+               "1 if no other passage is as influential as the best gold one, else 0", "", "[0, 1]",
+               "higher = what was found is also used", "no gold passage was retrieved, or the influence is constant or unknown", ""),
     )
 }  # fmt: skip
 

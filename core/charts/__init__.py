@@ -7,7 +7,9 @@ from core.charts.modes import failure_mode_counts
 from core.charts.passages import passage_bars
 from core.charts.ranks import rank_against_rank
 from core.charts.recovery import recovery_chart
+from core.charts.retrieval_quality import retrieval_quality_chart
 from core.charts.rho import rho_histogram
+from core.charts.side_by_side import rho_side_by_side
 from core.charts.slope import rank_slope
 from core.charts.theme import alt_text
 from core.charts.verdicts import verdict_changes
@@ -22,6 +24,8 @@ __all__ = [
     "rank_against_rank",
     "rank_slope",
     "recovery_chart",
+    "retrieval_quality_chart",
     "rho_histogram",
+    "rho_side_by_side",
     "verdict_changes",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from core.influence.analysis import InfluenceAnalysis
+from core.influence.summary import wilson_interval
 from core.run import Run
 
 EXPECTED_REASON = {"empty": "empty_baseline", "inert": "inert", "redundant": "inert", "parametric": "inert"}
@@ -77,11 +78,9 @@ def _case_rows(run: Run, analysis: InfluenceAnalysis) -> list[tuple[object, ...]
 
 
 def _share(check: str, hits: np.ndarray, meaning: str) -> tuple[object, ...]:
-    """Return a share with its Wilson 95 % interval (Wilson 1927)."""
+    """Return a share with its Wilson 95 % interval."""
     n = int(hits.size)
     if not n:
         return (check, math.nan, math.nan, math.nan, 0, meaning)
-    z, p = 1.959964, float(hits.mean())
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return (check, p, max(0.0, centre - half), min(1.0, centre + half), n, meaning)
+    share = float(hits.mean())
+    return (check, share, *wilson_interval(share, n), n, meaning)

@@ -85,6 +85,17 @@ def mean_interval(
     return [max(lower, centre - half), min(upper, centre + half)]
 
 
+def wilson_interval(share: float, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of n >= 1 cases (Wilson 1927).
+
+    For the mean of other values in [0, 1] it is on the safe side: no such mean varies more than a share.
+    """
+    z = 1.959964
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
 def _mean(values: pd.Series | np.ndarray) -> float | None:
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]

@@ -7,8 +7,9 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.llm.embeddings import Embedder
 from core.pipeline.options import RunOptions
-from core.retrieval import BM25Retriever
+from core.retrieval import EMBEDDING_RETRIEVERS, best, make_retriever, shared_embedder
 from core.sources.corpus import Document
 from core.sources.gold import gold_spans, holds_gold
 from core.sources.question import PassageIn, Question
@@ -55,7 +56,7 @@ class _Window:
 class _Collection:
     """Documents cut into windows, indexed once."""
 
-    def __init__(self, documents: Sequence[Document], options: RunOptions) -> None:
+    def __init__(self, documents: Sequence[Document], options: RunOptions, embedder: Embedder | None) -> None:
         self.documents = documents
         self.windows = [
             _Window(number, f"{number + 1}.{place}", document.title, piece.text, piece.start, piece.end)
@@ -64,7 +65,9 @@ class _Collection:
         ]
         # The title names the subject that the middle of an article only calls "it".
         texts = [f"{window.title} {window.text}" for window in self.windows]
-        self.retriever = BM25Retriever(texts, tokenizer=options.tokenizer)
+        self.retriever = make_retriever(
+            options.retriever, texts, tokenizer=options.tokenizer, embedder=embedder
+        )
 
     def gold(self, fragments: Sequence[str]) -> set[int]:
         """Return the indices of the windows that hold a fragment."""
@@ -80,25 +83,32 @@ class PassageFinder:
     Parameters
     ----------
     options : RunOptions
-        k, words per passage and tokenizer.
+        k, words per passage, retriever, tokenizer and embedding model.
+    embedder : Embedder, optional
+        For the retrievers that need one; None is the one this process shares for the embedding model.
     """
 
-    def __init__(self, options: RunOptions) -> None:
+    def __init__(self, options: RunOptions, embedder: Embedder | None = None) -> None:
         self._options = options
+        if embedder is None and options.retriever in EMBEDDING_RETRIEVERS:
+            embedder = shared_embedder(options.embedding_model)
+        self._embedder = embedder
         self._lock = threading.Lock()
         self._collections: OrderedDict[int, _Collection] = OrderedDict()
 
     def find(self, question: Question) -> Retrieved:
         """Return at most k passages of a question, best first; no LLM calls."""
+        if question.problem is not None:
+            return Retrieved(problem=question.problem)
         if question.passages is not None:
-            return _given(question.passages, self._options.k)
+            return _given(question.passages, self._options.k, at_least=1 if question.gold else 0)
         if not question.documents:
             return Retrieved(problem="The question has no documents and no passages to answer from.")
         collection = self._collection(question.documents)
         if not collection.windows:
             return Retrieved(problem="The documents of the question hold no words.")
         scores = collection.retriever.scores(question.question)
-        top = collection.retriever.top(question.question, self._options.k)
+        top = best(scores, self._options.k)
         gold = collection.gold(question.gold) if question.gold else None
         found = tuple(
             RetrievedPassage(
@@ -118,14 +128,15 @@ class PassageFinder:
         with self._lock:
             key = id(documents)
             if key not in self._collections:
-                self._collections[key] = _Collection(documents, self._options)
+                self._collections[key] = _Collection(documents, self._options, self._embedder)
                 while len(self._collections) > _INDEXES_KEPT:
                     self._collections.popitem(last=False)
             self._collections.move_to_end(key)
             return self._collections[key]
 
 
-def _given(passages: Sequence[PassageIn], k: int) -> Retrieved:
+def _given(passages: Sequence[PassageIn], k: int, at_least: int = 0) -> Retrieved:
+    """Take passages as they are; gold that is known to exist counts even where none of them holds it."""
     if not passages:
         return Retrieved(problem="The list of passages is empty.")
     known = [passage.is_gold for passage in passages if passage.is_gold is not None]
@@ -134,7 +145,7 @@ def _given(passages: Sequence[PassageIn], k: int) -> Retrieved:
         RetrievedPassage(ids[i], passage.title, passage.text, i + 1, passage.score, passage.is_gold)
         for i, passage in enumerate(passages[:k])
     )
-    return Retrieved(found, sum(known) if known else None)
+    return Retrieved(found, max(sum(known), at_least) if known else None)
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

@@ -1,6 +1,24 @@
-"""Find the passages for a question."""
+"""Find the passages for a question, and judge what was found."""
 
-from core.retrieval.bm25 import BM25Retriever
-from core.retrieval.types import Retriever
+from core.retrieval.bm25 import TOKENIZERS, BM25Retriever
+from core.retrieval.bm25_fast import FastBM25Retriever
+from core.retrieval.dense import DenseRetriever
+from core.retrieval.embedding import RememberingEmbedder, shared_embedder
+from core.retrieval.factory import EMBEDDING_RETRIEVERS, RETRIEVERS, make_retriever
+from core.retrieval.hybrid import HybridRetriever
+from core.retrieval.types import Retriever, best
 
-__all__ = ["BM25Retriever", "Retriever"]
+__all__ = [
+    "EMBEDDING_RETRIEVERS",
+    "RETRIEVERS",
+    "TOKENIZERS",
+    "BM25Retriever",
+    "DenseRetriever",
+    "FastBM25Retriever",
+    "HybridRetriever",
+    "RememberingEmbedder",
+    "Retriever",
+    "best",
+    "make_retriever",
+    "shared_embedder",
+]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
 
 from core.retrieval.stop_words import ENGLISH
+from core.retrieval.types import best
 from core.text.words import words
 
 
@@ -24,6 +25,13 @@ def split(text: str) -> list[str]:
 
 
 TOKENIZERS: Mapping[str, Callable[[str], list[str]]] = {"words": content_words, "split": split}
+
+
+def tokenizer_named(name: str) -> Callable[[str], list[str]]:
+    """Return a tokenizer by its name; ValueError where there is none."""
+    if name not in TOKENIZERS:
+        raise ValueError(f"tokenizer must be one of {', '.join(TOKENIZERS)}, got {name!r}.")
+    return TOKENIZERS[name]
 
 
 class BM25Retriever:
@@ -55,9 +63,7 @@ class BM25Retriever:
     """
 
     def __init__(self, texts: Sequence[str], tokenizer: str = "words") -> None:
-        if tokenizer not in TOKENIZERS:
-            raise ValueError(f"tokenizer must be one of {', '.join(TOKENIZERS)}, got {tokenizer!r}.")
-        self._tokenize = TOKENIZERS[tokenizer]
+        self._tokenize = tokenizer_named(tokenizer)
         self._size = len(texts)
         tokens = [self._tokenize(text) for text in texts]
         # rank_bm25 divides by the mean length, so a corpus without a single word needs no index.
@@ -71,4 +77,4 @@ class BM25Retriever:
 
     def top(self, query: str, k: int) -> list[int]:
         """Return the indices of the k best texts, best first; ties keep corpus order."""
-        return [int(i) for i in np.argsort(-self.scores(query), kind="stable")[:k]]
+        return best(self.scores(query), k)

@@ -7,6 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+DIGITS = 10  # scores that agree so far are tied: what is beyond comes from the order of additions
+
 
 class Retriever(Protocol):
     """Ranks the texts it was built from."""
@@ -18,3 +20,8 @@ class Retriever(Protocol):
     def top(self, query: str, k: int) -> list[int]:
         """Return the indices of the k best texts, best first; fewer when there are fewer texts."""
         ...
+
+
+def best(scores: NDArray[np.float64], k: int) -> list[int]:
+    """Return the places of the k highest scores, best first; ties keep corpus order."""
+    return [int(i) for i in np.argsort(-np.round(scores, DIGITS), kind="stable")[:k]]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,32 +12,35 @@ import pandas as pd
 
 from core.errors import InputError
 from core.sources.corpus import Document, document_from_text, load_corpus, split_texts
+from core.sources.dataset_checks import digest_of, note_oddities, nothing_usable, possible
+from core.sources.dataset_file import dataset_jsonl
 from core.sources.encoding import read_source, to_utf8
 from core.sources.gold import gold_spans, holds_gold
-from core.sources.lines import csv_rows, json_lines
+from core.sources.lines import read_lines
 from core.sources.question import (
+    CorpusLoader,
     FieldError,
     PassageIn,
     Question,
     parse_question,
 )
-from core.sources.report import IssueLog, ValidationReport, shorten
+from core.sources.report import IssueLog, ValidationReport, counted, shorten
 
 __all__ = [
     "Dataset",
     "Document",
     "PassageIn",
     "Question",
+    "dataset_jsonl",
     "gold_spans",
     "holds_gold",
     "load_dataset",
+    "make_dataset",
     "read_dataset",
     "single_question",
 ]
 
 MAX_QUESTIONS = 100_000
-# Looking for gold fragments that stand nowhere reads every document for every question.
-_MAX_GOLD_SEARCH = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +71,28 @@ class Dataset:
         if n >= len(self.questions):
             return self
         questions = self.questions[:n]
-        return replace(self, questions=questions, digest=_digest(questions))
+        return replace(self, questions=questions, digest=digest_of(questions))
 
 
-def load_dataset(path: str | os.PathLike[str]) -> Dataset:
-    """Read a data set from a file; its lines may name a corpus beside it.
+def load_dataset(
+    path: str | os.PathLike[str],
+    corpus: str | os.PathLike[str] | None = None,
+    *,
+    documents: tuple[Document, ...] | None = None,
+) -> Dataset:
+    """Read a data set or a list of prompts from a file; its lines may name a corpus beside it.
 
     Parameters
     ----------
     path : path
-        JSON Lines or CSV, UTF-8 (or with a byte order mark), also gzipped. A ``corpus`` is a path
-        relative to this file and inside its folder.
+        JSON Lines or CSV, UTF-8 (or with a byte order mark), also gzipped; or plain text, named ``.txt``,
+        with one prompt a line. A ``corpus`` in a line is a path relative to this file and inside its folder.
+    corpus : path, optional
+        A folder or a JSON Lines file of documents (see `load_corpus`): what is searched for lines that bring
+        neither passages nor documents.
+    documents : tuple of Document, optional
+        The same, already read; () where their passages will come from elsewhere. Without both, such a line
+        cannot be used.
 
     Returns
     -------
@@ -90,29 +102,30 @@ def load_dataset(path: str | os.PathLike[str]) -> Dataset:
     Raises
     ------
     InputError
-        No such file, no text, too large, or no line that can be used.
+        No such file, no text, too large, no line that can be used, or a corpus that cannot be read.
     """
     source = Path(path)
     folder = source.parent.resolve()
+    attached = documents if corpus is None else load_corpus(Path(corpus))
     loaded: dict[str, tuple[Document, ...] | str] = {}
 
-    def corpus(value: str) -> tuple[Document, ...]:
+    def beside(value: str) -> tuple[Document, ...]:
         if value not in loaded:
             loaded[value] = _corpus(folder, value)
-        documents = loaded[value]
-        if isinstance(documents, str):
-            raise FieldError("corpus", value, documents)
-        return documents
+        found = loaded[value]
+        if isinstance(found, str):
+            raise FieldError("corpus", value, found)
+        return found
 
     name = source.name.removesuffix(".gz")
-    return _read(read_source(source, str(path)), str(path), Path(name).stem or name, corpus)
+    return _read(read_source(source, str(path)), str(path), Path(name).stem or name, beside, attached)
 
 
-def read_dataset(data: bytes, name: str) -> Dataset:
+def read_dataset(data: bytes, name: str, *, documents: tuple[Document, ...] | None = None) -> Dataset:
     """Read an uploaded data set; see `load_dataset`.
 
-    ``corpus`` names a path of this machine, so it is refused here: every line must bring its own
-    ``documents`` or ``passages``.
+    A ``corpus`` in a line names a path of this machine, so it is refused here: every line must bring its own
+    ``documents`` or ``passages``, unless ``documents`` for all of them are given.
     """
 
     def refused(value: str) -> tuple[Document, ...]:
@@ -120,7 +133,7 @@ def read_dataset(data: bytes, name: str) -> Dataset:
             "corpus", value, "documents or passages in the line itself: an upload cannot name files"
         )
 
-    return _read(read_source(data, name), name, name, refused)
+    return _read(read_source(data, name), name, name, refused, documents)
 
 
 def single_question(
@@ -162,8 +175,15 @@ def single_question(
         raise InputError(
             f"The field {error.field} holds {shorten(error.value)!r}; expected {error.expected}."
         ) from error
-    report = ValidationReport(1, 1, (), pd.DataFrame(columns=["row", "reason"]))
-    return Dataset(name, (parsed,), _digest((parsed,)), report)
+    return make_dataset(name, (parsed,))
+
+
+def make_dataset(name: str, questions: Sequence[Question], report: ValidationReport | None = None) -> Dataset:
+    """Make a data set of questions that are already read; without a report, nothing is said of them."""
+    kept = tuple(questions)
+    if report is None:
+        report = ValidationReport(len(kept), len(kept), (), pd.DataFrame(columns=["row", "reason"]))
+    return Dataset(name, kept, digest_of(kept), report)
 
 
 def _corpus(folder: Path, value: str) -> tuple[Document, ...] | str:
@@ -179,15 +199,20 @@ def _corpus(folder: Path, value: str) -> tuple[Document, ...] | str:
         return "the path of a folder of .md or .txt files, or of a JSON Lines file"
 
 
-def _read(data: bytes, source: str, name: str, corpus: Callable[[str], tuple[Document, ...]]) -> Dataset:
+def _read(
+    data: bytes,
+    source: str,
+    name: str,
+    corpus: CorpusLoader,
+    attached: tuple[Document, ...] | None,
+) -> Dataset:
     text = to_utf8(data, source)
-    is_json = text.utf8.lstrip()[:1] in (b"{", b"[")
-    lines = json_lines(text.utf8.decode(), source) if is_json else csv_rows(data, source, MAX_QUESTIONS * 10)
+    lines = read_lines(data, text.utf8.decode(), source, MAX_QUESTIONS * 10)
     log = IssueLog()
     questions: dict[str, Question] = {}
     rejected: list[dict[str, Any]] = []
     unused: dict[str, None] = {}
-    interned: dict[tuple[Document, ...], tuple[Document, ...]] = {}
+    share = _Shared()
     n_rows = 0
     for row, fields, cells, extra in lines:
         n_rows += 1
@@ -199,7 +224,7 @@ def _read(data: bytes, source: str, name: str, corpus: Callable[[str], tuple[Doc
                 raise FieldError(
                     "question", fields.get("question", ""), f"at most {MAX_QUESTIONS:,} questions"
                 )
-            question = parse_question(fields, f"q{n_rows:04d}", corpus)
+            question = parse_question(fields, f"q{n_rows:04d}", corpus, attached)
             if question.query_id in questions:
                 raise FieldError("id", question.query_id, "an id that no earlier line has")
         except FieldError as error:
@@ -207,84 +232,35 @@ def _read(data: bytes, source: str, name: str, corpus: Callable[[str], tuple[Doc
             reason = f"{error.field}: expected {error.expected}"
             rejected.append({"row": row, "reason": reason, **cells})
             continue
-        if question.documents:
-            # Lines that repeat the same documents share them, so that they are indexed once.
-            question = replace(
-                question, documents=interned.setdefault(question.documents, question.documents)
-            )
-        _warn(log, row, question)
+        question = replace(question, documents=share(question.documents))
+        note_oddities(log, row, question)
         questions[question.query_id] = question
     if not questions:
-        raise InputError(_nothing_usable(source, n_rows, log))
+        raise InputError(nothing_usable(source, n_rows, log))
     kept = tuple(questions.values())
     notes = [text.note] if text.note else []
     notes += [f"Fields not used: {', '.join(map(shorten, list(unused)[:20]))}."] if unused else []
+    n_bare = sum(q.documents is attached for q in kept) if attached else 0
+    notes += [f"{counted(n_bare, 'line')} without passages or documents: the corpus given is searched."] * (
+        n_bare > 0
+    )
     frame = pd.DataFrame(rejected) if rejected else pd.DataFrame(columns=["row", "reason"])
     counts = log.n_issues, log.counts["error"]
-    report = ValidationReport(n_rows, len(kept), log.listed(), frame, tuple(notes), *_possible(kept), *counts)
-    return Dataset(name, kept, _digest(kept), report)
+    report = ValidationReport(n_rows, len(kept), log.listed(), frame, tuple(notes), *possible(kept), *counts)
+    return Dataset(name, kept, digest_of(kept), report)
 
 
-def _warn(log: IssueLog, row: int, question: Question) -> None:
-    """Note what is odd but can be run: gold that stands nowhere, the same passage twice."""
-    texts = [passage.text for passage in question.passages or ()]
-    if len(set(texts)) < len(texts):
-        twice = next(text for text in texts if texts.count(text) > 1)
-        log.add(row, "passages", twice, "passages that differ within the question", "warning")
-    texts += [document.text for document in question.documents]
-    if not question.gold or sum(map(len, texts)) > _MAX_GOLD_SEARCH:
-        return
-    for fragment in question.gold:
-        if not any(gold_spans(text, [fragment]) for text in texts):
-            log.add(row, "gold", fragment, "a fragment that stands word for word in the documents", "warning")
+class _Shared:
+    """Gives lines that repeat the same documents one tuple of them, so that they are indexed once."""
 
+    def __init__(self) -> None:
+        self._first: dict[tuple[Document, ...], tuple[Document, ...]] = {}
+        self._known: set[int] = set()
 
-def _possible(questions: Sequence[Question]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Say what a run of these questions will show, and what it cannot."""
-    referenced = sum(bool(q.reference_answers) for q in questions)
-    golden = sum(bool(q.gold) or any(p.is_gold is not None for p in q.passages or ()) for q in questions)
-    enables: list[str] = ["influence vs retrieval"]
-    missing: list[str] = []
-    for count, what, needs in (
-        (referenced, "right and wrong answers, harmful passages", "answers"),
-        (golden, "missed evidence", "gold, or is_gold of each passage"),
-    ):
-        share = "" if count == len(questions) else f" ({count} of {len(questions)} questions)"
-        (enables if count else missing).append(f"{what}{share}" if count else f"{what}: needs {needs}")
-    return tuple(enables), tuple(missing)
-
-
-def _nothing_usable(source: str, n_rows: int, log: IssueLog) -> str:
-    first = log.first_error
-    if first is None:
-        return f"{source} holds no question; expected one JSON object a line, or CSV with a column question."
-    return (
-        f"None of the {n_rows:,} lines of {source} can be used: line {first.row}, field {first.column}: "
-        f"found {first.value!r}, expected {first.expected}."
-    )
-
-
-def _digest(questions: Sequence[Question]) -> str:
-    digest = hashlib.sha256()
-    corpora: dict[int, str] = {}
-    for q in questions:
-        key = id(q.documents)
-        if key not in corpora:
-            corpora[key] = _hash([[d.title, d.text] for d in q.documents])
-        passages = q.passages and [[p.passage_id, p.title, p.text, p.score, p.is_gold] for p in q.passages]
-        rest = [
-            q.query_id,
-            q.question,
-            corpora[key],
-            passages,
-            q.reference_answers,
-            q.gold,
-            q.kind,
-            q.language,
-        ]
-        digest.update(_hash(rest).encode())
-    return digest.hexdigest()
-
-
-def _hash(value: object) -> str:
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
+    def __call__(self, documents: tuple[Document, ...]) -> tuple[Document, ...]:
+        # A large corpus that is shared already is not compared document by document for every question.
+        if id(documents) in self._known:
+            return documents
+        first = self._first.setdefault(documents, documents)
+        self._known.add(id(first))
+        return first

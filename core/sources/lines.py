@@ -1,8 +1,11 @@
-"""The lines of a data set file, JSON Lines or CSV, as records that may still hold anything."""
+"""The lines of a data set file (JSON Lines, CSV or plain prompts) as records that may still hold anything."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,8 +14,56 @@ from core.sources.question import FIELDS, FieldError, fields_of, fields_of_cells
 from core.sources.report import shorten
 from core.sources.table import read_table
 
+_QUESTION = {"question", *FIELDS["question"]}
 # One line of the file: its number, its fields (or what is wrong with it), its cells, unused names.
 Line = tuple[int, "dict[str, Any] | FieldError", dict[str, str], list[str]]
+
+
+def read_lines(data: bytes, text: str, source: str, max_rows: int) -> Iterator[Line]:
+    """Yield the records of a file: JSON where it starts like JSON, plain prompts, or else CSV.
+
+    Parameters
+    ----------
+    data : bytes
+        The file.
+    text : str
+        The same, decoded.
+    source : str
+        Its name, for messages; a name that ends in ``.txt`` says that a line is a prompt, unless the first
+        line is a CSV header with a column for the question. A file of that one column is read under any name.
+    max_rows : int
+        Most rows of a CSV.
+    """
+    if text.lstrip()[:1] in ("{", "["):
+        return json_lines(text, source)
+    header = _cells(text)
+    if len(header) == 1 and header <= _QUESTION:
+        return column_lines(text, source)
+    if source.lower().removesuffix(".gz").endswith(".txt") and not header & _QUESTION:
+        return prompt_lines(text)
+    return csv_rows(data, source, max_rows)
+
+
+def prompt_lines(text: str) -> Iterator[Line]:
+    """Yield a record for each line of plain text that is not blank."""
+    for row, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield row, {"question": line}, {"line": line.strip()}, []
+
+
+def column_lines(text: str, source: str) -> Iterator[Line]:
+    """Yield a record for each row of a CSV with one column: its header says that it holds the question."""
+    rows = csv.reader(io.StringIO(text.lstrip(), newline=""))
+    try:
+        for row, cells in enumerate(rows, start=1):
+            # Commas that nobody put between quotes are the prompt's own: there is no other column.
+            prompt = ",".join(cells)
+            if row > 1 and prompt.strip():
+                yield row, {"question": prompt}, {"question": prompt}, []
+    except csv.Error as error:
+        raise InputError(
+            f"{source}, line {rows.line_num} is not CSV ({error}); expected one prompt a line."
+        ) from error
 
 
 def json_lines(text: str, source: str) -> Iterator[Line]:
@@ -48,7 +99,8 @@ def csv_rows(data: bytes, source: str, max_rows: int) -> Iterator[Line]:
     if "question" not in fields_of(dict.fromkeys(table.frame.columns, ""))[0]:
         raise InputError(
             f"{source} has the columns {', '.join(map(shorten, table.frame.columns[:20]))}; "
-            f"expected question and one of documents, passages and corpus (of {', '.join(FIELDS)})."
+            f"expected question and one of documents, passages and corpus (of {', '.join(FIELDS)}); "
+            "a plain list of prompts is named .txt."
         )
     # Ragged rows were set apart; they take their places by number again.
     bad = {int(r["row"]): r for r in table.rejected.to_dict("records")}
@@ -70,3 +122,9 @@ def _as_json(record: object) -> str:
         return json.dumps(record)
     except RecursionError:
         return "(nested too deeply)"
+
+
+def _cells(text: str) -> set[str]:
+    """Return the cells of the first line, whatever separates them."""
+    first = text.lstrip().split("\n", 1)[0].lower()
+    return {cell.strip().strip('"') for cell in re.split("[,;\t|]", first)}

@@ -20,15 +20,16 @@ MAX_TEXTS = 100
 # Field of a record -> other names it goes by.
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "id": ("query_id",),
-    "question": ("query",),
+    "question": ("query", "prompt"),
     "documents": (),
     "passages": (),
     "corpus": (),
     "answers": ("reference_answers",),
     "gold": (),
-    "kind": (),
+    "kind": ("topic",),
     "language": (),
 }
+EVIDENCE = ("documents", "passages", "corpus")
 LIST_FIELDS = ("documents", "passages", "answers", "gold")
 
 
@@ -60,6 +61,8 @@ class Question:
         Answers known to be right; exact fragments of the documents that hold the answer.
     kind, language : str or None
         Labels as the data set gives them.
+    problem : str or None
+        Why its passages could not be had, where somebody tried before the run; it is not asked then.
     """
 
     query_id: str
@@ -70,6 +73,7 @@ class Question:
     gold: tuple[str, ...]
     kind: str | None
     language: str | None
+    problem: str | None = None
 
 
 class FieldError(Exception):
@@ -86,15 +90,19 @@ CorpusLoader = Callable[[str], tuple[Document, ...]]
 
 def fields_of(record: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return a record under the names of `FIELDS`, without null values, and the names not used."""
-    known = {alias: name for name, aliases in FIELDS.items() for alias in (name, *aliases)}
-    fields: dict[str, Any] = {}
-    unused = []
-    for key, value in record.items():
-        name = known.get(key)
-        if name is None or name in fields:
-            unused.append(str(key))
-        elif value is not None:
-            fields[name] = value
+    names = {}
+    for name, aliases in FIELDS.items():
+        # A field's own name goes before its other names, wherever they stand in the record.
+        present = next((n for n in (name, *aliases) if record.get(n) is not None), None)
+        if present is not None:
+            names[present] = name
+    fields = {name: record[key] for key, name in names.items()}
+    known = {alias for name, aliases in FIELDS.items() for alias in (name, *aliases)}
+    unused = [
+        str(key)
+        for key, value in record.items()
+        if key not in names and (key not in known or value is not None)
+    ]
     return fields, unused
 
 
@@ -108,7 +116,12 @@ def fields_of_cells(cells: Mapping[str, str]) -> dict[str, Any]:
     return fields
 
 
-def parse_question(fields: Mapping[str, Any], default_id: str, load_corpus: CorpusLoader) -> Question:
+def parse_question(
+    fields: Mapping[str, Any],
+    default_id: str,
+    load_corpus: CorpusLoader,
+    shared: tuple[Document, ...] | None = None,
+) -> Question:
     """Read one question.
 
     Parameters
@@ -119,6 +132,8 @@ def parse_question(fields: Mapping[str, Any], default_id: str, load_corpus: Corp
         The id where the record gives none.
     load_corpus : callable
         From the value of ``corpus`` to its documents; raises `FieldError` where it may not be read.
+    shared : tuple of Document, optional
+        The documents of a question that brings neither passages nor documents; None where it must.
 
     Raises
     ------
@@ -128,7 +143,7 @@ def parse_question(fields: Mapping[str, Any], default_id: str, load_corpus: Corp
     if "question" not in fields:
         raise FieldError("question", "", "a question")
     question = _text("question", fields["question"], MAX_QUESTION)
-    documents, passages = _evidence(fields, load_corpus)
+    documents, passages = _evidence(fields, load_corpus, shared)
     gold = _texts("gold", fields.get("gold"))
     return Question(
         _identifier("id", fields.get("id", default_id)),
@@ -143,13 +158,16 @@ def parse_question(fields: Mapping[str, Any], default_id: str, load_corpus: Corp
 
 
 def _evidence(
-    fields: Mapping[str, Any], load_corpus: CorpusLoader
+    fields: Mapping[str, Any], load_corpus: CorpusLoader, shared: tuple[Document, ...] | None
 ) -> tuple[tuple[Document, ...], tuple[PassageIn, ...] | None]:
-    given = [name for name in ("documents", "passages", "corpus") if name in fields]
-    if len(given) != 1:
-        raise FieldError(
-            " and ".join(given) or "documents", "", "exactly one of documents, passages and corpus"
-        )
+    given = [name for name in EVIDENCE if name in fields]
+    if not given and shared is not None:
+        return shared, None
+    if not given:
+        alone = "a list of questions alone needs a corpus for all of them (--corpus)"
+        raise FieldError("documents", "", f"documents, passages or corpus; {alone}")
+    if len(given) > 1:
+        raise FieldError(" and ".join(given), "", "exactly one of documents, passages and corpus")
     if given[0] == "corpus":
         return load_corpus(_text("corpus", fields["corpus"], 1_000)), None
     if given[0] == "documents":

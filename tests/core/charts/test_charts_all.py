@@ -9,6 +9,7 @@ import pytest
 from core import charts
 from core.charts import alt_text
 from core.influence import analyse, compare_reported, recovery
+from core.retrieval.quality import retrieval_quality
 from tests.core.charts.chart_runs import HOSTILE, make_run, shown_strings
 
 WHOLE_RUN = {
@@ -25,8 +26,8 @@ _OWN_TEMPLATES = ("hovertemplate",)
 
 
 def test_every_public_figure_is_tested_here():
-    frames = {"recovery_chart", "verdict_changes"}
-    assert set(charts.__all__) - {"alt_text"} == set(WHOLE_RUN) | set(ONE_QUESTION) | frames
+    others = {"recovery_chart", "verdict_changes", "rho_side_by_side", "retrieval_quality_chart"}
+    assert set(charts.__all__) - {"alt_text"} == set(WHOLE_RUN) | set(ONE_QUESTION) | others
 
 
 @pytest.mark.parametrize("name", WHOLE_RUN)
@@ -80,6 +81,8 @@ def hostile_figures():
     figures["recovery_chart"] = charts.recovery_chart(poisoned)
     comparison = compare_reported(run, analysis).assign(cause=HOSTILE)
     figures["verdict_changes"] = charts.verdict_changes(comparison)
+    figures["retrieval_quality_chart"] = charts.retrieval_quality_chart(retrieval_quality(run))
+    figures["rho_side_by_side"] = charts.rho_side_by_side([(HOSTILE, analysis), (HOSTILE, analysis)])
     return figures
 
 
@@ -109,6 +112,7 @@ def test_hostile_text_arrives_escaped_and_cut(name):
         "passage_bars",
         "recovery_chart",
         "verdict_changes",
+        "rho_side_by_side",
     ],
 )
 def test_figures_with_text_from_data_do_show_it(name):

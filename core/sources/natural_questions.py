@@ -1,0 +1,250 @@
+"""Natural Questions, read record by record from the hub or from files in its own schema."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from core.errors import BackendError, InputError
+from core.sources.dataset import Dataset, make_dataset
+from core.sources.dataset_checks import possible
+from core.sources.html_tokens import PlainPage, plain_page
+from core.sources.question import MAX_TEXTS, FieldError, Question, parse_question
+from core.sources.report import ValidationReport, counted, shorten
+
+HUB_NAME = "google-research-datasets/natural_questions"
+SPLITS = ("train", "validation")
+SHUFFLE_BUFFER = 100
+MAX_PER_QUESTION = 30  # records examined for each question asked for, at most
+_COLUMNS = ("id", "document", "question", "annotations")
+_BUILDERS = {".jsonl": "json", ".json": "json", ".parquet": "parquet"}
+
+NO_SHORT_ANSWER = "no short answer"
+YES_OR_NO = "only a yes or no"
+ONLY_HTML = "a short answer made of HTML tags only"
+NOT_A_RECORD = "not a record of Natural Questions"
+SEEN = "an id that was there before"
+
+Row = Mapping[str, Any]
+Progress = Callable[[int, int, str], None]
+
+
+class _Unusable(Exception):
+    """Why a record is left out."""
+
+
+def load_natural_questions(
+    n: int = 50,
+    *,
+    split: str = "validation",
+    seed: int | None = None,
+    source: str | os.PathLike[str] | None = None,
+    max_examined: int | None = None,
+    progress: Progress | None = None,
+) -> Dataset:
+    """Read questions with a short answer, each with its Wikipedia page as the document.
+
+    Records are streamed: nothing but the first records is downloaded, and nothing is kept on disk. Those
+    without a short answer are left out, tags are dropped by the data set's own mask, and the first n that
+    are left are returned. The pipeline cuts the page into passages.
+
+    Parameters
+    ----------
+    n : int
+        Questions wanted, at least 1.
+    split : {"validation", "train"}
+        Part of the data set. A record of ``validation`` has five annotators, one of ``train`` has one.
+    seed : int, optional
+        Shuffle with this seed; None takes the records in their order. A stream cannot be shuffled as a
+        whole: the order of its files is, and records change places within a window of 100, which have to be
+        read before the first is given.
+    source : path, optional
+        A file, a folder or a pattern (``nq/*.parquet``) of JSON Lines or Parquet files in the data set's own
+        schema; None reads ``google-research-datasets/natural_questions`` from the Hugging Face hub.
+    max_examined : int, optional
+        Records looked at, at most; None is 30 for each question wanted.
+    progress : callable, optional
+        Called as ``progress(found, n, what)`` after each record.
+
+    Returns
+    -------
+    Dataset
+        ``answers``: the distinct short answers of all annotators, each of several spans on its own.
+        ``gold``: each short answer with a few words around it, so that it stands in the page only once. The
+        report's notes say how many records were examined and why others were left out.
+
+    Raises
+    ------
+    InputError
+        No such file, one that is no JSON Lines or Parquet, a number below 1, or no usable record.
+    BackendError
+        The hub cannot be reached or its data cannot be read, or there is no such split.
+
+    Notes
+    -----
+    Kwiatkowski et al. 2019 (TACL 7); Wikipedia text under CC BY-SA 3.0. No LLM calls.
+    """
+    most = MAX_PER_QUESTION * n if max_examined is None else max_examined
+    if n < 1 or most < 1:
+        raise InputError(f"The number of questions and of records must be at least 1, got {min(n, most)}.")
+    if split not in SPLITS:
+        raise BackendError(f"Natural Questions has the splits {' and '.join(SPLITS)}, got {split!r}.")
+    kept: dict[str, Question] = {}
+    left_out: Counter[str] = Counter()
+    with closing(_records(source, split, seed)) as rows:
+        for examined, row in enumerate(rows, start=1):
+            try:
+                question = _question(row)
+                if question.query_id in kept:
+                    raise _Unusable(SEEN)
+                kept[question.query_id] = question
+            except _Unusable as reason:
+                left_out[str(reason)] += 1
+            if progress is not None:
+                progress(len(kept), n, f"{counted(examined, 'record')} examined")
+            if len(kept) >= n or examined >= most:
+                break
+    return _dataset(tuple(kept.values()), n, left_out, split, source)
+
+
+def _question(row: Row) -> Question:
+    """Make a question of one record of the data set."""
+    try:
+        page = plain_page(_tokens(row["document"]["tokens"]))
+        spans = _short_answers(row["annotations"], len(page.spans))
+        title, text, number = row["document"]["title"], row["question"]["text"], row["id"]
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise _Unusable(NOT_A_RECORD) from error
+    answers = _distinct(page.piece(*span) for span in spans)
+    if not answers:
+        raise _Unusable(ONLY_HTML)
+    fields = {
+        "id": number,
+        "question": text,
+        "documents": [{"title": title, "text": page.text}],
+        "answers": answers,
+        "gold": _gold(page, spans),
+        "language": "en",
+    }
+    try:
+        return parse_question(fields, "", lambda _: ())
+    except FieldError as error:
+        raise _Unusable(f"{error.field}: expected {error.expected}") from error
+
+
+def _tokens(tokens: Any) -> Iterator[tuple[str, bool]]:
+    """Yield token and mask, from columns as the hub has them or from one object a token."""
+    if isinstance(tokens, Mapping):
+        pairs = zip(tokens["token"], tokens["is_html"], strict=True)
+    else:
+        pairs = ((token["token"], token["is_html"]) for token in tokens)  # type: ignore[assignment]
+    for token, is_html in pairs:
+        if not isinstance(token, str) or is_html not in (True, False):
+            raise ValueError("a token must be a text with a mask")
+        yield token, bool(is_html)
+
+
+def _short_answers(annotations: Any, n_tokens: int) -> list[tuple[int, int]]:
+    """Return the distinct token spans of all annotators' short answers."""
+    spans = []
+    for answer in annotations["short_answers"]:
+        for first, last in zip(answer["start_token"], answer["end_token"], strict=True):
+            if 0 <= first < last <= n_tokens:
+                spans.append((int(first), int(last)))
+    if not spans:
+        yes_or_no = any(value in (0, 1, "NO", "YES") for value in annotations.get("yes_no_answer") or ())
+        raise _Unusable(YES_OR_NO if yes_or_no else NO_SHORT_ANSWER)
+    return list(dict.fromkeys(spans))
+
+
+def _gold(page: PlainPage, spans: Sequence[tuple[int, int]]) -> list[str]:
+    return _distinct(page.fragment(*span) for span in spans)
+
+
+def _distinct(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(text for text in texts if text))[:MAX_TEXTS]
+
+
+def _records(source: str | os.PathLike[str] | None, split: str, seed: int | None) -> Generator[Row]:
+    """Yield the records; whatever goes wrong underneath becomes one sentence."""
+    files = None if source is None else _files(source)
+    try:
+        import datasets
+    except ImportError as error:
+        raise BackendError(
+            "Natural Questions needs the library datasets; install requirements.txt."
+        ) from error
+    if files is None:
+        where, options = HUB_NAME, dict[str, Any](name="default")
+    else:
+        where, options = _BUILDERS[_suffix(files[0])], {"data_files": {split: files}}
+    try:
+        with _silent(datasets):
+            stream = datasets.load_dataset(where, split=split, streaming=True, **options)
+            if seed is not None:
+                stream = stream.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER)
+            yield from stream
+    except Exception as error:  # the library lets through whatever its readers and its network raise
+        first = shorten((str(error).strip() or type(error).__name__).split("\n")[0]).rstrip(".")
+        if files is not None:
+            raise InputError(f"{source} cannot be read as Natural Questions: {first}.") from error
+        raise BackendError(
+            f"Natural Questions cannot be read from the Hugging Face hub ({first}): check the network, or "
+            "give files of it as source."
+        ) from error
+
+
+@contextmanager
+def _silent(datasets: Any) -> Iterator[None]:
+    """Keep the library from writing its own lines for what is said in our sentence."""
+    level = datasets.logging.get_verbosity()
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)
+    try:
+        yield
+    finally:
+        datasets.logging.set_verbosity(level)
+
+
+def _files(source: str | os.PathLike[str]) -> list[str]:
+    pattern = os.path.join(source, "*") if Path(source).is_dir() else os.fspath(source)
+    found = [str(source)] if Path(source).is_file() else sorted(glob.glob(pattern))
+    files = [file for file in found if _suffix(file) in _BUILDERS]
+    if not files:
+        raise InputError(f"There is no .jsonl or .parquet file at {source}.")
+    if len({_BUILDERS[_suffix(file)] for file in files}) > 1:
+        raise InputError(f"{source} holds JSON Lines and Parquet files; give files of one kind.")
+    return files
+
+
+def _suffix(file: str) -> str:
+    return Path(file.lower().removesuffix(".gz")).suffix
+
+
+def _dataset(
+    kept: tuple[Question, ...],
+    n: int,
+    left_out: Counter[str],
+    split: str,
+    source: str | os.PathLike[str] | None,
+) -> Dataset:
+    examined = len(kept) + left_out.total()
+    why = "; ".join(f"{reason} ({count:,})" for reason, count in left_out.most_common())
+    note = f"{counted(examined, 'record')} examined, {len(kept):,} used" + (
+        f"; left out: {why}." if why else "."
+    )
+    if not kept:
+        raise InputError(f"No record of Natural Questions can be used: {note}")
+    notes = [note]
+    if len(kept) < n:
+        notes.append(f"{counted(n, 'question')} asked for, {len(kept):,} found.")
+    rejected = pd.DataFrame(columns=["row", "reason"])
+    report = ValidationReport(examined, len(kept), (), rejected, tuple(notes), *possible(kept))
+    name = f"Natural Questions, {split if source is None else Path(source).stem}"
+    return make_dataset(name, kept, report)
