@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 
 from core.cli_files import (
-    column_mapping,
     finished_run,
+    free_file,
     open_dataset,
     option_pairs,
     save_run,
@@ -22,17 +22,18 @@ from core.cli_files import (
     tell_changes,
     write_file,
 )
+from core.cli_live import LiveSettings, with_live_settings
 from core.errors import Cancelled, InputError, LeadlineError
 from core.influence import InfluenceAnalysis, analyse, summary
-from core.llm import BACKENDS, LLM, CompletionCache, default_cache_path, open_llm
-from core.pipeline import CallPlan, RunOptions, calibrate, execute, make_plan
+from core.llm import LLM, CompletionCache, default_cache_path
+from core.pipeline import CallPlan, calibrate, execute, make_plan
 from core.run import Run
 from core.schema import DEFAULT_THRESHOLD
+from core.sources.formats import IMPORT_FORMATS, import_file
 from core.terminal import ProgressLine, plan_text, put, put_json, say, stoppable, summary_text
 
 STEPS = ("influence",)
-IMPORT_FORMATS = ("auto", "influence-csv")
-_DEFAULTS = RunOptions()
+DOWNLOADS = ("nq",)
 
 app = typer.Typer(
     help="Leadline: which retrieved passages an answer really rests on.",
@@ -42,58 +43,38 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-DatasetArg = Annotated[str, typer.Argument(help="Questions, JSON Lines or CSV.")]
+DatasetArg = Annotated[str, typer.Argument(help="Questions, JSON Lines or CSV; or a saved run.")]
 RunArg = Annotated[str, typer.Argument(help="Folder of a saved run.")]
 OutOpt = Annotated[str, typer.Option("--out", help="Folder for the run.")]
 JsonOpt = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace another run in --out.")]
 NameOpt = Annotated[str | None, typer.Option("--name", help="Name of the run.")]
-LlmOpt = Annotated[str, typer.Option("--llm", help=f"Back end: {', '.join(BACKENDS)}.")]
-ModelOpt = Annotated[str | None, typer.Option("--model", help="Name or path; by default the packaged model.")]
-LimitOpt = Annotated[int | None, typer.Option("--limit", help="Only the first N questions.")]
 StepsOpt = Annotated[str, typer.Option("--steps", help=f"What to run: {', '.join(STEPS)}.")]
-KOpt = Annotated[int, typer.Option("--k", help="Passages in the prompt.")]
-WordsOpt = Annotated[int, typer.Option("--passage-words", help="Words per passage.")]
-RepeatsOpt = Annotated[int, typer.Option("--repeats", help="Extra baseline calls: the noise floor.")]
-ClosedOpt = Annotated[bool, typer.Option("--closed-book/--no-closed-book", help="One call without passages.")]
-SeedOpt = Annotated[int, typer.Option("--seed", help="Seed of the calls.")]
-TokensOpt = Annotated[int, typer.Option("--max-tokens", help="Most tokens of an answer.")]
-TokenizerOpt = Annotated[str, typer.Option("--tokenizer", help="How BM25 splits words: words, split.")]
-CacheOpt = Annotated[str | None, typer.Option("--cache", help="File of finished calls.")]
 ThresholdOpt = Annotated[float, typer.Option("--threshold", help="Rank agreement from which it is aligned.")]
 
 
 @app.command("analyze")
+@with_live_settings
 def analyze_command(
     dataset: DatasetArg,
     out: OutOpt,
-    llm: LlmOpt = "embedded",
-    model: ModelOpt = None,
-    limit: LimitOpt = None,
+    settings: LiveSettings,
     steps: StepsOpt = "influence",
-    k: KOpt = _DEFAULTS.k,
-    passage_words: WordsOpt = _DEFAULTS.passage_words,
-    repeats: RepeatsOpt = _DEFAULTS.repeats,
-    closed_book: ClosedOpt = _DEFAULTS.closed_book,
-    seed: SeedOpt = _DEFAULTS.seed,
-    max_tokens: TokensOpt = _DEFAULTS.max_tokens,
-    tokenizer: TokenizerOpt = _DEFAULTS.tokenizer,
-    cache: CacheOpt = None,
     name: NameOpt = None,
     overwrite: OverwriteOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Ask a model every question, leave out passages one by one, and save the run.
 
+    The folder of a saved run in place of a data set asks its questions again with the passages it has.
     Started again after a stop, it goes on where it stopped and repeats no finished call.
     """
     _check_steps(steps)
-    options = RunOptions(k, passage_words, repeats, closed_book, seed, max_tokens, tokenizer=tokenizer)
-    data = open_dataset(dataset, limit)
-    opened, store = _open(llm, model, cache)
-    with store:
-        plan = make_plan(data, options, opened, store)
-        run = finished_run(plan, out, overwrite) or _execute(plan, opened, store, out, name)
+    data = open_dataset(dataset, settings.limit, settings.corpus)
+    llm = settings.open()
+    with CompletionCache(settings.cache or default_cache_path()) as store:
+        plan = make_plan(data, settings.options(), llm, store)
+        run = finished_run(plan, out, overwrite) or _execute(plan, llm, store, out, name)
     if not run.manifest["complete"]:
         n = len(run.queries)
         raise Cancelled(
@@ -104,34 +85,54 @@ def analyze_command(
 
 
 @app.command("plan")
+@with_live_settings
 def plan_command(
     dataset: DatasetArg,
-    llm: LlmOpt = "embedded",
-    model: ModelOpt = None,
-    limit: LimitOpt = None,
+    settings: LiveSettings,
     steps: StepsOpt = "influence",
-    k: KOpt = _DEFAULTS.k,
-    passage_words: WordsOpt = _DEFAULTS.passage_words,
-    repeats: RepeatsOpt = _DEFAULTS.repeats,
-    closed_book: ClosedOpt = _DEFAULTS.closed_book,
-    seed: SeedOpt = _DEFAULTS.seed,
-    max_tokens: TokensOpt = _DEFAULTS.max_tokens,
-    tokenizer: TokenizerOpt = _DEFAULTS.tokenizer,
-    cache: CacheOpt = None,
     timed: Annotated[bool, typer.Option("--calibrate", help="Make two calls to estimate the time.")] = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Show calls, tokens, prompt and time of a run before anything is spent."""
     _check_steps(steps)
-    options = RunOptions(k, passage_words, repeats, closed_book, seed, max_tokens, tokenizer=tokenizer)
-    data = open_dataset(dataset, limit)
-    opened, store = _open(llm, model, cache)
-    with store:
-        plan = make_plan(data, options, opened, store)
+    data = open_dataset(dataset, settings.limit, settings.corpus)
+    llm = settings.open()
+    with CompletionCache(settings.cache or default_cache_path()) as store:
+        plan = make_plan(data, settings.options(), llm, store)
         if timed:
-            calibration = calibrate(opened, plan, store)
-            plan = make_plan(data, options, opened, store).calibrated(calibration)
+            calibration = calibrate(llm, plan, store)
+            plan = make_plan(data, settings.options(), llm, store).calibrated(calibration)
     put_json(plan.to_dict()) if as_json else put(plan_text(plan))
+
+
+@app.command("download")
+def download_command(
+    what: Annotated[str, typer.Argument(help=", ".join(DOWNLOADS))],
+    out: Annotated[str, typer.Option("--out", help="File to write, JSON Lines.")],
+    limit: Annotated[int, typer.Option("--limit", help="Questions.")] = 50,
+    split: Annotated[str, typer.Option("--split", help="Part of the data set.")] = "validation",
+    seed: Annotated[int | None, typer.Option("--seed", help="Shuffle; else the first ones.")] = None,
+    source: Annotated[str | None, typer.Option("--source", help="Local files in its own schema.")] = None,
+    overwrite: OverwriteOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Fetch questions of a public data set and keep them as a data set for `analyze`."""
+    from core.sources.dataset import dataset_jsonl
+    from core.sources.natural_questions import load_natural_questions
+
+    if what not in DOWNLOADS:
+        raise InputError(f"What to download must be one of {', '.join(DOWNLOADS)}, got {what!r}.")
+    target = free_file(out, overwrite)
+    data = load_natural_questions(limit, split=split, seed=seed, source=source)
+    tell(data.report, what)
+    for note in data.report.notes:
+        say(note)
+    content = dataset_jsonl(data)
+    write_file(target, content)
+    facts = {"file": str(target), "questions": len(data.questions), "bytes": len(content)}
+    put_json(facts) if as_json else put(
+        f"{target}: {len(data.questions):,} questions, {len(content):,} bytes."
+    )
 
 
 @app.command("simulate")
@@ -159,7 +160,7 @@ def simulate_command(
 
 @app.command("import")
 def import_command(
-    file: Annotated[str, typer.Argument(help="Table of another tool: CSV, also gzipped.")],
+    file: Annotated[str, typer.Argument(help="File of another tool: CSV, JSON or JSON Lines, also gzipped.")],
     out: OutOpt,
     file_format: Annotated[str, typer.Option("--format", help=", ".join(IMPORT_FORMATS))] = "auto",
     mapping: Annotated[list[str] | None, typer.Option("--map", help="field=column, repeatable.")] = None,
@@ -167,13 +168,10 @@ def import_command(
     overwrite: OverwriteOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Read a table of another tool as a run; what cannot be used is listed on standard error."""
-    from core.sources.influence_csv import read_influence_csv
-
-    if file_format not in IMPORT_FORMATS:
-        raise InputError(f"--format must be one of {', '.join(IMPORT_FORMATS)}, got {file_format!r}.")
+    """Read a file of another tool as a run; what cannot be used is listed on standard error."""
     path = Path(file)
-    imported = read_influence_csv(path, name or path.name, column_mapping(mapping or [], file))
+    pairs = dict(option_pairs("--map", mapping or [])) or None
+    imported = import_file(path, name or path.name, file_format, pairs)
     tell(imported.report, file)
     save_run(imported.run.renamed(name) if name else imported.run, out, overwrite)
     tell_changes(imported.run)
@@ -202,9 +200,7 @@ def export_command(
 
     if file_format not in EXPORTERS:
         raise InputError(f"--format must be one of {', '.join(EXPORTERS)}, got {file_format!r}.")
-    target = Path(out)
-    if target.exists() and not overwrite:
-        raise InputError(f"{out} exists; give another --out or --overwrite.")
+    target = free_file(out, overwrite)
     loaded = Run.load(run)
     content = EXPORTERS[file_format](loaded, _analyse(loaded, threshold))
     write_file(target, content)
@@ -264,11 +260,6 @@ def _check_steps(steps: str) -> None:
     for step in steps.split(","):
         if step.strip() not in STEPS:
             raise InputError(f"--steps can name {', '.join(STEPS)}, got {step.strip()!r}.")
-
-
-def _open(kind: str, model: str | None, cache: str | None) -> tuple[LLM, CompletionCache]:
-    opened = open_llm(kind, model)
-    return opened, CompletionCache(cache or default_cache_path())
 
 
 def _execute(plan: CallPlan, llm: LLM, cache: CompletionCache, out: str, name: str | None) -> Run:

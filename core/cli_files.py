@@ -12,19 +12,17 @@ from core.errors import InputError
 from core.influence import analyse, compare_reported
 from core.pipeline import CallPlan
 from core.run import MANIFEST_FILE, Run, read_manifest
+from core.sources.continue_run import open_questions
 from core.sources.dataset import Dataset, load_dataset
-from core.sources.encoding import read_source
-from core.sources.influence_csv import suggest_mapping
 from core.sources.report import ValidationReport
-from core.sources.table import read_table
 from core.terminal import say
 
 _ISSUES_SHOWN = 20
 
 
-def open_dataset(path: str, limit: int | None) -> Dataset:
-    """Read a data set and say what of it is not used."""
-    data = load_dataset(path)
+def open_dataset(path: str, limit: int | None, corpus: str | None = None) -> Dataset:
+    """Read a data set, or the questions of a saved run, and say what of it is not used."""
+    data = load_dataset(path, corpus=corpus) if corpus is not None else open_questions(path)
     tell(data.report, path)
     return data if limit is None else data.head(limit)
 
@@ -72,6 +70,13 @@ def save_run(run: Run, out: str, overwrite: bool) -> None:
     run.save(out)
 
 
+def free_file(out: str, overwrite: bool) -> Path:
+    """Return the path of a file to write; InputError where it exists and may not be replaced."""
+    if Path(out).exists() and not overwrite:
+        raise InputError(f"{out} exists; give another --out or --overwrite.")
+    return Path(out)
+
+
 def write_file(target: Path, content: bytes) -> None:
     """Write a file in one step: the old one or the new one, never half of it."""
     try:
@@ -102,14 +107,3 @@ def option_pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
             raise InputError(f"{option} must be name=value, got {text!r}.")
         pairs.append((name.strip(), value.strip()))
     return pairs
-
-
-def column_mapping(pairs: Sequence[str], path: str) -> dict[str, str] | None:
-    """Read ``field=column`` pairs; fields they do not name keep the column suggested for the file."""
-    result = dict(option_pairs("--map", pairs))
-    if not result:
-        return None
-    columns = list(read_table(read_source(path, path), path).frame.columns)
-    taken = set(result.values())
-    suggested = {f: column for f, column in suggest_mapping(columns).items() if column not in taken}
-    return {**suggested, **result}

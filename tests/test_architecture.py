@@ -19,6 +19,12 @@ HEAVY = {
     "ollama",
     "gguf",
     "accelerate",
+    "bm25s",
+    "datasets",
+    "httpx",
+    "jsonschema",
+    "openai",
+    "outlines",
 }
 FILES = [p for d in ("core", "ui", "pages") for p in sorted((ROOT / d).rglob("*.py"))] + [
     ROOT / "dashboard.py"

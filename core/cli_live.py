@@ -1,0 +1,109 @@
+"""The settings of a live run as command line options, written down once for all commands that take them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from core.llm import BACKENDS, LLM, backend, open_llm
+from core.llm.prompts import STYLES
+from core.pipeline import RunOptions
+from core.retrieval import RETRIEVERS
+
+_DEFAULTS = RunOptions()
+
+
+def _option(*names: str, text: str) -> Any:
+    return typer.Option(*names, help=text)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSettings:
+    """Model and options of a live run, as the command line gives them.
+
+    A key is no option: a command line can be read by every process of the machine. It comes from the
+    environment variable of the back end.
+    """
+
+    llm: Annotated[str, _option("--llm", text=f"Back end: {', '.join(BACKENDS)}.")] = "embedded"
+    model: Annotated[str | None, _option("--model", text="Name or path; else the back end's default.")] = None
+    base_url: Annotated[str | None, _option("--base-url", text="Address of the model's server.")] = None
+    limit: Annotated[int | None, _option("--limit", text="Only the first N questions.")] = None
+    corpus: Annotated[
+        str | None, _option("--corpus", text="Folder or JSONL of documents for questions that bring none.")
+    ] = None
+    k: Annotated[int, _option("--k", text="Passages in the prompt.")] = _DEFAULTS.k
+    passage_words: Annotated[int, _option("--passage-words", text="Words per passage.")] = (
+        _DEFAULTS.passage_words
+    )
+    retriever: Annotated[str, _option("--retriever", text=f"Retriever: {', '.join(RETRIEVERS)}.")] = (
+        _DEFAULTS.retriever
+    )
+    tokenizer: Annotated[str, _option("--tokenizer", text="How BM25 splits words: words, split.")] = (
+        _DEFAULTS.tokenizer
+    )
+    embedding_model: Annotated[
+        str | None, _option("--embedding-model", text="Name or path, for dense and hybrid retrieval.")
+    ] = None
+    repeats: Annotated[int, _option("--repeats", text="Extra baseline calls: the noise floor.")] = (
+        _DEFAULTS.repeats
+    )
+    closed_book: Annotated[
+        bool, _option("--closed-book/--no-closed-book", text="One call without passages.")
+    ] = _DEFAULTS.closed_book
+    style: Annotated[str, _option("--style", text=f"Prompt: {', '.join(STYLES)}.")] = _DEFAULTS.style
+    seed: Annotated[int, _option("--seed", text="Seed of the calls.")] = _DEFAULTS.seed
+    max_tokens: Annotated[
+        int | None, _option("--max-tokens", text="Most tokens of an answer; else the back end's default.")
+    ] = None
+    cache: Annotated[str | None, _option("--cache", text="File of finished calls.")] = None
+
+    def open(self) -> LLM:
+        """Open the model."""
+        options = {"base_url": self.base_url} if self.base_url is not None else {}
+        return open_llm(self.llm, self.model, **options)
+
+    def options(self) -> RunOptions:
+        """Return the run's own settings."""
+        return RunOptions(
+            k=self.k,
+            passage_words=self.passage_words,
+            repeats=self.repeats,
+            closed_book=self.closed_book,
+            seed=self.seed,
+            max_tokens=backend(self.llm).max_tokens if self.max_tokens is None else self.max_tokens,
+            retriever=self.retriever,
+            tokenizer=self.tokenizer,
+            style=self.style,
+            embedding_model=self.embedding_model,
+        )
+
+
+def with_live_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command every field of `LiveSettings` as an option; it gets them as ``settings``."""
+    hints = get_type_hints(LiveSettings, include_extras=True)
+    options = [
+        inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+        for f in fields(LiveSettings)
+    ]
+    assert not any(option.default is MISSING for option in options)
+    own = inspect.signature(command, eval_str=True)
+    kept = [p for name, p in own.parameters.items() if name != "settings"]
+    names = {option.name for option in options}
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        given = {name: kwargs.pop(name) for name in names & kwargs.keys()}
+        command(*args, settings=LiveSettings(**given), **kwargs)
+
+    wrapped.__signature__ = own.replace(parameters=[*_keyword_only(kept), *options])  # type: ignore[attr-defined]
+    return wrapped
+
+
+def _keyword_only(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
+    return [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
