@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,9 @@ class PromptStyle:
         How the model's own turn begins, so that it goes on with the answer itself; "" for none.
     stop : tuple of str
         Where the answer ends.
+    apart : bool
+        Each passage is a turn of its own, as JSON, and the question another: for a reader that makes
+        its own prompt of them.
     """
 
     name: str
@@ -34,6 +38,7 @@ class PromptStyle:
     closed_book: str
     prefix: str = ""
     stop: tuple[str, ...] = ("\n",)
+    apart: bool = False
 
     @property
     def template(self) -> str:
@@ -69,10 +74,14 @@ STYLES: Mapping[str, PromptStyle] = {
     )
 }
 DEFAULT_STYLE = "short"
+# What a user's own function gets. Not one of STYLES: nobody chooses it for a language model.
+FUNCTION_STYLE = PromptStyle("function", "", "", stop=(), apart=True)
 
 
 def prompt_style(name: str) -> PromptStyle:
     """Return the style of that name; InputError names the styles there are."""
+    if name == FUNCTION_STYLE.name:
+        return FUNCTION_STYLE
     if name not in STYLES:
         raise InputError(f"The prompt style must be one of {', '.join(STYLES)}, got {name!r}.")
     return STYLES[name]
@@ -91,14 +100,17 @@ def answer_messages(
         In prompt order. The label is the retrieval rank in the full set, so it stays the same when
         another passage is left out.
     style : str
-        One of `STYLES`.
+        One of `STYLES`, or that of a user's function.
 
     Returns
     -------
     tuple of Message
-        The user's turn and, where the style has one, the beginning of the assistant's.
+        The user's turn and, where the style has one, the beginning of the assistant's. Where passages are
+        turns of their own: one of role ``passage`` for each, then the user's.
     """
     chosen = prompt_style(style)
+    if chosen.apart:
+        return (*(passage_message(passage) for passage in passages), Message("user", question))
     blocks = [
         f"[{label}] {title}: {text}" if title else f"[{label}] {text}" for label, title, text in passages
     ]
@@ -108,7 +120,15 @@ def answer_messages(
 def closed_book_messages(question: str, style: str = DEFAULT_STYLE) -> tuple[Message, ...]:
     """Return the conversation that asks the question with no passages at all."""
     chosen = prompt_style(style)
+    if chosen.apart:
+        return answer_messages(question, (), style)
     return _turns(chosen, chosen.closed_book, f"Question: {question}")
+
+
+def passage_message(passage: NumberedPassage) -> Message:
+    """Return a passage as a turn of its own: JSON of its label, title and text."""
+    label, title, text = passage
+    return Message("passage", json.dumps({"label": label, "title": title, "text": text}, ensure_ascii=False))
 
 
 def _turns(style: PromptStyle, *blocks: str) -> tuple[Message, ...]:

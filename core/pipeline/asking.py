@@ -6,12 +6,11 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tenacity import RetryCallState, Retrying, retry_if_exception_type
-
-from core.errors import Cancelled, TransientError
+from core.errors import BackendError, Cancelled, TransientError
 from core.llm.cache import CompletionCache, request_key
+from core.llm.remote import Overloaded
 from core.llm.types import LLM, Completion, Request
 
 _SLICE = 0.2  # waits are cut into slices, so that a cancel does not wait
@@ -24,18 +23,25 @@ class RetryPolicy:
     Attributes
     ----------
     attempts : int
-        Tries of one batch in all.
+        Tries of one batch in a row that bring no new answer. Where the server is overloaded, answers
+        of other batches count as well: it is at work, and the turn of this one will come.
     first_wait, longest_wait : float
         Seconds; waits double from the first to the longest, with jitter. A pause that the server
         asks for is kept even when it is longer.
     budget : float
-        Seconds after which a batch is given up.
+        Seconds without a new answer after which a batch is given up.
     """
 
     attempts: int = 6
     first_wait: float = 1.0
     longest_wait: float = 30.0
-    budget: float = 300.0
+    budget: float = 900.0
+
+    def pause(self, tries: int, asked_for: float | None) -> float:
+        """Return how long to wait after so many tries in vain."""
+        doubled = min(self.first_wait * 2.0 ** min(max(tries - 1, 0), 30), self.longest_wait)
+        # Jitter keeps several threads from coming back at the same moment.
+        return max(doubled, asked_for or 0.0) + random.uniform(0, self.first_wait)
 
 
 @dataclass(slots=True)
@@ -46,6 +52,28 @@ class Usage:
     cached: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The requests of a question that are asked together: which there are, and what is known by now.
+
+    ``found`` holds answers of the whole question; ``n_new`` counts those that were asked for here.
+    """
+
+    requests: dict[str, Request]
+    found: dict[str, Completion]
+    copies: dict[str, int]
+    last_answer: float = field(default_factory=lambda: time.monotonic())
+    n_new: int = 0
+
+    def missing(self) -> list[str]:
+        return [key for key in self.requests if key not in self.found]
+
+    def take(self, key: str, completion: Completion) -> None:
+        self.found[key] = completion
+        self.last_answer = time.monotonic()
+        self.n_new += 1
 
 
 class Asker:
@@ -78,11 +106,15 @@ class Asker:
         self._cancelled, self._on_answer = cancelled, on_answer
         self._lock = threading.Condition()
         self._in_flight: set[str] = set()
+        self._n_answers = 0  # of all threads
+        self._is_down = False  # a batch was given up without an answer, and there was none since
 
     def ask(self, requests: Sequence[Request]) -> list[Completion]:
         """Return a completion for every request, in order.
 
-        Identical requests are asked once, also when another thread is asking them now.
+        Identical requests are asked once, also when another thread is asking them now. A request that
+        the model failed to answer, again and again, has an ``error`` where others have an answer; it is
+        not kept, so that the next run asks it again.
 
         Raises
         ------
@@ -91,7 +123,12 @@ class Asker:
         CacheError
             A completion could not be kept.
         LeadlineError
-            Whatever the model raised once retries were used up.
+            Whatever the model raised once retries were used up, where nothing was answered.
+
+        Notes
+        -----
+        When the model has failed for a whole batch, the next ones are tried only once until there is
+        an answer again: a server that is gone does not cost every question all of the retries.
         """
         self._stop_if_cancelled()
         by_key: dict[str, Request] = {}
@@ -110,7 +147,7 @@ class Asker:
                 self._take_cached(mine, found, copies)
                 mine_left = {key: by_key[key] for key in mine if key not in found}
                 if mine_left:
-                    self._ask_model(mine_left, found, copies)
+                    self._ask_model(_Batch(mine_left, found, copies))
             finally:
                 self._release(mine)
             if not mine:
@@ -126,53 +163,56 @@ class Asker:
                 self.usage.cached += len(known)
             self._on_answer(sum(copies[key] for key in known))
 
-    def _ask_model(
-        self, requests: dict[str, Request], found: dict[str, Completion], copies: dict[str, int]
-    ) -> None:
-        policy = self._retry
+    def _ask_model(self, batch: _Batch) -> None:
+        """Ask until all is answered, or give up: then the rest has an error, or it raises."""
+        trial = self._is_down
+        tries, answered, of_all = 0, len(batch.found), self._n_answers
+        while True:
+            try:
+                self._ask_once(batch)
+                return
+            except TransientError as error:
+                new = len(batch.found) > answered
+                elsewhere = isinstance(error, Overloaded) and self._n_answers > of_all
+                tries = 0 if new or elsewhere else tries + 1
+                answered, of_all = len(batch.found), self._n_answers
+                pause = self._retry.pause(tries, error.retry_after)
+                # A server that asks for more than what is left of the budget is not waited for.
+                over_budget = time.monotonic() - batch.last_answer + pause > self._retry.budget
+                if tries >= self._retry.attempts or over_budget or (trial and self._is_down):
+                    self._is_down = self._is_down or not batch.n_new
+                    return self._give_up(batch, error)
+            except BackendError as error:
+                return self._give_up(batch, error)
+            self._sleep(pause)
 
-        def pause(state: RetryCallState) -> float:
-            failure = state.outcome.exception() if state.outcome is not None else None
-            asked_for = failure.retry_after if isinstance(failure, TransientError) else None
-            doubled = policy.first_wait * 2.0 ** min(state.attempt_number - 1, 30)
-            # Jitter keeps several threads from coming back at the same moment.
-            own = min(doubled, policy.longest_wait) + random.uniform(0, policy.first_wait)
-            return max(own, asked_for or 0.0)
+    def _give_up(self, batch: _Batch, error: BackendError) -> None:
+        # One call that keeps failing must not cost the question what the others have brought.
+        if not batch.found:
+            raise error
+        for key in batch.missing():
+            batch.found[key] = Completion("", "error", 0, 0, 0.0, error=str(error))
 
-        def given_up(state: RetryCallState) -> bool:
-            # A server that asks for more than what is left of the budget is not waited for.
-            over_budget = (state.seconds_since_start or 0.0) + pause(state) > policy.budget
-            return state.attempt_number >= policy.attempts or over_budget
-
-        retrying = Retrying(
-            stop=given_up,
-            wait=pause,
-            retry=retry_if_exception_type(TransientError),
-            sleep=self._sleep,
-            reraise=True,
-        )
-        retrying(lambda: self._ask_once(requests, found, copies))
-
-    def _ask_once(
-        self, requests: dict[str, Request], found: dict[str, Completion], copies: dict[str, int]
-    ) -> None:
-        keys = [key for key in requests if key not in found]
+    def _ask_once(self, batch: _Batch) -> None:
+        keys = batch.missing()
 
         def on_done(index: int, completion: Completion) -> None:
             key = keys[index]
             self._cache.put(key, completion, self._llm.name)
-            found[key] = completion
             with self._lock:
+                batch.take(key, completion)
+                self._is_down = False
+                self._n_answers += 1
                 self.usage.asked += 1
                 self.usage.prompt_tokens += completion.prompt_tokens
                 self.usage.completion_tokens += completion.completion_tokens
-            self._on_answer(copies[key])
-            if any(key not in found for key in keys):  # a finished batch is not thrown away
+            self._on_answer(batch.copies[key])
+            if any(key not in batch.found for key in keys):  # a finished batch is not thrown away
                 self._stop_if_cancelled()
 
-        completions = self._llm.generate([requests[key] for key in keys], on_done)
+        completions = self._llm.generate([batch.requests[key] for key in keys], on_done, self._cancelled)
         for index, completion in enumerate(completions):
-            if keys[index] not in found:  # a back end that does not call on_done for each
+            if keys[index] not in batch.found:  # a back end that does not call on_done for each
                 on_done(index, completion)
 
     def _claim(self, keys: Sequence[str]) -> list[str]:

@@ -6,10 +6,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
 
 from core.errors import BackendError, Cancelled, LeadlineError
 from core.llm.cache import CacheError, CompletionCache
+from core.llm.redact import error_text
 from core.llm.types import LLM
 from core.pipeline.asking import Asker, RetryPolicy
 from core.pipeline.manifest import live_manifest
@@ -20,6 +22,7 @@ from core.pipeline.tables import QuestionResult, build_tables
 from core.run import Run
 from core.sources.question import Question
 
+T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 ProgressCallback = Callable[[int, int, str], None]
 # Building and saving the partial run may take this share of the time, no more.
@@ -36,6 +39,7 @@ def execute(
     on_question: Callable[[Run], None] | None = None,
     retry: RetryPolicy | None = None,
     name: str | None = None,
+    own_thread: bool = False,
 ) -> Run:
     """Ask every call of a plan that is not in the cache, and build the run.
 
@@ -60,6 +64,9 @@ def execute(
         What to do about transient failures.
     name : str, optional
         Name of the run; by default the data set and the model.
+    own_thread : bool
+        Ask one question after the other, in the thread that calls this: for a user's own functions, whose
+        connections and contexts may belong to that thread.
 
     Returns
     -------
@@ -79,7 +86,19 @@ def execute(
     -----
     Cost: ``plan.n_to_ask`` LLM calls. As many questions at once as the back end gains from.
     """
-    return _Execution(plan, llm, cache, progress, cancelled, retry, name).run(on_question)
+    return _Execution(plan, llm, cache, progress, cancelled, retry, name).run(on_question, own_thread)
+
+
+class _AtOnce(Executor):
+    """Does the work in the calling thread, while it is submitted."""
+
+    def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:
+        future: Future[T] = Future()
+        try:
+            future.set_result(work(*arguments, **named))
+        except Exception as error:  # what ends the program goes on to the caller
+            future.set_exception(error)
+        return future
 
 
 class _Execution:
@@ -110,17 +129,18 @@ class _Execution:
         self._next_offer = 0.0
         self._started = time.perf_counter()
 
-    def run(self, on_question: Callable[[Run], None] | None) -> Run:
+    def run(self, on_question: Callable[[Run], None] | None, own_thread: bool) -> Run:
         questions = self._plan.dataset.questions
-        workers = max(1, min(self._plan.parallel, len(questions)))
+        workers = 1 if own_thread else max(1, min(self._plan.parallel, len(questions)))
+        # A few questions ahead of the workers are enough; 100,000 futures would only take room.
+        ahead = 1 if own_thread else 2 * workers
         was_cancelled = False
-        with ThreadPoolExecutor(workers, thread_name_prefix="leadline") as pool:
-            # A few questions ahead of the workers are enough; 100,000 futures would only take room.
+        with _AtOnce() if own_thread else ThreadPoolExecutor(workers, thread_name_prefix="leadline") as pool:
             waiting = iter(enumerate(questions))
             running: dict[Future[QuestionResult], int] = {}
             try:
                 while True:
-                    while len(running) < 2 * workers and not self._stop.is_set():
+                    while len(running) < ahead and not self._stop.is_set():
                         index, question = next(waiting, (-1, None))
                         if question is None:
                             break
@@ -198,10 +218,13 @@ class _Execution:
         results = [self._results[index] for index in sorted(self._results)]
         seconds = time.perf_counter() - self._started
         manifest = live_manifest(self._plan, self._asker.usage, results, seconds, complete, self._name)
+        # What a back end found out on the way: settings that its server did not take.
+        manifest["notes"] += getattr(self._llm, "notes", ())
         return Run.create(manifest, **build_tables(results))
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, LeadlineError):
         return str(error)
-    return f"The model failed on this question ({type(error).__name__}: {error})."
+    # Foreign code may put an address or a key into its message.
+    return f"The model failed on this question ({error_text(error)})."

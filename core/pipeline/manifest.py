@@ -8,11 +8,23 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
+from core.llm.packaged import PACKAGED_EMBEDDER
 from core.pipeline.asking import Usage
+from core.pipeline.options import RunOptions
 from core.pipeline.plan import CallPlan
 from core.pipeline.tables import QuestionResult, count_failures, missing_ablations
+from core.retrieval import EMBEDDING_RETRIEVERS
 
-_PACKAGES = ("numpy", "pandas", "rank-bm25", "rouge-score", "torch", "transformers", "sentence-transformers")
+_PACKAGES = (
+    "numpy",
+    "pandas",
+    "rank-bm25",
+    "bm25s",
+    "rouge-score",
+    "torch",
+    "transformers",
+    "sentence-transformers",
+)
 
 
 def live_manifest(
@@ -38,12 +50,7 @@ def live_manifest(
         },
         "model": {"name": plan.model, "options": dict(plan.model_options)},
         "prompt": facts["prompt"],
-        "retriever": {
-            "name": options["retriever"],
-            "tokenizer": options["tokenizer"],
-            "k": options["k"],
-            "passage_words": options["passage_words"],
-        },
+        "retriever": _retriever(plan.options),
         "options": options,
         "cost": {
             "calls": usage.asked,
@@ -55,6 +62,18 @@ def live_manifest(
         "environment": _environment(),
         "notes": _notes(results),
     }
+
+
+def _retriever(options: RunOptions) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "name": options.retriever,
+        "tokenizer": options.tokenizer,
+        "k": options.k,
+        "passage_words": options.passage_words,
+    }
+    if options.retriever in EMBEDDING_RETRIEVERS:
+        facts["embedding_model"] = options.embedding_model or PACKAGED_EMBEDDER
+    return facts
 
 
 def _environment() -> dict[str, Any]:

@@ -14,6 +14,14 @@ from core.pipeline.retrieve import Retrieved
 from core.sources.question import Question
 from core.text import answer_status
 
+# Why there is no text, by finish reason.
+_WITHHELD = {
+    "reasoning": "The token limit was spent on reasoning before any answer; raise the answer tokens "
+    "(--max-tokens).",
+    "content_filter": "The server's content filter withheld the answer.",
+}
+_WHY_EMPTY = {"length": "The token limit was used up without an answer.", **_WITHHELD}
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
@@ -61,6 +69,16 @@ def _answer(completion: Completion | None) -> tuple[str | None, str]:
     return text, answer_status(text)
 
 
+def _observed(completion: Completion | None) -> tuple[str | None, str]:
+    """Return an answer that is compared with the baseline.
+
+    One that the model was kept from giving tells nothing about passages: it is missing, not empty.
+    """
+    if completion is not None and not completion.text and completion.finish_reason in _WITHHELD:
+        return None, "error"
+    return _answer(completion)
+
+
 def _outcome(result: QuestionResult) -> tuple[str | None, str, str | None]:
     """Return answer, status and reason of the baseline."""
     if result.problem is not None:
@@ -69,10 +87,7 @@ def _outcome(result: QuestionResult) -> tuple[str | None, str, str | None]:
     text, status = _answer(baseline)
     reason = baseline.error if baseline is not None else "The baseline call was not made."
     if status == "empty" and baseline is not None:
-        used_up = baseline.finish_reason == "length"
-        reason = (
-            "The token limit was used up without an answer." if used_up else "The model returned no text."
-        )
+        reason = _WHY_EMPTY.get(baseline.finish_reason, "The model returned no text.")
     return text, status, reason
 
 
@@ -80,7 +95,7 @@ def _query(result: QuestionResult) -> dict[str, object]:
     question = result.question
     answer, status, reason = _outcome(result)
     baseline = result.completions.get((BASELINE, 1)) if status != "error" else None
-    closed_book, _ = _answer(result.completions.get((CLOSED_BOOK, 1)))
+    closed_book, _ = _observed(result.completions.get((CLOSED_BOOK, 1)))
     return {
         "query_id": question.query_id,
         "question": question.question,
@@ -101,7 +116,7 @@ def _query(result: QuestionResult) -> dict[str, object]:
 def _passages(result: QuestionResult) -> list[dict[str, object]]:
     rows = []
     for slot, passage in enumerate(result.retrieved.passages, start=1):
-        answer, status = _answer(result.completions.get((ABLATION, slot)))
+        answer, status = _observed(result.completions.get((ABLATION, slot)))
         rows.append(
             {
                 "query_id": result.question.query_id,
@@ -123,7 +138,7 @@ def _repeats(result: QuestionResult) -> list[dict[str, object]]:
     rows = []
     for (kind, number), completion in result.completions.items():
         if kind == REPEAT:
-            answer, status = _answer(completion)
+            answer, status = _observed(completion)
             rows.append(
                 {
                     "query_id": result.question.query_id,

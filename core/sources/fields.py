@@ -43,7 +43,7 @@ class Fields:
 
     def required_text(self, *names: str) -> str:
         """Return the first of these fields that is there: a text that is not empty."""
-        name = self._present(names)
+        name = self.present(*names)
         value = None if name is None else self.record[name]
         if not isinstance(value, str) or not value.strip():
             raise FieldError(
@@ -69,7 +69,7 @@ class Fields:
 
     def required_items(self, *names: str) -> Sequence[Any]:
         """Return a list of anything; `FieldError` where it is absent or no list."""
-        name = self._present(names)
+        name = self.present(*names)
         value = None if name is None else self.record[name]
         entries = _as_list(value)
         if entries is None:
@@ -88,12 +88,18 @@ class Fields:
         """Return the fields that nobody asked for and that are not null."""
         return {str(k): v for k, v in self.record.items() if k not in self.used and v is not None}
 
-    def _present(self, names: Sequence[str]) -> str | None:
-        self.used.update(names)
-        return next((name for name in names if self.record.get(name) is not None), None)
+    def present(self, *names: str) -> str | None:
+        """Return the first of these names whose field is not null, and count it as used; None without any.
+
+        A further one of them that is there too stays unused, so that `rest` returns it.
+        """
+        name = next((name for name in names if self.record.get(name) is not None), None)
+        if name is not None:
+            self.used.add(name)
+        return name
 
     def _optional(self, names: Sequence[str], read: Callable[[Any], T | None], expected: str) -> T | None:
-        name = self._present(names)
+        name = self.present(*names)
         if name is None:
             return None
         value = self.record[name]

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from core.sources.records import Record
 from core.sources.report import IssueLog
+
+
+class BadEntry(NamedTuple):
+    """A line or row that could not even be parsed: its number, what would be right, and its text."""
+
+    number: int
+    expected: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,8 @@ class Content:
         Column names of a CSV.
     notes : tuple of str
         Remarks on encoding and the like.
+    bad : tuple of BadEntry
+        Lines and rows that could not be parsed; `core.sources.formats.import_file` reports them.
     """
 
     name: str
@@ -38,6 +48,7 @@ class Content:
     entries: Sequence[tuple[int, Any]] = field(repr=False)
     columns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    bad: tuple[BadEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +84,9 @@ class Format:
         From records to a file of this format.
     losses : tuple of str
         What does not come back when a file is read and written again, one sentence each.
+    fields : Mapping of str to str
+        What a user may name columns for (question, answer, passages, references, samples, id), and this
+        format's own name of each; empty where records are not flat.
     """
 
     name: str
@@ -82,6 +96,7 @@ class Format:
     read: Callable[[Content, IssueLog], ReadRecords]
     write: Callable[[Sequence[Record]], bytes]
     losses: tuple[str, ...] = ()
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 def share_of(entries: Sequence[tuple[int, Any]], names: Sequence[str], most: int = 50) -> Mapping[str, float]:

@@ -6,7 +6,6 @@ any run back, and an exporter writes them. So each format is described once, in 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from core.run import Run
+from core.sources.reported import restored, stored
 from core.text import answer_status
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = "Entailment", "Neutral", "Contradiction"
@@ -79,8 +79,8 @@ class Record:
     claims : tuple of RecordClaim
         Claims with what is known of their support.
     reported : Mapping[tuple[str, str], Any]
-        ``(name, by)`` to whatever else the file says: numbers stay numbers, all else is kept as text or JSON,
-        so that it can be given back. ``by`` is "" where nobody is named.
+        ``(name, by)`` to whatever else the file says, as JSON can hold it: texts, numbers, truth values,
+        lists and objects. A run gives it back as it was. ``by`` is "" where nobody is named.
     kind, language : str or None
         Labels of the question.
     latency : float or None
@@ -210,20 +210,10 @@ def _support_rows(record: Record) -> list[Row]:
 
 
 def _reported_rows(record: Record) -> list[Row]:
-    rows = []
-    for (name, by), value in record.reported.items():
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        text = None if number else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        rows.append(
-            {
-                "query_id": record.record_id,
-                "name": name,
-                "by": by,
-                "value": float(value) if number else None,
-                "text": text,
-            }
-        )
-    return rows
+    return [
+        {"query_id": record.record_id, "name": name, "by": by, **stored(value)}
+        for (name, by), value in record.reported.items()
+    ]
 
 
 def _plain_rows(frame: pd.DataFrame) -> list[Row]:
@@ -274,7 +264,7 @@ def _record(
             )
             for c in claims
         ),
-        {(r["name"], r["by"]): r["value"] if r["text"] is None else r["text"] for r in reported},
+        {(r["name"], r["by"]): restored(r["value"], r["text"]) for r in reported},
         query["kind"],
         query["language"],
         query["latency"],

@@ -109,6 +109,13 @@ def read_table(
     return RawTable(frame, rejected, tuple(notes), delimiter)
 
 
+def read_columns(source: bytes | str | os.PathLike[str], name: str | None = None) -> tuple[str, ...]:
+    """Return only the column names of a CSV-like file, as `read_table` finds them; raises as it does."""
+    label = name or str(source if not isinstance(source, bytes) else "The file")
+    utf8, _ = _without_comments(to_utf8(read_source(source, label), label).utf8)
+    return tuple(_header(utf8, _delimiter(utf8, label), label))
+
+
 def _without_comments(utf8: bytes) -> tuple[bytes, int]:
     """Cut off comment and blank lines above the header; return how many there were."""
     start = n = 0

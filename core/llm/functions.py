@@ -1,0 +1,159 @@
+"""The language model that is a user's own function."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from core.errors import InputError, TransientError
+from core.llm.prompts import NumberedPassage, passage_message
+from core.llm.remote import estimate_tokens
+from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
+from core.llm.user_function import Outcome, UserFunction
+
+_ERRORS_KEPT = 100
+_TEXT_NAMES = ("text", "content", "response", "answer")
+
+
+class FunctionLLM:
+    """A user's ``answer(question, passages)`` in place of a language model.
+
+    Requests come in the style `core.llm.prompts.FUNCTION_STYLE`. The function gets the very objects that were
+    handed over with `hand`, and texts for passages that were not.
+
+    Parameters
+    ----------
+    function : callable
+        ``answer(question, passages)``, plain or async; returns a text, a `Completion`, None for no answer, or
+        an object with an obvious text (`answer_text`).
+    name : str, optional
+        Its identity in caches and runs; by default the function's own name.
+    parallel : int, optional
+        See `UserFunction`.
+
+    Notes
+    -----
+    What the function raises becomes the error of that one call, and stands in ``errors`` under its reason.
+    `TransientError` is passed on: the pipeline tries the call again.
+    """
+
+    kind = "function"
+
+    def __init__(
+        self, function: Callable[..., Any], *, name: str | None = None, parallel: int | None = None
+    ) -> None:
+        if not callable(function):
+            raise InputError(f"answer must be a function, got {type(function).__name__}.")
+        self._function = UserFunction(function, "answer", _read_answer, parallel)
+        self.name = name or self._function.name
+        self.options: Mapping[str, object] = {"backend": self.kind}
+        self.capabilities = Capabilities(parallel=self._function.parallel, exact_tokens=False)
+        self.errors: dict[str, Exception] = {}
+        self._objects: dict[tuple[str, str], object] = {}
+
+    def hand(self, question: str, passages: Sequence[NumberedPassage], objects: Sequence[object]) -> None:
+        """Keep the objects that stand for the passages of a question."""
+        for passage, value in zip(passages, objects, strict=True):
+            self._objects.setdefault((question, passage_message(passage).content), value)
+
+    def generate(
+        self,
+        requests: Sequence[Request],
+        on_done: OnDone | None = None,
+        cancelled: IsCancelled | None = None,
+    ) -> list[Completion]:
+        """Call the function once for each request; see `LLM.generate`."""
+        results: dict[int, Completion] = {}
+        transient: list[TransientError] = []
+
+        def done(index: int, outcome: Outcome[str | Completion]) -> None:
+            if isinstance(outcome.error, TransientError):
+                transient.append(outcome.error)
+                return
+            results[index] = self._completion(outcome)
+            if on_done is not None:
+                on_done(index, results[index])
+
+        self._function.each([self._arguments(request) for request in requests], done, cancelled)
+        if transient:
+            worst = max(transient, key=lambda error: error.retry_after or 0.0)
+            raise TransientError(self._reason(worst), worst.retry_after) from worst
+        return [results[index] for index in range(len(requests))]
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Estimate the tokens of the question and its passages; the function's own prompt is not known."""
+        return estimate_tokens(messages)
+
+    def close(self) -> None:
+        """Let the function's threads go."""
+        self._function.close()
+
+    def _arguments(self, request: Request) -> tuple[str, list[object]]:
+        question = request.messages[-1].content
+        turns = [message.content for message in request.messages if message.role == "passage"]
+        return question, [self._object(question, turn) for turn in turns]
+
+    def _object(self, question: str, turn: str) -> object:
+        if (question, turn) in self._objects:
+            return self._objects[question, turn]
+        passage = json.loads(turn)
+        return f"{passage['title']}: {passage['text']}" if passage["title"] else passage["text"]
+
+    def _reason(self, error: Exception) -> str:
+        reason = self._function.reason(error)
+        if len(self.errors) < _ERRORS_KEPT:
+            self.errors.setdefault(reason, error)
+        return reason
+
+    def _completion(self, outcome: Outcome[str | Completion]) -> Completion:
+        value = outcome.value
+        if isinstance(value, Completion):
+            return replace(value, text=_clean(value.text), latency=value.latency or outcome.seconds)
+        if outcome.error is not None:
+            return Completion("", "error", 0, 0, outcome.seconds, error=self._reason(outcome.error))
+        # What the function's own model read and wrote is not known: no tokens.
+        return Completion(_clean(value or ""), "stop", 0, 0, outcome.seconds)
+
+
+def answer_text(value: object) -> str | None:
+    """Return the text of an answer, or None where there is no obvious one.
+
+    A text, or an object or a mapping with ``text``, ``content``, ``response`` or ``answer`` (LangChain's
+    messages and chains, LlamaIndex's responses, Haystack's messages), or with such a ``message``; content in
+    blocks of text is joined.
+    """
+    if isinstance(value, str):
+        return str(value)
+    for name in _TEXT_NAMES:
+        part = _field(value, name)
+        if isinstance(part, str):
+            return str(part)
+        if isinstance(part, (list, tuple)) and part:
+            blocks = [block if isinstance(block, str) else _field(block, "text") for block in part]
+            return "".join(block for block in blocks if isinstance(block, str))
+    message = _field(value, "message")
+    return answer_text(message) if message is not None and message is not value else None
+
+
+def _read_answer(value: object) -> str | Completion:
+    if isinstance(value, Completion):
+        return value
+    if value is None:
+        return ""
+    text = answer_text(value)
+    if text is None:
+        raise InputError(
+            f"answer must return a text, got {type(value).__name__}; return the text that is in it."
+        )
+    return text
+
+
+def _field(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _clean(text: str) -> str:
+    # Half of a surrogate pair cannot be saved; the cache writes the same in its place.
+    return text.strip().encode("utf-8", "replace").decode()

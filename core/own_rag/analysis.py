@@ -1,0 +1,227 @@
+"""The whole diagnosis of a RAG that is given as two functions."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, cast
+
+from core.errors import BackendError, InputError
+from core.llm import BACKENDS, LLM, CompletionCache, backend, open_llm
+from core.llm.functions import FunctionLLM
+from core.llm.prompts import DEFAULT_STYLE, FUNCTION_STYLE
+from core.llm.types import DEFAULT_MAX_TOKENS
+from core.own_rag.questions import read_questions
+from core.own_rag.retrieval import Retrieval
+from core.own_rag.tell import described
+from core.pipeline import RunOptions, execute, make_plan
+from core.run import MANIFEST_FILE, Run, read_manifest
+from core.terminal import ProgressLine
+
+ProgressCallback = Callable[[int, int, str], None]
+
+
+def analyze(
+    questions: Any,
+    *,
+    retrieve: Callable[[str], Any] | None = None,
+    answer: Callable[[str, list[Any]], Any] | LLM | str | None = None,
+    documents: Iterable[Any] | None = None,
+    k: int = 10,
+    repeats: int = 0,
+    closed_book: bool = True,
+    seed: int = 0,
+    max_tokens: int | None = None,
+    style: str | None = None,
+    passage_words: int = 100,
+    retriever: str = "bm25",
+    name: str | None = None,
+    cache: str | os.PathLike[str] | CompletionCache | None = None,
+    progress: ProgressCallback | bool | None = None,
+    parallel: int | None = None,
+    save: str | os.PathLike[str] | None = None,
+) -> Run:
+    """Run a RAG on questions, leave out its passages one by one, and return what happened.
+
+    Parameters
+    ----------
+    questions : list, Dataset or path
+        Texts, or mappings with ``question`` and any of ``id, answers, gold, documents, passages``; a data
+        set or its file; a run to be asked again, or its folder; a table with such columns.
+    retrieve : callable, optional
+        ``retrieve(question)`` returns passages, best first: texts, pairs of passage and score, mappings, or
+        objects of a framework (see `core.sources.objects.as_passage`). Plain or async. Without it, passages
+        come from the questions or are searched for in documents.
+    answer : callable, LLM or str
+        ``answer(question, passages)`` gets some of the very objects that ``retrieve`` returned, in the same
+        order (texts where there is no ``retrieve``), and returns a text, a `Completion`, None for no answer,
+        or a message or response of a framework. Plain or async. Or a language model, asked with the built-in
+        prompt: an open one, or the name of a back end, such as ``"ollama"`` or ``"ollama:llama3.2:3b"``.
+    documents : iterable, optional
+        Texts, ``{title, text}`` or documents of a framework, searched for every question that brings neither
+        passages nor documents.
+    k : int
+        Most passages of a question, 1 to 100; of more, the first ones.
+    repeats : int
+        Extra calls with all passages, for the noise floor.
+    closed_book : bool
+        One more call without passages: ``answer(question, [])``.
+    seed : int
+        Seed of the calls; a function does not see it.
+    max_tokens, style : optional
+        Most tokens of an answer, and the prompt (short, full), where ``answer`` is a language model.
+    passage_words, retriever : optional
+        How documents are cut and searched, where there is no ``retrieve``.
+    name : str, optional
+        Name of the run, and of the function in ``cache``.
+    cache : path or CompletionCache, optional
+        Keeps finished calls, so that a run that was killed goes on where it stopped. None keeps them in
+        memory only: a function cannot be told from a changed one of the same name. Give another ``name``
+        when you change the function.
+    progress : callable or bool, optional
+        None shows a line on standard error where that is a terminal, True always, False never; a callable
+        gets ``(done, total, what)``: questions while passages are retrieved, then calls.
+    parallel : int, optional
+        Calls of each function at once; by default 1, and 8 where it is async. One at a time means the
+        thread that calls this.
+    save : path, optional
+        Folder for the run; the unfinished run is saved there as questions get done.
+
+    Returns
+    -------
+    Run
+        One row per question, also where something failed: its ``status_reason`` says what was raised.
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used.
+    BackendError
+        ``retrieve`` or ``answer`` failed on every question; the cause is the first exception it raised.
+
+    Notes
+    -----
+    Cost: for each question one call of ``retrieve`` and, with n passages, 1 + n + repeats + closed_book calls
+    of ``answer``. It may be called where an event loop is running, as in a notebook.
+    """
+    _check(answer, parallel, name)
+    with ExitStack() as stack:
+        model = _model(answer, name, parallel)
+        function = model if isinstance(model, FunctionLLM) else None
+        if function is not None:
+            stack.callback(function.close)
+            _check_function(name, cache, max_tokens, style)
+        options = RunOptions(
+            k=k,
+            passage_words=passage_words,
+            repeats=repeats,
+            closed_book=closed_book,
+            seed=seed,
+            max_tokens=_answer_tokens(model) if max_tokens is None else max_tokens,
+            retriever=retriever,
+            style=FUNCTION_STYLE.name if function is not None else style or DEFAULT_STYLE,
+        )
+        data = read_questions(questions, documents, retrieved_elsewhere=retrieve is not None)
+        title = name or f"{data.name}, {model.name}"
+        _check_folder(save, title)
+        store = cache if isinstance(cache, CompletionCache) else stack.enter_context(CompletionCache(cache))
+        retrieval = None
+        if retrieve is not None:
+            retrieval = Retrieval(retrieve, k, parallel)
+            stack.callback(retrieval.close)
+            data = retrieval.of(data, _reporter(progress, stack))
+            if function is not None:
+                retrieval.hand_to(function)
+        plan = make_plan(data, options, model, store)
+
+        def save_run(run: Run) -> None:
+            if save is not None:
+                described(run, function, retrieval).save(save)
+
+        run = execute(
+            plan,
+            model,
+            store,
+            progress=_reporter(progress, stack),
+            on_question=save_run if save is not None else None,
+            name=title,
+            own_thread=function is not None and function.capabilities.parallel == 1,
+        )
+        if function is not None:
+            _raise_if_all_failed(run, function)
+        save_run(run)
+        return described(run, function, retrieval)
+
+
+def _model(answer: Any, name: str | None, parallel: int | None) -> LLM:
+    if isinstance(answer, str):
+        kind, _, model = answer.partition(":")
+        return open_llm(kind, model or None)
+    if all(hasattr(answer, part) for part in ("generate", "count_tokens", "options", "capabilities")):
+        return cast(LLM, answer)
+    return FunctionLLM(answer, name=name, parallel=parallel)
+
+
+def _answer_tokens(model: LLM) -> int:
+    kind = str(getattr(model, "kind", ""))
+    return backend(kind).max_tokens if kind in BACKENDS else DEFAULT_MAX_TOKENS
+
+
+def _check(answer: object, parallel: object, name: object) -> None:
+    if answer is None:
+        raise InputError(
+            "answer is missing; give a function answer(question, passages), a language model, or the name of "
+            f"a back end ({', '.join(BACKENDS)})."
+        )
+    if parallel is not None and (isinstance(parallel, bool) or not isinstance(parallel, int) or parallel < 1):
+        raise InputError(f"parallel must be a whole number from 1, got {parallel!r}.")
+    if name is not None and (not isinstance(name, str) or not name.strip()):
+        raise InputError(f"name must be a text that is not empty, got {name!r}.")
+
+
+def _check_function(name: str | None, cache: object, max_tokens: int | None, style: str | None) -> None:
+    if cache is not None and name is None:
+        raise InputError(
+            "cache needs a name: a function cannot be told from a changed one, so its answers are kept under "
+            "the name that you give it."
+        )
+    for argument, value in (("max_tokens", max_tokens), ("style", style)):
+        if value is not None:
+            raise InputError(
+                f"{argument} is for language models; answer is a function, which decides itself."
+            )
+
+
+def _check_folder(save: str | os.PathLike[str] | None, title: str) -> None:
+    """Refuse a folder that holds another run, or something else, before anything is asked."""
+    if save is None or not Path(save).exists():
+        return
+    if (Path(save) / MANIFEST_FILE).exists():
+        there = read_manifest(save).get("name")
+        if there != title:
+            raise InputError(f"{save} already holds another run, {there!r}; give another folder as save.")
+    elif not Path(save).is_dir() or any(p.suffix not in (".parquet", ".tmp") for p in Path(save).iterdir()):
+        raise InputError(f"{save} holds something that is no run; give another folder as save.")
+
+
+def _reporter(progress: ProgressCallback | bool | None, stack: ExitStack) -> ProgressCallback | None:
+    if callable(progress):
+        return progress
+    if progress is False or (progress is None and not sys.stderr.isatty()):
+        return None
+    line = ProgressLine()
+    stack.callback(line.end)
+    return line
+
+
+def _raise_if_all_failed(run: Run, function: FunctionLLM) -> None:
+    if (run.queries["answer_status"] != "error").any():
+        return
+    for reason in run.queries["status_reason"]:
+        if reason in function.errors:
+            raise BackendError(f"answer failed on every question; first: {reason}") from function.errors[
+                reason
+            ]

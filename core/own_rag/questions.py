@@ -1,0 +1,144 @@
+"""What may be given as questions, made into a data set."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from core.errors import InputError
+from core.run import MANIFEST_FILE, Run
+from core.sources.continue_run import dataset_of
+from core.sources.corpus import Document
+from core.sources.dataset import Dataset, load_dataset, make_dataset
+from core.sources.objects import as_passage
+from core.sources.question import EVIDENCE, FieldError, Question, fields_of, parse_question
+from core.sources.report import shorten
+
+_NAME = "Questions"
+
+
+def read_questions(questions: Any, documents: Iterable[Any] | None, *, retrieved_elsewhere: bool) -> Dataset:
+    """Read the arguments ``questions`` and ``documents`` of `core.analyze`.
+
+    Parameters
+    ----------
+    questions
+        Texts, mappings, `Question` objects, a table, a `Dataset`, a `Run` to be asked again, or the path of
+        a data set or a saved run.
+    documents : iterable, optional
+        Searched for every question that brings nothing of its own.
+    retrieved_elsewhere : bool
+        Passages come from a function, so questions need bring none, and what they bring is not used.
+
+    Raises
+    ------
+    InputError
+        Which question cannot be used, and why.
+    """
+    if documents is not None and retrieved_elsewhere:
+        raise InputError("Both retrieve and documents are given; passages can come from one of them only.")
+    shared = () if retrieved_elsewhere else _documents(documents)
+    if isinstance(questions, (str, os.PathLike)):
+        questions = _file(questions, shared)
+    if isinstance(questions, Run):
+        questions = dataset_of(questions)
+    if isinstance(questions, Dataset):
+        return _completed(questions, shared)
+    if isinstance(questions, pd.DataFrame):
+        questions = [_known(record) for record in questions.to_dict("records")]
+    if isinstance(questions, (bytes, Mapping)) or not isinstance(questions, Iterable):
+        raise InputError(
+            f"questions must be a list of texts or mappings, a data set or a path, got "
+            f"{type(questions).__name__}."
+        )
+    read = [
+        _question(entry, place, shared, retrieved_elsewhere) for place, entry in enumerate(questions, start=1)
+    ]
+    if not read:
+        raise InputError("questions is empty; give at least one.")
+    return make_dataset(_NAME, read)
+
+
+def _documents(documents: Any) -> tuple[Document, ...] | None:
+    if documents is None:
+        return None
+    if isinstance(documents, (str, bytes, Mapping, os.PathLike)) or not isinstance(documents, Iterable):
+        raise InputError(f"documents must be a list of texts, got {type(documents).__name__}.")
+    read = [as_passage(entry, place) for place, entry in enumerate(documents, start=1)]
+    if not read:
+        raise InputError("documents is empty; give at least one.")
+    return tuple(Document(passage.title, passage.text) for passage in read)
+
+
+def _file(path: str | os.PathLike[str], shared: tuple[Document, ...] | None) -> Dataset:
+    if isinstance(path, str) and not Path(path).exists() and len(path.split()) > 1:
+        raise InputError(f"questions must be a list or the path of a file, got the text {shorten(path)!r}.")
+    if (Path(path) / MANIFEST_FILE).exists():
+        return dataset_of(Run.load(path))
+    return load_dataset(path, documents=shared)
+
+
+def _completed(data: Dataset, shared: tuple[Document, ...] | None) -> Dataset:
+    """Give the shared documents to the questions of a data set that bring nothing."""
+    if not shared:
+        return data
+    questions = [_with(question, shared) for question in data.questions]
+    if not any(question.documents is shared for question in questions):
+        raise InputError("documents is given, but every question brings passages or documents of its own.")
+    return replace(make_dataset(data.name, questions), report=data.report)
+
+
+def _with(question: Question, shared: tuple[Document, ...] | None) -> Question:
+    bare = question.passages is None and not question.documents
+    return replace(question, documents=shared) if shared and bare else question
+
+
+def _question(
+    entry: Any, place: int, shared: tuple[Document, ...] | None, retrieved_elsewhere: bool
+) -> Question:
+    if isinstance(entry, Question):
+        return _with(entry, shared)
+    if not isinstance(entry, (str, Mapping)):
+        raise InputError(
+            f"Question {place} is of the type {type(entry).__name__}; expected a text or a mapping."
+        )
+    fields, _ = fields_of({"question": entry} if isinstance(entry, str) else entry)
+    own = {name for name in EVIDENCE if name in fields}
+    if not own and shared is None:
+        raise InputError(
+            f"Question {place} brings no passages and no documents; give retrieve or documents, or put them "
+            "into the question."
+        )
+    unused = own if retrieved_elsewhere else set()
+    plain = {name: _plain(value) for name, value in fields.items() if name not in unused}
+    try:
+        return parse_question(plain, f"q{place:04d}", _no_corpus, shared)
+    except FieldError as error:
+        raise InputError(
+            f"Question {place}: {error.field} holds {shorten(error.value)!r}; expected {error.expected}."
+        ) from error
+
+
+def _no_corpus(value: str) -> tuple[Document, ...]:
+    raise FieldError("corpus", value, "documents or passages: only a file can name a corpus beside it")
+
+
+def _plain(value: Any) -> Any:
+    """Return a list where a tuple or an array is given, as JSON would have it."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _known(record: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the fields of a table's row that have a value."""
+    return {
+        str(name): value
+        for name, value in record.items()
+        if not (pd.api.types.is_scalar(value) and pd.isna(value))
+    }

@@ -1,0 +1,124 @@
+"""The user's ``retrieve``: called for every question before the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from core.errors import BackendError, InputError
+from core.llm.functions import FunctionLLM
+from core.llm.user_function import Outcome, UserFunction
+from core.sources.dataset import Dataset, make_dataset
+from core.sources.gold import gold_spans
+from core.sources.objects import as_passage
+from core.sources.question import PassageIn, Question
+
+ProgressCallback = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What ``retrieve`` returned for one question: its objects, and what was read from them."""
+
+    objects: tuple[object, ...]
+    passages: tuple[PassageIn, ...]
+
+
+class Retrieval:
+    """Calls ``retrieve`` and remembers its objects.
+
+    Parameters
+    ----------
+    function : callable
+        ``retrieve(question)``.
+    k : int
+        Most passages taken of what it returns.
+    parallel : int, optional
+        Calls at once.
+    """
+
+    def __init__(self, function: Callable[[str], Any], k: int, parallel: int | None) -> None:
+        if not callable(function):
+            raise InputError(f"retrieve must be a function, got {type(function).__name__}.")
+        self._function = UserFunction(function, "retrieve", lambda value: found(value, k), parallel)
+        self._found: dict[int, tuple[str, Found]] = {}
+
+    @property
+    def name(self) -> str:
+        """Name of the function."""
+        return self._function.name
+
+    def of(self, data: Dataset, progress: ProgressCallback | None = None) -> Dataset:
+        """Return the data set with the passages of each question, or why it has none.
+
+        Raises
+        ------
+        BackendError
+            The function failed on every question; the cause is what it raised on the first one.
+        """
+        n = len(data.questions)
+        outcomes: dict[int, Outcome[Found]] = {}
+
+        def done(index: int, outcome: Outcome[Found]) -> None:
+            outcomes[index] = outcome
+            if progress is not None:
+                progress(len(outcomes), n, "retrieve")
+
+        self._function.each([(question.question,) for question in data.questions], done)
+        if all(outcome.error is not None for outcome in outcomes.values()):
+            first = outcomes[0].error
+            assert first is not None
+            raise BackendError(
+                f"retrieve failed on every question; first: {self._function.reason(first)}"
+            ) from first
+        questions = [
+            self._with_passages(question, index, outcomes[index])
+            for index, question in enumerate(data.questions)
+        ]
+        return replace(make_dataset(data.name, questions), report=data.report)
+
+    def hand_to(self, llm: FunctionLLM) -> None:
+        """Let ``answer`` get the very objects that ``retrieve`` returned."""
+        for question, result in self._found.values():
+            labelled = [(i, p.title, p.text) for i, p in enumerate(result.passages, start=1)]
+            llm.hand(question, labelled, result.objects)
+
+    def close(self) -> None:
+        """Let the function's threads go."""
+        self._function.close()
+
+    def _with_passages(self, question: Question, index: int, outcome: Outcome[Found]) -> Question:
+        bare = replace(question, documents=(), passages=None)
+        if outcome.value is None:
+            assert outcome.error is not None
+            return replace(bare, problem=self._function.reason(outcome.error))
+        if not outcome.value.passages:
+            return replace(bare, problem="retrieve returned no passage.")
+        self._found[index] = (question.question, outcome.value)
+        return replace(bare, passages=_marked(outcome.value.passages, question.gold))
+
+
+def found(value: object, k: int) -> Found:
+    """Read what ``retrieve`` returned: anything that can be gone through, at most k of it.
+
+    Raises
+    ------
+    InputError
+        It is no sequence of passages, or one of them holds no text.
+    """
+    single = isinstance(value, (str, bytes, Mapping)) or hasattr(value, "columns")
+    if single or not isinstance(value, Iterable):
+        raise InputError(
+            f"retrieve must return a list of passages, got {type(value).__name__}; a single passage goes "
+            "into a list, and of a result with several parts only the passages are returned."
+        )
+    objects = tuple(islice(value, k))
+    return Found(objects, tuple(as_passage(entry, place) for place, entry in enumerate(objects, start=1)))
+
+
+def _marked(passages: Sequence[PassageIn], gold: Sequence[str]) -> tuple[PassageIn, ...]:
+    if not gold or any(passage.is_gold is not None for passage in passages):
+        return tuple(passages)
+    return tuple(replace(passage, is_gold=bool(gold_spans(passage.text, gold))) for passage in passages)

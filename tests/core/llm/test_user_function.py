@@ -1,0 +1,159 @@
+import asyncio
+import functools
+import threading
+import time
+
+import pytest
+
+from core.errors import Cancelled
+from core.llm.user_function import UserFunction
+
+
+def outcomes(function, calls, **options):
+    found = {}
+    wrapped = UserFunction(function, "answer", lambda value: value, **options)
+    try:
+        wrapped.each(calls, found.__setitem__)
+    finally:
+        wrapped.close()
+    return [found[i] for i in range(len(calls))]
+
+
+def test_plain_functions_run_in_the_callers_thread_one_by_one():
+    here = threading.get_ident()
+    assert [o.value for o in outcomes(lambda x: threading.get_ident() == here, [(1,), (2,)])] == [True] * 2
+
+
+def test_parallel_plain_functions_really_run_at_once():
+    barrier = threading.Barrier(3, timeout=20)
+    found = outcomes(lambda x: barrier.wait() >= 0 and x, [(1,), (2,), (3,)], parallel=3)
+    assert [o.value for o in found] == [1, 2, 3]
+
+
+async def double(x):
+    await asyncio.sleep(0)
+    return 2 * x
+
+
+class AsyncCallable:
+    async def __call__(self, x):
+        return await double(x)
+
+
+async def generated(x):
+    for i in range(x):
+        yield i
+
+
+@pytest.mark.parametrize(
+    "function", [double, lambda x: double(x), AsyncCallable(), functools.partial(double)]
+)
+def test_async_functions(function):
+    assert [o.value for o in outcomes(function, [(1,), (2,)])] == [2, 4]
+
+
+def test_async_generators_are_gone_through():
+    assert outcomes(generated, [(3,)])[0].value == [0, 1, 2]
+
+
+def test_async_functions_run_eight_at_once_and_never_more():
+    running, most = 0, 0
+
+    async def answer(x):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        async with asyncio.timeout(20):
+            await barrier.wait()
+        running -= 1
+        return x
+
+    async def make():
+        return asyncio.Barrier(8)
+
+    barrier = outcomes(make, [()])[0].value
+    assert [o.value for o in outcomes(answer, [(i,) for i in range(24)])] == list(range(24))
+    assert most == 8
+
+
+def test_async_functions_work_where_a_loop_is_running_and_share_one_loop():
+    async def which():
+        return asyncio.get_running_loop()
+
+    async def notebook():
+        return [o.value for o in outcomes(which, [(), ()])], asyncio.get_running_loop()
+
+    (first, second), own = asyncio.run(notebook())
+    assert first is second is outcomes(which, [()])[0].value
+    assert first is not own
+
+
+def test_a_timeout_and_a_cancel_inside_an_async_function_are_its_own_errors():
+    async def late(kind):
+        if kind == "timeout":
+            async with asyncio.timeout(0.01):
+                await asyncio.sleep(60)
+        raise asyncio.CancelledError
+
+    timeout, cancel = outcomes(late, [("timeout",), ("cancel",)])
+    assert isinstance(timeout.error, TimeoutError)
+    assert "CancelledError" in str(cancel.error)
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_a_cancel_ends_the_calls(parallel):
+    calls = []
+
+    def slow(x):
+        calls.append(x)
+        time.sleep(0.005)
+
+    function = UserFunction(slow, "answer", lambda value: value, parallel)
+    stop = []
+    with pytest.raises(Cancelled):
+        function.each([(i,) for i in range(1000)], lambda i, o: stop.append(i), lambda: bool(stop))
+    function.close()
+    assert 1 <= len(calls) < 1000
+
+
+def test_a_cancel_does_not_wait_for_an_async_call():
+    async def forever(x):
+        await asyncio.sleep(3600)
+
+    function = UserFunction(forever, "answer", lambda value: value)
+    end = time.monotonic() + 0.3
+    with pytest.raises(Cancelled):
+        function.each([(i,) for i in range(20)], lambda i, o: None, lambda: time.monotonic() > end)
+    function.close()
+
+
+def test_after_an_interrupt_async_calls_end():
+    ended = threading.Event()
+
+    async def forever(x):
+        if x == 0:
+            return x
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.set()
+
+    def interrupted(index, outcome):
+        raise KeyboardInterrupt
+
+    function = UserFunction(forever, "answer", lambda value: value)
+    with pytest.raises(KeyboardInterrupt):
+        function.each([(0,), (1,)], interrupted)
+    assert ended.wait(20)
+    function.close()
+
+
+def test_what_the_callback_raises_reaches_the_caller():
+    def done(index, outcome):
+        raise RuntimeError("full disk")
+
+    for parallel in (1, 2):
+        function = UserFunction(lambda x: x, "answer", lambda value: value, parallel)
+        with pytest.raises(RuntimeError, match="full disk"):
+            function.each([(1,), (2,), (3,)], done)
+        function.close()
