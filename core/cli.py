@@ -20,6 +20,7 @@ from core.cli_files import (
     save_run,
     tell,
     tell_changes,
+    tell_possible,
     write_file,
 )
 from core.cli_live import LiveSettings, with_live_settings
@@ -71,9 +72,10 @@ def analyze_command(
     """
     _check_steps(steps)
     data = open_dataset(dataset, settings.limit, settings.corpus)
+    options = settings.options(data, continued=Path(dataset).is_dir())
     llm = settings.open()
     with CompletionCache(settings.cache or default_cache_path()) as store:
-        plan = make_plan(data, settings.options(), llm, store)
+        plan = make_plan(data, options, llm, store)
         run = finished_run(plan, out, overwrite) or _execute(plan, llm, store, out, name)
     if not run.manifest["complete"]:
         n = len(run.queries)
@@ -96,12 +98,13 @@ def plan_command(
     """Show calls, tokens, prompt and time of a run before anything is spent."""
     _check_steps(steps)
     data = open_dataset(dataset, settings.limit, settings.corpus)
+    options = settings.options(data, continued=Path(dataset).is_dir())
     llm = settings.open()
     with CompletionCache(settings.cache or default_cache_path()) as store:
-        plan = make_plan(data, settings.options(), llm, store)
+        plan = make_plan(data, options, llm, store)
         if timed:
             calibration = calibrate(llm, plan, store)
-            plan = make_plan(data, settings.options(), llm, store).calibrated(calibration)
+            plan = make_plan(data, options, llm, store).calibrated(calibration)
     put_json(plan.to_dict()) if as_json else put(plan_text(plan))
 
 
@@ -125,8 +128,6 @@ def download_command(
     target = free_file(out, overwrite)
     data = load_natural_questions(limit, split=split, seed=seed, source=source)
     tell(data.report, what)
-    for note in data.report.notes:
-        say(note)
     content = dataset_jsonl(data)
     write_file(target, content)
     facts = {"file": str(target), "questions": len(data.questions), "bytes": len(content)}
@@ -173,6 +174,7 @@ def import_command(
     pairs = dict(option_pairs("--map", mapping or [])) or None
     imported = import_file(path, name or path.name, file_format, pairs)
     tell(imported.report, file)
+    tell_possible(imported.report)
     save_run(imported.run.renamed(name) if name else imported.run, out, overwrite)
     tell_changes(imported.run)
     _show(Run.load(out), DEFAULT_THRESHOLD, as_json)

@@ -28,7 +28,9 @@ def open_dataset(path: str, limit: int | None, corpus: str | None = None) -> Dat
 
 
 def tell(report: ValidationReport, source: str) -> None:
-    """Say what a file's reader did not take as it stands."""
+    """Say what a file's reader took it for, and what of it was not taken as it stands."""
+    for note in report.notes:
+        say(f"{source}: {note}")
     for issue in report.issues[:_ISSUES_SHOWN]:
         where = (("row", issue.row), ("column", issue.column))
         place = ", ".join(f"{what} {value}" for what, value in where if value is not None)
@@ -38,6 +40,14 @@ def tell(report: ValidationReport, source: str) -> None:
         say(f"{source}: and {report.n_issues - _ISSUES_SHOWN:,} more.")
     if report.n_kept < report.n_rows:
         say(f"{source}: {report.n_kept:,} of {report.n_rows:,} rows are used.")
+
+
+def tell_possible(report: ValidationReport) -> None:
+    """Say which analyses a file allows, and what the others would need."""
+    for what in report.enables:
+        say(f"  allows {what}")
+    for what in report.missing:
+        say(f"  cannot show {what}")
 
 
 def _occupant(out: str) -> dict[str, Any] | None:

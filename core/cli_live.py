@@ -14,6 +14,7 @@ from core.llm import BACKENDS, LLM, backend, open_llm
 from core.llm.prompts import STYLES
 from core.pipeline import RunOptions
 from core.retrieval import RETRIEVERS
+from core.sources.dataset import Dataset
 
 _DEFAULTS = RunOptions()
 
@@ -37,7 +38,9 @@ class LiveSettings:
     corpus: Annotated[
         str | None, _option("--corpus", text="Folder or JSONL of documents for questions that bring none.")
     ] = None
-    k: Annotated[int, _option("--k", text="Passages in the prompt.")] = _DEFAULTS.k
+    k: Annotated[
+        int | None, _option("--k", text="Passages in the prompt; else 10, or all that a saved run has.")
+    ] = None
     passage_words: Annotated[int, _option("--passage-words", text="Words per passage.")] = (
         _DEFAULTS.passage_words
     )
@@ -68,10 +71,11 @@ class LiveSettings:
         options = {"base_url": self.base_url} if self.base_url is not None else {}
         return open_llm(self.llm, self.model, **options)
 
-    def options(self) -> RunOptions:
-        """Return the run's own settings."""
+    def options(self, dataset: Dataset, *, continued: bool = False) -> RunOptions:
+        """Return the run's own settings; ``continued``: the passages of a run are all taken again."""
+        most = max((len(q.passages or ()) for q in dataset.questions), default=0) if continued else 0
         return RunOptions(
-            k=self.k,
+            k=self.k if self.k is not None else min(most, 100) or _DEFAULTS.k,
             passage_words=self.passage_words,
             repeats=self.repeats,
             closed_book=self.closed_book,

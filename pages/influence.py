@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import cached, questions, show
+from ui import cached, questions, retrieval, show
 from ui.router import require_entrypoint
 
 require_entrypoint()
@@ -28,6 +28,9 @@ if show.needs_run():
     st.subheader("Failure modes", anchor=False)
     show.figure(cached.chart("failure_mode_counts"), "failure_mode_counts")
     questions.modes_table()
+
+    st.subheader("Retrieval quality", anchor=False)
+    retrieval.quality()
 
     st.subheader("All questions", anchor=False)
     questions.filtered_table()

@@ -12,6 +12,7 @@ if show.needs_run():
     chosen = questions.deep_linked_picker()
     if chosen is not None:
         inspector.answer(chosen)
+        inspector.reported(chosen)
 
         left, right = st.columns(2)
         with left:

@@ -24,7 +24,7 @@ HEAVY = {
     "httpx",
     "jsonschema",
     "openai",
-    "outlines",
+    "outlines_core",
 }
 FILES = [p for d in ("core", "ui", "pages") for p in sorted((ROOT / d).rglob("*.py"))] + [
     ROOT / "dashboard.py"

@@ -8,6 +8,7 @@ copy per rerun, they are read-only); figures as data.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -15,7 +16,9 @@ import streamlit as st
 from core import charts
 from core.influence import InfluenceAnalysis, analyse, compare_reported, recovery, summary
 from core.influence.attention import what_to_look_at
-from core.report.exports import run_csv
+from core.report.exports import EXPORTERS
+from core.report.side_by_side import Side, headline_table, setup_differences, shared_questions, sides_of
+from core.retrieval.quality import retrieval_quality
 from core.run import Run
 from ui.state import session, threshold
 
@@ -47,10 +50,15 @@ def recovered() -> Any:
     return _recovery(*_key(), session().run, current_analysis())
 
 
-def export_csv() -> Callable[[], bytes]:
-    """Return a function that writes the run as CSV; it runs when the button is pressed, outside the page."""
+def quality() -> Any:
+    """Return how well gold passages were retrieved and used."""
+    return _quality(*_key(), session().run, current_analysis())
+
+
+def export(name: str) -> Callable[[], bytes]:
+    """Return a function that writes the run; it runs when the button is pressed, outside the page."""
     run, analysis = session().run, current_analysis()
-    return lambda: run_csv(run, analysis)
+    return lambda: EXPORTERS[name](run, analysis)
 
 
 def chart(name: str, data: Any = None, **settings: Any) -> Any:
@@ -58,11 +66,35 @@ def chart(name: str, data: Any = None, **settings: Any) -> Any:
     return _figure(name, *_key(), current_analysis() if data is None else data, **settings)
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Runs side by side, and everything a page shows of them."""
+
+    sides: tuple[Side, ...]
+    headlines: Any
+    setups: Any
+    shared: Any
+    figure: Any
+
+
+def comparison_of(runs: list[tuple[str, Run]]) -> Comparison:
+    """Compare runs; each comes with a key of its own, as the session's run has its run key."""
+    keys = tuple(key for key, _ in runs)
+    analysed = [(run, _analysis(key, threshold(), run)) for key, run in runs]
+    return _compared(keys, threshold(), analysed)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Opening the run …")
+def saved_run(folder: str, stamp: int) -> Run:
+    """Return a saved run; ``stamp`` is new when its folder was written anew."""
+    return Run.load(folder)
+
+
 def _key() -> tuple[str, float]:
     return session().run_key, threshold()
 
 
-@st.cache_resource(scope="session", max_entries=3, show_spinner="Computing influence and ranks …")
+@st.cache_resource(scope="session", max_entries=6, show_spinner="Computing influence and ranks …")
 def _analysis(run_key: str, tau: float, _run: Run) -> InfluenceAnalysis:
     return analyse(_run, tau)
 
@@ -85,6 +117,18 @@ def _comparison(run_key: str, tau: float, _run: Run, _analysis: InfluenceAnalysi
 @st.cache_data(scope="session", max_entries=8, show_spinner=False)
 def _recovery(run_key: str, tau: float, _run: Run, _analysis: InfluenceAnalysis) -> Any:
     return recovery(_run, _analysis)
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner="Comparing the runs …")
+def _compared(keys: tuple[str, ...], tau: float, _runs: list[tuple[Run, InfluenceAnalysis]]) -> Comparison:
+    sides = sides_of(_runs)
+    figure = charts.rho_side_by_side([(side.run.name, side.analysis) for side in sides])
+    return Comparison(sides, headline_table(sides), setup_differences(sides), shared_questions(sides), figure)
+
+
+@st.cache_resource(scope="session", max_entries=3, show_spinner=False)
+def _quality(run_key: str, tau: float, _run: Run, _analysis: InfluenceAnalysis) -> Any:
+    return retrieval_quality(_run, analysis=_analysis)
 
 
 @st.cache_data(scope="session", max_entries=64, show_spinner=False)

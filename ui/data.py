@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import streamlit as st
+from core.sources.formats import FORMATS
 
 from core.errors import LeadlineError
+from core.report.exports import EXPORTERS
 from core.sources.simulation import SimulationOptions
 from core.sources.simulation_text import read_options
 from ui import cached, library, router, show, sources, uploads
@@ -164,6 +164,26 @@ def _manage(saved: library.SavedRun, position: int) -> None:
             st.rerun()
 
 
+# Title, ending of the file name, what it holds.
+_EXPORTS = {
+    "csv": (
+        "Passages and metrics (CSV)",
+        ".csv",
+        "One row per question and passage; text that a spreadsheet would run as a formula is neutralised.",
+    ),
+    "queries-csv": ("Questions and metrics (CSV)", "-questions.csv", "One row per question."),
+    "json": ("Headline numbers (JSON)", ".json", "What the overview shows, and how the run was made."),
+}
+_MIME = {"csv": "text/csv", "json": "application/json", "jsonl": "application/x-ndjson"}
+
+
+def _about_export(name: str) -> tuple[str, str, str]:
+    """Return title, ending of the file name and content of one export."""
+    if name in FORMATS:
+        return FORMATS[name].title, f"-{name}{FORMATS[name].suffix}", "For the tool of that name."
+    return _EXPORTS.get(name, (name, f"-{name}", ""))
+
+
 def export() -> None:
     """Draw the downloads of the shown run."""
     state = session()
@@ -171,35 +191,30 @@ def export() -> None:
         return
     run = state.run
     stem = f"leadline-{run.run_id}" + ("-simulated" if run.simulated else "")
-    st.markdown(
-        "The CSV has one row per question and passage; text that a spreadsheet would run as a formula "
-        "is neutralised."
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    chosen = left.selectbox(
+        "Format",
+        list(EXPORTERS),
+        key="export_format",
+        format_func=lambda name: _about_export(name)[0],
+        persist_state="session",
     )
-    with st.container(horizontal=True):
-        st.download_button(
-            "Passages and metrics (CSV)",
-            cached.export_csv(),
-            f"{stem}.csv",
-            "text/csv",
-            icon=":material/table:",
-            on_click="ignore",
-        )
-        st.download_button(
-            "Headline numbers (JSON)",
-            json.dumps(cached.current_summary(), indent=2, ensure_ascii=False),
-            f"{stem}.json",
-            "application/json",
-            icon=":material/data_object:",
-            on_click="ignore",
-        )
-        st.download_button(
-            "Manifest (JSON)",
-            json.dumps(dict(run.manifest), indent=2, ensure_ascii=False, default=str),
-            f"{stem}-manifest.json",
-            "application/json",
-            icon=":material/info:",
-            on_click="ignore",
-        )
+    _, ending, holds = _about_export(chosen)
+    right.download_button(
+        "Download",
+        cached.export(chosen),
+        f"{stem}{ending}",
+        _MIME.get(ending.rpartition(".")[2], "application/octet-stream"),
+        icon=":material/download:",
+        on_click="ignore",
+        key="export_download",
+        width="stretch",
+    )
+    st.caption(f"{plain(stem + ending)}: {holds}")
+    losses = FORMATS[chosen].losses if chosen in FORMATS else ()
+    if losses:
+        st.markdown("What does not come back when this file is read again:")
+        st.markdown("\n".join(f"- {plain(loss)}" for loss in losses))
     if not state.saved:
         st.button("Save to my runs", icon=":material/save:", key="export_save", on_click=sources.save_current)
     if state.report is not None:

@@ -1,4 +1,4 @@
-"""Three ways to bring questions to a live run: the sample, a file, or one typed question."""
+"""Four ways to bring questions to a live run: the sample, a file, a typed one, or those of a loaded run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import dataclasses
 import streamlit as st
 
 from core.errors import InputError
+from core.run import Run
+from core.sources.continue_run import dataset_of
 from core.sources.dataset import Dataset, load_dataset, read_dataset, single_question
-from ui import library, show, uploads
+from ui import library, show, sources, uploads
 from ui.plain import plain
 from ui.state import session
 
-WAYS = ("Sample questions", "Upload questions", "Type a question")
+WAYS = ("Sample questions", "Upload questions", "Type a question", sources.LOADED)
 _SAMPLE = library.SAMPLES / "questions.jsonl"
 
 
@@ -22,11 +24,12 @@ def _sample() -> Dataset:
 
 
 def choose() -> Dataset | None:
-    """Draw the three ways to bring questions; return the chosen data set."""
+    """Draw the four ways to bring questions, bound to the address; return the chosen data set."""
     way = st.segmented_control(
-        "Questions", WAYS, default=WAYS[0], required=True, key="live_way", persist_state="session"
+        "Questions", WAYS, default=WAYS[0], required=True, key="questions", bind="query-params", wrap=True
     )
-    dataset = {WAYS[0]: _from_sample, WAYS[1]: _from_upload, WAYS[2]: _typed}[way or WAYS[0]]()
+    ways = dict(zip(WAYS, (_from_sample, _from_upload, _typed, _from_run), strict=True))
+    dataset = ways.get(way, _from_sample)()
     if dataset is not None:
         given = all(q.passages is not None for q in dataset.questions)
         what = "with passages as given" if given else "with documents to retrieve from"
@@ -50,9 +53,20 @@ def _from_sample() -> Dataset | None:
         format_func=lambda kind: str(kind).replace("_", " "),
     )
     dataset = _of_kinds(everything, chosen)
+    with right:
+        return _first(dataset, 3)
+
+
+def _first(dataset: Dataset, usual: int) -> Dataset:
     most = len(dataset.questions)
-    n = right.number_input(
-        "How many", 1, most, min(3, most), key=f"live_n_{most}", help="The first ones are taken."
+    n = st.number_input(
+        "How many",
+        1,
+        most,
+        min(usual, most),
+        key=f"live_n_{most}",
+        help="The first ones are taken.",
+        persist_state="session",
     )
     return dataset.head(int(n))
 
@@ -89,6 +103,38 @@ def _from_upload() -> Dataset | None:
     if dataset is not None:
         uploads.report(dataset.report, "live")
     return dataset
+
+
+def _from_run() -> Dataset | None:
+    state = session()
+    if state.run is None:
+        st.info(
+            "No run is loaded: upload a file on the Data page, or open a saved run.", icon=":material/inbox:"
+        )
+        return None
+    st.markdown(
+        "**Continue live:** the same questions with the passages they have, in the order they have, asked "
+        "of the model below. What the loaded run says itself stays as it is."
+    )
+    try:
+        dataset = _of_run(state.run_key, state.run)
+    except InputError as error:
+        st.error(plain(error), icon=":material/error:")
+        return None
+    if not state.saved:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption("The loaded run is not saved. Save it, to set it side by side with the new one.")
+            st.button(
+                "Save to my runs", icon=":material/save:", key="live_save", on_click=sources.save_current
+            )
+    if dataset.report.n_rejected or dataset.report.n_issues:
+        uploads.report(dataset.report, "continue")
+    return _first(dataset, 10)
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
+def _of_run(run_key: str, _run: Run) -> Dataset:
+    return dataset_of(_run)
 
 
 def _typed() -> Dataset | None:

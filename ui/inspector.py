@@ -10,6 +10,7 @@ import streamlit as st
 from core.influence import chance_band
 from core.retrieval.stop_words import ENGLISH
 from core.schema import MODES, UNDEFINED_REASONS
+from core.sources.kept import is_kept
 from core.text.diff import mark_words, word_diff
 from ui import cached, show
 from ui.plain import plain, shortened, tinted
@@ -33,16 +34,13 @@ def answer(query_id: str) -> None:
         st.markdown(f"**{plain(raw['question'])}**")
         left, right = st.columns(2)
         with left:
-            st.caption(
-                f"Answer with all {row['k']} passages · "
-                f"{STATUS.get(_text(raw['answer_status']), 'status unknown')}"
-            )
-            _quote(raw["answer"])
+            st.caption(f"Answer with all {row['k']} passages · {status(raw['answer_status'])}")
+            quote(raw["answer"])
             if _text(raw["status_reason"]):
                 st.caption(f"Reason given: {plain(shortened(raw['status_reason'], 300))}")
         with right:
             st.caption("Closed-book answer (no passages)")
-            _quote(raw["closed_book_answer"], "not asked")
+            quote(raw["closed_book_answer"], "not asked")
             _references(raw, row)
     _agreement(row)
     for mode, definition in MODES.items():
@@ -82,13 +80,29 @@ def _agreement(row: Any) -> None:
     )
 
 
+def reported(query_id: str) -> None:
+    """Draw what an imported file says of the question beyond its texts, as the file says it."""
+    frame = _run()["reported"]
+    frame = frame[(frame["query_id"] == query_id) & ~frame["name"].map(is_kept).astype(bool)]
+    if frame.empty:
+        return
+    with st.expander(f"What the file says ({show.count(len(frame), 'value')})"):
+        st.caption("Values of the imported file. They are shown as they are and used for nothing.")
+        columns = {
+            "name": "Name",
+            "by": "Said by",
+            "value": st.column_config.NumberColumn("Number", format="%g"),
+            "text": st.column_config.TextColumn("Text", width="large"),
+        }
+        show.table(frame, "Values that the file reports", columns, column_order=list(columns))
+
+
 def _references(raw: Any, row: Any) -> None:
     references = raw["reference_answers"]
     if references is None or not len(references):
         return
-    verdict = {True: "right", False: "wrong", None: "not judged"}[_bool(row["correct"])]
-    st.caption(f"Reference answers · this answer is {verdict}")
-    _quote(" / ".join(str(reference) for reference in references))
+    st.caption(f"Reference answers · this answer is {verdict(row['correct'])}")
+    quote(" / ".join(str(reference) for reference in references))
 
 
 def passages(query_id: str) -> None:
@@ -194,9 +208,20 @@ def _flags(row: Any) -> list[str]:
     return [mode.title for name, mode in MODES.items() if mode.per_passage and _bool(row[name])]
 
 
-def _quote(text: Any, absent: str = "none") -> None:
+def quote(text: Any, absent: str = "none") -> None:
+    """Draw a text of the data, or ``absent`` where there is none."""
     value = _text(text)
     st.markdown(plain(value) if value.strip() else f"*{absent}*")
+
+
+def status(value: Any) -> str:
+    """Return the status of an answer in words."""
+    return STATUS.get(_text(value), "status unknown")
+
+
+def verdict(correct: Any) -> str:
+    """Return whether an answer is right, in words."""
+    return {True: "right", False: "wrong", None: "not judged"}[_bool(correct)]
 
 
 def _raw(query_id: str) -> Any:

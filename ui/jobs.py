@@ -11,7 +11,8 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,7 @@ from core.pipeline import Progress
 
 _LOG = logging.getLogger("leadline")
 _KEEP = 50  # finished jobs remembered
+_MODELS = 16  # opened models remembered; anyone may type addresses and names
 
 
 @dataclass
@@ -30,7 +32,9 @@ class Job:
     """One piece of background work, written by its thread and read by pages.
 
     ``state`` is waiting, running, finished, cancelled or failed. ``partial`` is the newest
-    unfinished result, ``result`` the final one, ``error`` one sentence for the user.
+    unfinished result, ``result`` the final one, ``error`` one sentence for the user. ``settings`` say
+    what the job is about; no key is ever among them. A job that ``takes_turns`` waits for the others,
+    because it works this machine's processor.
     """
 
     kind: str
@@ -44,6 +48,7 @@ class Job:
     result: Any = None
     error: str = ""
     settings: Any = None
+    takes_turns: bool = True
     _cancel: threading.Event = field(default_factory=threading.Event)
     meter: Progress = field(default_factory=Progress)
 
@@ -66,8 +71,9 @@ class Registry:
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
-        self._models: dict[tuple[str, str | None], LLM] = {}
+        self._models: dict[tuple[Any, ...], LLM] = {}
         self._lock = threading.Lock()
+        self._opening = threading.Lock()
         # One model, few cores: jobs take turns instead of slowing each other down.
         self._turn = threading.Lock()
 
@@ -86,24 +92,46 @@ class Registry:
         with self._lock:
             return self._jobs.get(job_id) if job_id else None
 
-    def model(self, kind: str, name: str | None) -> LLM:
-        """Return the model, opened once for the whole server; call it from within a job."""
-        key = (kind, name or None)
-        if key not in self._models:
-            self._models[key] = open_llm(kind, name or None)
-        return self._models[key]
+    def model(
+        self,
+        kind: str,
+        name: str | None,
+        options: Mapping[str, Any] | None = None,
+        private: Mapping[str, str] | None = None,
+    ) -> LLM:
+        """Return the model, opened once for the whole server; call it from within a job.
+
+        ``options`` tell models apart. ``private`` ones (a key) are handed to the back end and not kept
+        here: only a number made from them, so that another key opens the model anew.
+        """
+        options, private = options or {}, private or {}
+        key = (kind, name or None, *sorted(options.items()), hash(tuple(sorted(private.items()))))
+        with self._opening:
+            if key not in self._models:
+                self._models[key] = open_llm(kind, name or None, **options, **private)
+                while len(self._models) > _MODELS:
+                    del self._models[next(iter(self._models))]
+            return self._models[key]
+
+    @contextmanager
+    def _turn_of(self, job: Job) -> Iterator[None]:
+        if not job.takes_turns:
+            yield
+            return
+        while not self._turn.acquire(timeout=0.2):
+            if job.cancelled():
+                raise Cancelled("Cancelled before it began.")
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def _run(self, job: Job, work: Callable[[Job], Any]) -> None:
         try:
-            while not self._turn.acquire(timeout=0.2):
-                if job.cancelled():
-                    raise Cancelled("Cancelled before it began.")
-            try:
+            with self._turn_of(job):
                 job.started, job.state = time.monotonic(), "running"
                 job.result = work(job)
                 end = "cancelled" if job.cancelled() else "finished"
-            finally:
-                self._turn.release()
         except Cancelled as error:
             end, job.error = "cancelled", str(error)
         except LeadlineError as error:

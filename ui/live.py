@@ -1,4 +1,4 @@
-"""The live run, step by step: plan, run, results as they arrive."""
+"""The live run: its options, the plan, the run."""
 
 from __future__ import annotations
 
@@ -7,71 +7,105 @@ from typing import Any
 import streamlit as st
 
 from core.llm import BACKENDS, CompletionCache, default_cache_path
-from core.pipeline import RunOptions, calibrate, duration, execute, make_plan
+from core.llm.prompts import STYLES
+from core.pipeline import RunOptions, calibrate, execute, make_plan
+from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS
 from core.sources.dataset import Dataset
-from ui import library, router, show, sources
+from ui import library, servers
 from ui.jobs import Job, registry
-from ui.plain import plain
+from ui.servers import Choice
 from ui.state import session
 
-BACKEND_TITLES = {"embedded": "Embedded, on this machine"}
+_RETRIEVERS = {
+    "bm25": "BM25",
+    "bm25s": "BM25, for large collections",
+    "dense": "Embeddings",
+    "hybrid": "BM25 and embeddings",
+}
+_STYLES = {"short": "Short answers", "full": "Whole sentences, with sources"}
 
 
-def settings_form(dataset: Dataset) -> None:
-    """Draw the form of model and options; its button starts the planning job."""
-    with st.form("live_settings"):
-        left, right = st.columns(2)
-        kind = left.selectbox(
-            "Model", list(BACKENDS), key="live_backend", format_func=lambda b: BACKEND_TITLES.get(b, b)
+def settings(dataset: Dataset, choice: Choice) -> None:
+    """Draw the options of the run and the button that starts the planning job."""
+    with st.grid(4, min_column_width=170):
+        k = _number(
+            "Passages k", "live_k", 1, 100, RunOptions().k, "Passages in the prompt; one more call for each."
         )
-        name = right.text_input(
-            "Model name or folder (optional)",
-            key="live_model",
-            placeholder="The packaged SmolLM2-135M-Instruct",
+        repeats = _number(
+            "Noise repeats",
+            "live_repeats",
+            0,
+            100,
+            0,
+            "Ask the unablated question again, to see how steady the model is.",
         )
-        with st.grid(4, min_column_width=170):
-            k = st.number_input(
-                "Passages k",
-                1,
-                100,
-                RunOptions().k,
-                key="live_k",
-                help="Passages in the prompt; one more call for each.",
-            )
-            repeats = st.number_input(
-                "Noise repeats",
-                0,
-                100,
-                0,
-                key="live_repeats",
-                help="Ask the unablated question again, to see how steady the model is.",
-            )
-            tokens = st.number_input(
-                "Answer tokens at most", 1, 4096, RunOptions().max_tokens, key="live_tokens"
-            )
-            words = st.number_input(
-                "Words per passage", 10, 5000, RunOptions().passage_words, key="live_words"
-            )
-        closed = st.checkbox("Also ask without any passage (closed book)", value=True, key="live_closed")
-        if st.form_submit_button("Make a plan", icon=":material/calculate:", type="primary"):
-            options = RunOptions(
-                k=int(k),
-                passage_words=int(words),
-                repeats=int(repeats),
-                closed_book=closed,
-                max_tokens=int(tokens),
-            )
-            _start_plan(dataset, options, kind, (name or "").strip() or None)
-            st.rerun()
+        tokens = _tokens(choice.kind)
+        style = st.selectbox(
+            "Prompt",
+            list(STYLES),
+            key="live_style",
+            format_func=lambda name: _STYLES.get(name, name.capitalize()),
+            persist_state="session",
+            help="What the model is told; the plan shows the whole prompt.",
+        )
+    found = _retrieval(dataset)
+    closed = st.checkbox(
+        "Also ask without any passage (closed book)", value=True, key="live_closed", persist_state="session"
+    )
+    if st.button("Make a plan", icon=":material/calculate:", type="primary", key="live_plan"):
+        options = RunOptions(
+            k=k, repeats=repeats, closed_book=closed, max_tokens=tokens, style=style, **found
+        )
+        _start_plan(dataset, options, choice)
+        st.rerun()
 
 
-def _start_plan(dataset: Dataset, options: RunOptions, kind: str, name: str | None) -> None:
-    jobs = registry()
+def _number(label: str, key: str, low: int, high: int, default: int, about: str | None = None) -> int:
+    """Draw a whole number that keeps its value while the visitor looks at other pages."""
+    return int(st.number_input(label, low, high, default, key=key, help=about, persist_state="session"))
+
+
+def _tokens(kind: str) -> int:
+    """Draw the answer length: the back end's default until a visitor changes it."""
+    kept, key = session().live, "live_tokens"
+    default = BACKENDS[kind].max_tokens
+    if st.session_state.get(key, kept.get(key)) == kept.get(key):
+        st.session_state[key] = kept[key] = default
+    return int(st.number_input("Answer tokens at most", 1, 4096, key=key, persist_state="session"))
+
+
+def _retrieval(dataset: Dataset) -> dict[str, Any]:
+    """Draw the retriever's settings where there are documents to retrieve from."""
+    if all(question.passages is not None for question in dataset.questions):
+        return {}
+    with st.grid(3, min_column_width=170):
+        retriever = st.selectbox(
+            "Retriever",
+            RETRIEVERS,
+            key="live_retriever",
+            format_func=lambda name: _RETRIEVERS.get(name, name),
+            persist_state="session",
+        )
+        words = _number("Words per passage", "live_words", 10, 5000, RunOptions().passage_words)
+        if retriever not in EMBEDDING_RETRIEVERS:
+            return {"retriever": retriever, "passage_words": words}
+        name = st.text_input(
+            "Embedding model",
+            key="live_embedder",
+            placeholder="Default: all-MiniLM-L6-v2, packaged",
+            persist_state="session",
+            help="A name or folder that sentence-transformers knows; it runs on this machine.",
+        )
+    return {"retriever": retriever, "passage_words": words, "embedding_model": (name or "").strip() or None}
+
+
+def _start_plan(dataset: Dataset, options: RunOptions, choice: Choice) -> None:
+    jobs, open_model = registry(), servers.opener(choice)
     _stop_old()
 
     def work(job: Job) -> Any:
         job.meter.what = "loading the model, counting calls, measuring its speed"
-        llm = jobs.model(kind, name)
+        llm = open_model()
         with CompletionCache(default_cache_path()) as cache:
             plan = make_plan(dataset, options, llm, cache)
             if not plan.n_to_ask:
@@ -80,12 +114,12 @@ def _start_plan(dataset: Dataset, options: RunOptions, kind: str, name: str | No
             calibration = calibrate(llm, plan, cache)
             return make_plan(dataset, options, llm, cache).calibrated(calibration)
 
-    _adopt(jobs.start(Job("plan", f"Plan for {dataset.name}", settings=(kind, name)), work))
+    _adopt(jobs.start(Job("plan", f"Plan for {dataset.name}", settings=choice), work))
 
 
-def start_run(plan: Any, kind: str, name: str | None) -> None:
+def start_run(plan: Any, choice: Choice) -> None:
     """Start, or go on with, the run of a plan; finished calls come from the cache."""
-    jobs = registry()
+    jobs, open_model = registry(), servers.opener(choice)
 
     def work(job: Job) -> Any:
         def arrived(partial: Any) -> None:
@@ -95,7 +129,7 @@ def start_run(plan: Any, kind: str, name: str | None) -> None:
         with CompletionCache(default_cache_path()) as cache:
             run = execute(
                 plan,
-                jobs.model(kind, name),
+                open_model(),
                 cache,
                 progress=job.meter.update,
                 cancelled=job.cancelled,
@@ -104,7 +138,7 @@ def start_run(plan: Any, kind: str, name: str | None) -> None:
         library.save(run)
         return run
 
-    _adopt(jobs.start(Job("run", f"Run of {plan.dataset.name}", settings=(kind, name, plan)), work))
+    _adopt(jobs.start(Job("run", f"Run of {plan.dataset.name}", settings=(choice, plan)), work))
 
 
 def _stop_old() -> None:
@@ -117,148 +151,3 @@ def _stop_old() -> None:
 def _adopt(job: Job) -> None:
     session().job_id = job.id
     st.query_params["job"] = job.id
-
-
-def current_job() -> Job | None:
-    """Return the job that the address names, or else the session's."""
-    state = session()
-    asked = st.query_params.get("job")
-    if asked and asked != state.job_id:
-        state.job_id = asked
-    job = registry().get(state.job_id)
-    if job is None and asked:
-        st.warning(
-            "This job is not here any more: the server was restarted. Make the plan again and press Run; "
-            "calls that were finished are not repeated.",
-            icon=":material/link_off:",
-        )
-        state.job_id = None
-        del st.query_params["job"]
-    elif job is not None and asked != job.id:
-        st.query_params["job"] = job.id
-    return job
-
-
-def show_job(job: Job) -> None:
-    """Draw a job: its progress while it runs, then what came of it."""
-    if job.active:
-        _watch(job.id)
-    elif job.state == "failed":
-        st.error(plain(job.error), icon=":material/error:")
-        _run_again(job, "Try again")
-    elif job.kind == "plan" and job.result is not None:
-        _plan(job)
-    elif job.kind == "run":
-        _finished(job)
-    else:
-        st.info("Cancelled.", icon=":material/block:")
-
-
-@st.fragment(run_every=1.0)
-def _watch(job_id: str) -> None:
-    job = registry().get(job_id)
-    if job is None or not job.active:
-        st.rerun()
-    if job.state == "waiting":
-        st.progress(0.0, "Waiting: another job of this server is using the model.")
-    elif job.meter.total:
-        st.progress(job.meter.share, plain(job.meter.line()))
-    else:
-        st.progress(0.0, plain(job.meter.what).capitalize() + " …")
-    with st.container(horizontal=True):
-        if st.button("Cancel", icon=":material/cancel:", key="live_cancel", disabled=job.cancelled()):
-            job.cancel()
-        if job.partial is not None:
-            st.button(
-                f"Look at the results so far ({show.count(job.n_results, 'question')})",
-                icon=":material/visibility:",
-                key="live_partial",
-                on_click=_look,
-                args=(job_id,),
-            )
-    if job.cancelled():
-        st.caption("Stopping after the call that is running now …")
-    _shown_note(job)
-
-
-def _look(job_id: str) -> None:
-    job = registry().get(job_id)
-    if job is not None and job.partial is not None:
-        library.save(job.partial)
-        sources.show_run(job.partial, "live", saved=True)
-
-
-def _shown_note(job: Job) -> None:
-    run = session().run
-    shown = job.result if job.result is not None else job.partial
-    if run is not None and shown is not None and run.run_id == shown.run_id:
-        with st.container(horizontal=True):
-            st.page_link(
-                router.OVERVIEW,
-                label="Overview",
-                icon=":material/monitoring:",
-                query_params=sources.address(),
-            )
-            st.page_link(
-                router.INSPECTOR,
-                label="Question inspector",
-                icon=":material/search:",
-                query_params=sources.address(),
-            )
-
-
-def _plan(job: Job) -> None:
-    plan = job.result
-    kind, name = job.settings
-    st.subheader("Plan", anchor=False)
-    with st.grid(3, min_column_width=180):
-        st.metric("Calls to make", f"{plan.n_to_ask:,}", border=True)
-        st.metric("Prompt tokens", f"{plan.prompt_tokens:,}", border=True)
-        st.metric("Expected time", duration(plan.seconds or 0) if plan.n_to_ask else "no time", border=True)
-    st.dataframe(
-        plan.to_frame(),
-        hide_index=True,
-        alt="Calls and tokens of the plan",
-        column_config={
-            "item": "Item",
-            "count": st.column_config.NumberColumn("Count", format="localized"),
-            "note": "Note",
-        },
-    )
-    with st.expander("The prompt"):
-        for part, text in plan.to_dict()["prompt"].items():
-            st.caption(str(part).replace("_", " ").capitalize())
-            st.text(str(text))
-    if st.button("Run", icon=":material/play_arrow:", type="primary", key="live_run"):
-        start_run(plan, kind, name)
-        st.rerun()
-
-
-def _finished(job: Job) -> None:
-    run = job.result
-    state = session()
-    if run is None:
-        st.info("Cancelled before the first question was done.", icon=":material/block:")
-    else:
-        done = show.count(len(run.queries), "question")
-        if job.state == "cancelled":
-            st.info(f"Cancelled. What was done is kept and saved: {done}.", icon=":material/block:")
-        else:
-            st.success(
-                f"Finished and saved: {done} in {duration(job.ended - job.started)}.",
-                icon=":material/check_circle:",
-            )
-        if state.live.get("shown_job") != job.id:
-            state.live["shown_job"] = job.id
-            sources.show_run(run, "live", saved=True)
-            st.rerun()
-        _shown_note(job)
-    if job.state == "cancelled":
-        _run_again(job, "Go on from here")
-
-
-def _run_again(job: Job, label: str) -> None:
-    if job.kind == "run" and st.button(label, icon=":material/resume:", key="live_resume"):
-        kind, name, plan = job.settings
-        start_run(plan, kind, name)
-        st.rerun()

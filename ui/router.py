@@ -15,6 +15,7 @@ _ACTIVE = "_router_active"
 _LOG = logging.getLogger("leadline")
 
 OVERVIEW, INFLUENCE, INSPECTOR = "pages/overview.py", "pages/influence.py", "pages/inspector.py"
+SIDE_BY_SIDE = "pages/side_by_side.py"
 LIVE, DATA, METHODS = "pages/live.py", "pages/data.py", "pages/methods.py"
 
 
@@ -40,6 +41,12 @@ def build_pages() -> dict[str, list[Page]]:
                 title="Question inspector",
                 icon=":material/search:",
                 help="One question: answer, passages, and what leaving each passage out changed.",
+            ),
+            st.Page(
+                SIDE_BY_SIDE,
+                title="Side by side",
+                icon=":material/compare:",
+                help="Two to four runs: their numbers, their set-ups, and the questions they share.",
             ),
         ],
         "Get data": [

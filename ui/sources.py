@@ -24,6 +24,9 @@ BADGES = {
 }
 
 
+LOADED = "Questions of the loaded run"  # the way on the Live page that goes on with a run
+
+
 def follow_link() -> None:
     """Open what the address bar names, if it changed; then make the address say what is shown."""
     state, params = session(), st.query_params
@@ -56,6 +59,11 @@ def address(**extra: str) -> dict[str, str]:
     The threshold is not among them: its slider is bound to the address, so every link carries it.
     """
     return {**session().link, **extra}
+
+
+def continue_live() -> dict[str, str]:
+    """Return the query parameters of a link to the Live page with the questions of the loaded run."""
+    return address(questions=LOADED)
 
 
 def _open(asked: dict[str, str]) -> None:

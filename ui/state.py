@@ -35,10 +35,12 @@ class Session:
         Why the last link could not be followed.
     question : str or None
         The question last chosen in the inspector.
+    compared : list of str or None
+        Ids of the runs last chosen on the page Side by side; None before any choice.
     job_id : str or None
         The job started last; the job itself lives in the registry.
     live : dict
-        What the Live page keeps: the data set and the plan.
+        What the Live page keeps: the data set, the names of models as typed, the fetch of a model.
     upload : dict
         What the Data page keeps of the last upload while it is being mapped.
     """
@@ -51,6 +53,7 @@ class Session:
     report: Any = None
     problem: str | None = None
     question: str | None = None
+    compared: list[str] | None = None
     job_id: str | None = None
     started: bool = False
     live: dict[str, Any] = field(default_factory=dict)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.llm.types import Request
+from core.errors import Cancelled
+from core.llm.constrained import Guided, Mask
+from core.llm.scoring import Recorder
+from core.llm.types import Completion, IsCancelled, Request
 
 
 def cut(text: str, stop: Sequence[str]) -> tuple[str, bool]:
@@ -25,6 +28,17 @@ def cut(text: str, stop: Sequence[str]) -> tuple[str, bool]:
     return text[: min(ends, default=len(text))].strip(), bool(ends)
 
 
+def stops(request: Request) -> tuple[str, ...]:
+    """Return the stop sequences that count; JSON under a schema ends where the schema ends it."""
+    return request.stop if request.schema is None else ()
+
+
+def stop_if(cancelled: IsCancelled | None) -> None:
+    """Raise `core.errors.Cancelled` where the user asked to stop."""
+    if cancelled is not None and cancelled():
+        raise Cancelled("Stopped on request; everything finished so far is kept.")
+
+
 def generation_config(model: Any, max_tokens: int, pad: int) -> Any:
     """Return settings that add nothing of the model's own to the request."""
     from transformers import GenerationConfig
@@ -37,49 +51,152 @@ def generation_config(model: Any, max_tokens: int, pad: int) -> Any:
     )
 
 
-def stopping(tokenizer: Any, requests: Sequence[Request], width: int) -> Any:
-    """Return the criteria that end each row at its stop sequences; prompts are ``width`` tokens wide."""
-    import torch
-    from transformers import StoppingCriteria, StoppingCriteriaList
+def processors(
+    requests: Sequence[Request], guides: Sequence[Guided | None], recorder: Recorder | None
+) -> Any:
+    """Return what looks at the scores before a token is chosen: note them, forbid, then sample."""
+    from transformers import LogitsProcessorList
 
-    class AtStop(StoppingCriteria):  # type: ignore[misc]
-        def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
-            done = [
-                bool(r.stop) and cut(tokenizer.decode(row, skip_special_tokens=True), r.stop)[1]
-                for r, row in zip(requests, input_ids[:, width:].tolist(), strict=True)
-            ]
-            return torch.tensor(done, device=input_ids.device)
-
-    return StoppingCriteriaList([AtStop()])
+    chosen: list[Any] = [recorder] if recorder is not None else []
+    if any(guide is not None for guide in guides):
+        chosen.append(Mask(guides))
+    if any(request.temperature > 0 for request in requests):
+        chosen.append(Sampled(requests))
+    return LogitsProcessorList(chosen)
 
 
-def processors(requests: Sequence[Request]) -> Any:
-    """Return what turns the most likely token into a sampled one, for the rows that ask for it.
+def stopping(ending: Ending) -> Any:
+    """Return the stopping criteria as transformers takes them."""
+    from transformers import StoppingCriteriaList
+
+    return StoppingCriteriaList([ending])
+
+
+def finish(
+    tokenizer: Any,
+    request: Request,
+    row: list[int],
+    ends: Collection[int],
+    length: int | None,
+    logprobs: Sequence[float] | None,
+) -> Completion:
+    """Return the answer that the tokens of one row make, without the prompt's size and the time it took.
+
+    Parameters
+    ----------
+    row : list of int
+        The generated tokens; what follows the row's end is the padding of its batch.
+    ends : collection of int
+        The tokens that end an answer; they are no part of it.
+    length : int or None
+        After how many tokens `Ending` ended the row.
+    logprobs : sequence of float or None
+        One for each token of the row.
+
+    Returns
+    -------
+    Completion
+        Its log-probabilities, where there are any, are of the tokens that begin in front of a stop sequence.
+    """
+    tokens = row[:length]
+    ended = next((i for i, token in enumerate(tokens) if token in ends), None)
+    tokens = tokens[:ended]
+    text, stopped = cut(tokenizer.decode(tokens, skip_special_tokens=True), stops(request))
+    reason = "length" if length is None and ended is None and not stopped else "stop"
+    kept = None if logprobs is None else logprobs[: _text_tokens(tokenizer, tokens, stops(request))]
+    return Completion(text, reason, 0, len(tokens), 0.0, None if kept is None else tuple(kept))
+
+
+def _text_tokens(tokenizer: Any, tokens: list[int], stop: Sequence[str]) -> int:
+    """Count the tokens that begin in front of the first stop sequence."""
+
+    def text(n: int) -> str:
+        return str(tokenizer.decode(tokens[:n], skip_special_tokens=True)).lstrip()
+
+    n = len(tokens)
+    ends = [position for position in (text(n).find(s) for s in stop if s) if position >= 0]
+    while ends and n > 0 and len(text(n - 1)) >= min(ends):
+        n -= 1
+    return n
+
+
+class Ending:
+    """Stopping criterion: ends each row at its stop sequences or with its schema, looked at after each token.
+
+    Parameters
+    ----------
+    tokenizer : transformers tokenizer
+        Of the model.
+    requests : sequence of Request
+        One for each row.
+    guides : sequence of Guided or None
+        The automata of the rows that have a schema; they are moved on here.
+    width : int
+        Tokens of the padded prompts.
+    cancelled : callable, optional
+        Raises `core.errors.Cancelled` between two tokens.
+
+    Attributes
+    ----------
+    lengths : list of int or None
+        After how many tokens each row ended here; None for one that did not.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        requests: Sequence[Request],
+        guides: Sequence[Guided | None],
+        width: int,
+        cancelled: IsCancelled | None = None,
+    ) -> None:
+        self.lengths: list[int | None] = [None] * len(requests)
+        self._tokenizer, self._guides, self._width = tokenizer, guides, width
+        self._stops = [request.stop for request in requests]
+        self._cancelled = cancelled
+
+    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+        """Return which rows have ended."""
+        import torch
+
+        stop_if(self._cancelled)
+        for row, tokens in enumerate(input_ids[:, self._width :].tolist()):
+            if self.lengths[row] is None and self._has_ended(row, tokens):
+                self.lengths[row] = len(tokens)
+        ended = [length is not None for length in self.lengths]
+        return torch.tensor(ended, device=input_ids.device)
+
+    def _has_ended(self, row: int, tokens: list[int]) -> bool:
+        guide = self._guides[row]
+        if guide is not None:
+            guide.advance(tokens[-1])
+            return guide.complete
+        stop = self._stops[row]
+        return bool(stop) and cut(self._tokenizer.decode(tokens, skip_special_tokens=True), stop)[1]
+
+
+class Sampled:
+    """Logits processor, the last one: makes the largest score a sampled one, for rows that ask for it.
 
     Sampling by the Gumbel trick: the largest of (scaled log-probability + Gumbel noise) is a draw
     from the distribution. The noise of a row comes from its own seeded generator, so a sample does
     not depend on which other requests are in the batch, nor on their order.
     """
-    from transformers import LogitsProcessorList
 
-    if all(request.temperature <= 0 for request in requests):
-        return LogitsProcessorList()
-    import torch
-    from transformers import LogitsProcessor
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self._rows = [(request, np.random.default_rng(request.seed)) for request in requests]
 
-    generators = [np.random.default_rng(request.seed) for request in requests]
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """Return the scores with their noise."""
+        import torch
 
-    class Sampled(LogitsProcessor):  # type: ignore[misc]
-        def __call__(self, input_ids: Any, scores: Any) -> Any:
-            scores = scores.clone()
-            for row, (request, generator) in enumerate(zip(requests, generators, strict=True)):
-                if request.temperature > 0:
-                    logits = scores[row].float().cpu().numpy().astype(np.float64)
-                    noisy = gumbel_scores(logits, request.temperature, request.top_p, generator)
-                    scores[row] = torch.from_numpy(noisy).to(scores)
-            return scores
-
-    return LogitsProcessorList([Sampled()])
+        scores = scores.clone()
+        for row, (request, generator) in enumerate(self._rows):
+            if request.temperature > 0:
+                logits = scores[row].float().cpu().numpy().astype(np.float64)
+                noisy = gumbel_scores(logits, request.temperature, request.top_p, generator)
+                scores[row] = torch.from_numpy(noisy).to(scores)
+        return scores
 
 
 def gumbel_scores(
@@ -90,7 +207,7 @@ def gumbel_scores(
     Parameters
     ----------
     logits : ndarray, shape (n,)
-        Unnormalised log-probabilities.
+        Unnormalised log-probabilities; -inf for what must not be drawn.
     temperature : float
         Above 0.
     top_p : float

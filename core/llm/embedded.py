@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from core.errors import BackendError, InputError
-from core.llm.decoding import cut, generation_config, processors, stopping
+from core.llm.batching import batches
+from core.llm.chat_format import ChatFormat
+from core.llm.constrained import Grammars, Guided
+from core.llm.decoding import Ending, finish, generation_config, processors, stop_if, stopping
 from core.llm.hardware import best_dtype, choose_device
+from core.llm.loading import ask_hub, end_tokens, load_model, load_tokenizer, pad_token
 from core.llm.packaged import PACKAGED_MODEL, converted_model
 from core.llm.quiet import quiet
+from core.llm.scoring import Recorder, answer_logprobs
 from core.llm.storage import fingerprint
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
 
 DTYPES = ("auto", "bfloat16", "float16", "float32")
-_HUB_SECONDS = 10.0
-_LOAD_ERRORS = (OSError, ValueError, RuntimeError, KeyError, ImportError)
+_LOOK_SECONDS = 0.2  # how often a cancel is looked for while another thread has the model
 
 
 class EmbeddedLLM:
@@ -53,6 +59,8 @@ class EmbeddedLLM:
     Safe to share between threads: calls wait for each other.
     """
 
+    kind = "embedded"
+
     def __init__(
         self, model: str | None = None, *, dtype: str = "auto", device: str = "auto", batch_size: int = 16
     ) -> None:
@@ -69,8 +77,10 @@ class EmbeddedLLM:
         self._batch = 1 if self._device == "cpu" else batch_size
         self._lock = threading.RLock()
         self._model: Any = None
-        self._tokenizer, config = self._load_light()
-        self._specials = _special_tokens(self._tokenizer)
+        self._local = self._local or not ask_hub(self._source, self.name)
+        self._tokenizer, config = load_tokenizer(self._source, self.name, local=self._local)
+        self._chat = ChatFormat(self._tokenizer, self.name)
+        self._grammars: Grammars | None = None
         self._context = getattr(config.get_text_config(), "max_position_embeddings", None)
         self._revision = (
             fingerprint(Path(self._source)) if self._local else getattr(config, "_commit_hash", None)
@@ -88,13 +98,21 @@ class EmbeddedLLM:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Seeds; one call at a time; the model's own context length."""
-        return Capabilities(seed=True, parallel=1, context_length=self._context, batch=self._batch)
+        """Everything a model in this process can do; one call at a time; its own context length."""
+        return Capabilities(
+            token_logprobs=True,
+            answer_logprob=True,
+            json_schema=True,
+            seed=True,
+            parallel=1,
+            context_length=self._context,
+            batch=self._batch,
+        )
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the number of tokens of the prompt these messages make."""
         with self._lock:
-            return len(self._encode(messages))
+            return len(self._chat.encode(messages))
 
     def generate(
         self,
@@ -105,204 +123,165 @@ class EmbeddedLLM:
         """Answer every request; see `LLM.generate`.
 
         A prompt that does not fit into the context gets a completion with an error that names its
-        length and the limit; nothing is cut silently.
+        length and the limit; nothing is cut silently. So does a JSON Schema that the model cannot be
+        kept to. ``cancelled`` is looked at before each prompt and between tokens.
+
+        Log-probabilities are the model's own: before temperature, and before a schema forbids tokens. One
+        for each token of the text, so not for the token that ends the turn nor for a stop sequence.
         """
         results: dict[int, Completion] = {}
-        with self._lock:
-            prompts = [self._encode(request.messages) for request in requests]
+
+        def done(indices: Sequence[int], completions: Sequence[Completion]) -> None:
+            results.update(zip(indices, completions, strict=True))
+            for index in indices:
+                if on_done is not None:
+                    on_done(index, results[index])
+
+        with self._alone(cancelled):
+            prompts = [self._chat.encode(request.messages) for request in requests]
             todo = []
             for index, (request, prompt) in enumerate(zip(requests, prompts, strict=True)):
-                if self._context is not None and len(prompt) + request.max_tokens > self._context:
-                    results[index] = _too_long(len(prompt), request.max_tokens, self._context)
-                    if on_done is not None:
-                        on_done(index, results[index])
-                else:
+                refusal = self._refusal(request, len(prompt))
+                if refusal is None:
                     todo.append(index)
-            for batch in self._batches(todo, requests, prompts):
-                done = self._run([requests[i] for i in batch], [prompts[i] for i in batch])
-                for index, completion in zip(batch, done, strict=True):
-                    results[index] = completion
-                for index in batch:
-                    if on_done is not None:
-                        on_done(index, results[index])
+                else:
+                    done([index], [refusal])
+            for batch in batches(todo, self._batch, lambda i: (requests[i].max_tokens, len(prompts[i]))):
+                stop_if(cancelled)
+                done(batch, self._run([requests[i] for i in batch], [prompts[i] for i in batch], cancelled))
         return [results[index] for index in range(len(requests))]
 
-    def _batches(
-        self, todo: list[int], requests: Sequence[Request], prompts: Sequence[list[int]]
-    ) -> list[list[int]]:
-        if self._batch == 1:
-            return [[index] for index in todo]
-        # Prompts of one length limit and similar size share a batch, so little is spent on padding.
-        order = sorted(todo, key=lambda i: (requests[i].max_tokens, len(prompts[i]), i))
-        batches: list[list[int]] = []
-        for index in order:
-            last = batches[-1] if batches else None
-            if (
-                last is not None
-                and len(last) < self._batch
-                and requests[last[0]].max_tokens == requests[index].max_tokens
-            ):
-                last.append(index)
-            else:
-                batches.append([index])
-        return batches
+    def score(
+        self,
+        messages: Sequence[Sequence[Message]],
+        answers: Sequence[str],
+        cancelled: IsCancelled | None = None,
+    ) -> list[tuple[float, ...] | None]:
+        """Return how likely the model holds given answers.
 
-    def _run(self, requests: Sequence[Request], prompts: Sequence[list[int]]) -> list[Completion]:
+        Parameters
+        ----------
+        messages : sequence of sequence of Message
+            The conversations. Where one ends with the beginning of the model's turn, the answer continues
+            it; `core.llm.chat_format.ChatFormat.encode_answer` says how the two are joined.
+        answers : sequence of str
+            One for each conversation. Outer white space does not count.
+        cancelled : callable, optional
+            Looked at before each batch; raises `core.errors.Cancelled`.
+
+        Returns
+        -------
+        list of tuple of float or None
+            For each answer the natural log-probability of each of its tokens, given the prompt and
+            the tokens before it; their sum is the answer's. None where there is no token to score:
+            the answer is empty, or prompt and answer do not fit into the context together.
+
+        Notes
+        -----
+        Cost: each answer takes one reading of its prompt, less than a call that generates it.
+        """
+        results: list[tuple[float, ...] | None] = [None] * len(answers)
+        with self._alone(cancelled):
+            pairs = [self._chat.encode_answer(*pair) for pair in zip(messages, answers, strict=True)]
+            lengths = [len(prompt) + len(answer) for prompt, answer in pairs]
+            most = max(lengths, default=0) if self._context is None else self._context
+            todo = [i for i, (_, answer) in enumerate(pairs) if answer and lengths[i] <= most]
+            for batch in batches(todo, self._batch, lambda i: (0, lengths[i])):
+                stop_if(cancelled)
+                model = self._ready()
+                with self._computing(len(batch), max(lengths[i] for i in batch)):
+                    chosen = [pairs[index] for index in batch]
+                    scored = answer_logprobs(model, chosen, pad_token(self._tokenizer), self._device)
+                for index, found in zip(batch, scored, strict=True):
+                    results[index] = found
+        return results
+
+    def _refusal(self, request: Request, n_prompt: int) -> Completion | None:
+        """Return what to answer where the model cannot be asked."""
+        if self._context is not None and n_prompt + request.max_tokens > self._context:
+            return _refused(
+                n_prompt,
+                f"The prompt has {n_prompt:,} tokens and the answer may take {request.max_tokens:,}, but the "
+                f"model reads {self._context:,} in all: use fewer or shorter passages.",
+            )
+        if request.schema is not None:
+            try:
+                self._follow(request.schema)
+            except InputError as error:
+                return _refused(n_prompt, str(error))
+        return None
+
+    def _follow(self, schema: str) -> Guided:
+        if self._grammars is None:
+            own = self._tokenizer.eos_token_id
+            ends = end_tokens(self._tokenizer, self._ready())
+            self._grammars = Grammars(self._tokenizer, own if own is not None else min(ends, default=None))
+        return self._grammars.follow(schema)
+
+    def _run(
+        self, requests: Sequence[Request], prompts: Sequence[list[int]], cancelled: IsCancelled | None
+    ) -> list[Completion]:
         import torch
 
         model = self._ready()
         width = max(map(len, prompts))
-        pad = self._pad_token()
+        pad = pad_token(self._tokenizer)
         ids = torch.tensor([[pad] * (width - len(p)) + p for p in prompts], device=self._device)
         mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts], device=self._device)
+        guides = [self._follow(r.schema) if r.schema is not None else None for r in requests]
+        recorder = Recorder() if any(r.logprobs for r in requests) else None
+        ending = Ending(self._tokenizer, requests, guides, width, cancelled)
         start = time.perf_counter()
+        with self._computing(len(prompts), width):
+            output = model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                generation_config=generation_config(model, requests[0].max_tokens, pad),
+                logits_processor=processors(requests, guides, recorder),
+                stopping_criteria=stopping(ending),
+            )[:, width:]
+        share = (time.perf_counter() - start) / len(requests)
+        logprobs = recorder.rows(output) if recorder is not None else None
+        ends = end_tokens(self._tokenizer, model)
+        completions = []
+        for row, (request, tokens) in enumerate(zip(requests, output.tolist(), strict=True)):
+            found = logprobs[row] if logprobs is not None and request.logprobs else None
+            done = finish(self._tokenizer, request, tokens, ends, ending.lengths[row], found)
+            completions.append(replace(done, prompt_tokens=len(prompts[row]), latency=share))
+        return completions
+
+    @contextmanager
+    def _alone(self, cancelled: IsCancelled | None) -> Iterator[None]:
+        """Wait for other threads' calls to end, or for a cancel."""
+        while not self._lock.acquire(timeout=_LOOK_SECONDS):
+            stop_if(cancelled)
+        try:
+            stop_if(cancelled)
+            yield
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def _computing(self, n_prompts: int, width: int) -> Iterator[None]:
+        import torch
+
         try:
             with torch.inference_mode(), quiet():
-                output = model.generate(
-                    input_ids=ids,
-                    attention_mask=mask,
-                    generation_config=generation_config(model, requests[0].max_tokens, pad),
-                    logits_processor=processors(requests),
-                    stopping_criteria=stopping(self._tokenizer, requests, width),
-                )
+                yield
         except torch.OutOfMemoryError as error:
             torch.cuda.empty_cache()
             raise BackendError(
-                f"{self.name} ran out of GPU memory with {len(prompts)} prompts of up to {width} tokens; "
+                f"{self.name} ran out of GPU memory with {n_prompts} prompts of up to {width} tokens; "
                 "choose a smaller batch size or model."
             ) from error
-        share = (time.perf_counter() - start) / len(requests)
-        rows = output[:, width:].tolist()
-        return [
-            self._completion(request, len(prompt), row, share)
-            for request, prompt, row in zip(requests, prompts, rows, strict=True)
-        ]
-
-    def _completion(self, request: Request, n_prompt: int, row: list[int], latency: float) -> Completion:
-        ends = self._end_tokens()
-        length = next((i for i, token in enumerate(row) if token in ends), None)
-        tokens = row if length is None else row[:length]
-        text, stopped = cut(self._tokenizer.decode(tokens, skip_special_tokens=True), request.stop)
-        reason = "stop" if stopped or length is not None else "length"
-        return Completion(text, reason, n_prompt, len(tokens), latency)
-
-    def _encode(self, messages: Sequence[Message]) -> list[int]:
-        turns = [{"role": m.role, "content": self._plain(m.content)} for m in messages]
-        if not self._tokenizer.chat_template:
-            # A model without a chat format continues plain text.
-            return list(self._tokenizer("\n\n".join(turn["content"] for turn in turns))["input_ids"])
-        # Some templates know no system turn; what it says then opens the user's turn.
-        for attempt in (turns, _without_system(turns)):
-            try:
-                return self._apply_template(attempt)
-            except Exception as error:  # the template is a program of the model's own: it may raise anything
-                cause = error
-        raise BackendError(f"The chat format of {self.name} does not accept the prompt: {cause}.") from cause
-
-    def _apply_template(self, turns: list[dict[str, str]]) -> list[int]:
-        prefilled = turns[-1]["role"] == "assistant"
-        ids = self._tokenizer.apply_chat_template(
-            turns, add_generation_prompt=not prefilled, continue_final_message=prefilled, return_dict=True
-        )["input_ids"]
-        return list(ids)
-
-    def _plain(self, content: str) -> str:
-        # A passage that spells out the model's own control tokens must not become a turn of the talk.
-        for token in self._specials:
-            if token in content:
-                content = content.replace(token, f"{token[0]} {token[1:]}")
-        return content
-
-    def _ask_hub(self) -> None:
-        """Find out quickly whether the model can be fetched; without the hub, what is here must do.
-
-        Left to itself, transformers retries an unreachable hub for more than a minute.
-        """
-        from huggingface_hub import HfApi, try_to_load_from_cache
-
-        try:
-            HfApi().model_info(self._source, timeout=_HUB_SECONDS)
-        except Exception as error:  # no network, no such model, no permission, not even a valid name
-            try:
-                cached = isinstance(try_to_load_from_cache(self._source, "config.json"), str)
-            except ValueError:
-                cached = False
-            if not cached:
-                raise BackendError(
-                    f"The model {self.name} is no folder here, was not downloaded before, and the Hugging "
-                    f"Face hub does not give it ({type(error).__name__}); check the name and the network."
-                ) from error
-            self._local = True
-
-    def _load_light(self) -> tuple[Any, Any]:
-        from transformers import AutoConfig, AutoTokenizer
-
-        if not self._local:
-            self._ask_hub()
-        try:
-            with quiet():
-                config = AutoConfig.from_pretrained(self._source, local_files_only=self._local)
-                tokenizer = AutoTokenizer.from_pretrained(self._source, local_files_only=self._local)
-        except _LOAD_ERRORS as error:
-            raise self._unloadable(error) from error
-        return tokenizer, config
 
     def _ready(self) -> Any:
         if self._model is None:
-            import torch
-            from transformers import AutoModelForCausalLM, GenerationConfig
-
-            try:
-                with quiet():
-                    model = AutoModelForCausalLM.from_pretrained(
-                        self._source, dtype=getattr(torch, self._dtype), local_files_only=self._local
-                    )
-                    model = model.to(self._device).eval()
-            except _LOAD_ERRORS as error:
-                raise self._unloadable(error) from error
-            # A model's own habits (repetition penalty, top_k …) would make temperature 0 mean
-            # something else for each model; only its end tokens are kept.
-            own = model.generation_config
-            model.generation_config = GenerationConfig(eos_token_id=own.eos_token_id)
-            self._model = model
+            self._model = load_model(
+                self._source, self.name, dtype=self._dtype, device=self._device, local=self._local
+            )
         return self._model
 
-    def _unloadable(self, error: Exception) -> BackendError:
-        first = str(error).strip().split("\n")[0] or type(error).__name__
-        return BackendError(f"The model {self.name} cannot be loaded: {first}")
 
-    def _end_tokens(self) -> frozenset[int]:
-        own = self._model.generation_config.eos_token_id
-        listed = own if isinstance(own, list) else [own]
-        return frozenset(t for t in (*listed, self._tokenizer.eos_token_id) if t is not None)
-
-    def _pad_token(self) -> int:
-        for token in (self._tokenizer.pad_token_id, self._tokenizer.eos_token_id):
-            if token is not None:
-                return int(token)
-        return 0
-
-
-def _too_long(n_prompt: int, n_answer: int, limit: int) -> Completion:
-    return Completion(
-        "",
-        "error",
-        n_prompt,
-        0,
-        0.0,
-        error=f"The prompt has {n_prompt:,} tokens and the answer may take {n_answer:,}, but the model "
-        f"reads {limit:,} in all: use fewer or shorter passages.",
-    )
-
-
-def _without_system(turns: list[dict[str, str]]) -> list[dict[str, str]]:
-    system = [turn["content"] for turn in turns if turn["role"] == "system"]
-    rest = [dict(turn) for turn in turns if turn["role"] != "system"]
-    if system and rest:
-        rest[0]["content"] = "\n\n".join((*system, rest[0]["content"]))
-    return rest
-
-
-def _special_tokens(tokenizer: Any) -> tuple[str, ...]:
-    added = {str(t) for t in tokenizer.added_tokens_decoder.values() if t.special}
-    return tuple(sorted(t for t in added | set(tokenizer.all_special_tokens) if len(t) > 1))
+def _refused(n_prompt: int, error: str) -> Completion:
+    return Completion("", "error", n_prompt, 0, 0.0, error=error)

@@ -187,7 +187,7 @@ class OpenAICompatibleLLM:
             models = await model_list(self._ready_client(), self._server)
         except BackendError:
             models = []
-        there = f"it has {first_names(models)}" if models else "ask it for its models"
+        there = f"it has {self._server.scrub(first_names(models))}" if models else "ask it for its models"
         return f"{self.address} has no model {self.name}; {there}."
 
     def _only_model(self) -> str:
@@ -195,9 +195,8 @@ class OpenAICompatibleLLM:
         if len(models) == 1:
             return str(models[0]["id"])
         there = f"{self.address} has {len(models)} models"
-        raise BackendError(
-            f"{there}; name one of them: {first_names(models)}." if models else f"{there} to choose from."
-        )
+        names = self._server.scrub(first_names(models))
+        raise BackendError(f"{there}; name one of them: {names}." if models else f"{there} to choose from.")
 
     def _known(self) -> ServerFacts:
         with self._lock:

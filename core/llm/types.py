@@ -96,7 +96,7 @@ class Capabilities:
         Gives the log-probability of each token it generates.
     answer_logprob : bool
         Gives the log-probability of a *given* answer: it has a method
-        ``score(messages, answers) -> list of tuple of float``.
+        ``score(messages, answers) -> list of (tuple of float or None)``.
     json_schema : bool
         Keeps to a JSON Schema while generating.
     seed : bool

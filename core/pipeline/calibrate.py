@@ -62,7 +62,8 @@ def calibrate(llm: LLM, plan: CallPlan, cache: CompletionCache | None = None) ->
     if errors:
         raise BackendError(f"The model could not answer a first question: {errors[0]}")
     timed = list(done.values())
-    if llm.capabilities.batch == 1 and len(timed) > 1:
+    one_by_one = llm.capabilities.batch == 1 and llm.capabilities.parallel == 1
+    if one_by_one and len(timed) > 1:
         return Calibration(_rate(ends[-1] - ends[-2], timed[-1:]), 1)
     return Calibration(_rate(sum(c.latency for c in timed), timed), len(timed))
 

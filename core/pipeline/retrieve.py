@@ -101,7 +101,7 @@ class PassageFinder:
         if question.problem is not None:
             return Retrieved(problem=question.problem)
         if question.passages is not None:
-            return _given(question.passages, self._options.k, at_least=1 if question.gold else 0)
+            return _given(question.passages, self._options.k, _known_gold(question))
         if not question.documents:
             return Retrieved(problem="The question has no documents and no passages to answer from.")
         collection = self._collection(question.documents)
@@ -135,7 +135,14 @@ class PassageFinder:
             return self._collections[key]
 
 
-def _given(passages: Sequence[PassageIn], k: int, at_least: int = 0) -> Retrieved:
+def _known_gold(question: Question) -> int | None:
+    """Return how many gold passages there are for certain, apart from marks on the passages."""
+    if question.n_gold is not None:
+        return question.n_gold
+    return 1 if question.gold else None
+
+
+def _given(passages: Sequence[PassageIn], k: int, known_gold: int | None = None) -> Retrieved:
     """Take passages as they are; gold that is known to exist counts even where none of them holds it."""
     if not passages:
         return Retrieved(problem="The list of passages is empty.")
@@ -145,7 +152,8 @@ def _given(passages: Sequence[PassageIn], k: int, at_least: int = 0) -> Retrieve
         RetrievedPassage(ids[i], passage.title, passage.text, i + 1, passage.score, passage.is_gold)
         for i, passage in enumerate(passages[:k])
     )
-    return Retrieved(found, max(sum(known), at_least) if known else None)
+    counts = [n for n, there in ((known_gold or 0, known_gold is not None), (sum(known), known)) if there]
+    return Retrieved(found, max(counts, default=None))
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

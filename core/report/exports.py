@@ -1,4 +1,4 @@
-"""Exports of a run: CSV that a spreadsheet can open safely, and JSON.
+"""Exports of a run: CSV that a spreadsheet can open safely, JSON, and the formats of other tools.
 
 Every undefined number is an empty cell (null in JSON). Text cells that a spreadsheet could take for
 a formula get a leading apostrophe; `core.sources.influence_csv.read_influence_csv` takes it off
@@ -19,7 +19,11 @@ import pandas as pd
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.summary import summary
 from core.run import Run
+from core.sources.format_types import Format
+from core.sources.formats import FORMATS
 from core.sources.formulas import neutralise, neutralise_text
+from core.sources.records import records_of
+from core.sources.simulated_mark import marked
 
 _SIMULATED = "simulated"
 
@@ -113,8 +117,27 @@ def summary_json(run: Run, analysis: InfluenceAnalysis) -> bytes:
     return text.encode("utf-8", errors="backslashreplace")
 
 
+def records_export(file_format: Format) -> Callable[[Run, InfluenceAnalysis], bytes]:
+    """Return an exporter that writes the questions, passages and answers of a run in another tool's format.
+
+    What that format cannot hold is not written (``file_format.losses``); files of a simulated run say so in
+    a field ``data_source``.
+    """
+
+    def export(run: Run, analysis: InfluenceAnalysis) -> bytes:
+        data = file_format.write(records_of(run))
+        return marked(data, file_format.suffix) if run.simulated else data
+
+    return export
+
+
 EXPORTERS: Mapping[str, Callable[[Run, InfluenceAnalysis], bytes]] = MappingProxyType(
-    {"csv": run_csv, "queries-csv": queries_csv, "json": summary_json}
+    {
+        "csv": run_csv,
+        "queries-csv": queries_csv,
+        "json": summary_json,
+        **{name: records_export(file_format) for name, file_format in FORMATS.items()},
+    }
 )
 
 

@@ -91,6 +91,7 @@ def _question(record: Record, row: int, log: IssueLog) -> Question:
         (),
         record.kind,
         record.language,
+        n_gold=record.n_gold,
     )
 
 

@@ -33,7 +33,9 @@ def digest_of(questions: Sequence[Question]) -> str:
             q.kind,
             q.language,
         ]
-        digest.update(_hash(rest).encode())
+        # Only where it is known, so that digests of data sets without it stay what they were.
+        known = [q.n_gold] if q.n_gold is not None else []
+        digest.update(_hash([*rest, *known]).encode())
     return digest.hexdigest()
 
 

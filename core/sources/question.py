@@ -63,6 +63,8 @@ class Question:
         Labels as the data set gives them.
     problem : str or None
         Why its passages could not be had, where somebody tried before the run; it is not asked then.
+    n_gold : int or None
+        Passages known to be relevant, retrieved or not, where that is known beyond ``passages`` and ``gold``.
     """
 
     query_id: str
@@ -74,6 +76,7 @@ class Question:
     kind: str | None
     language: str | None
     problem: str | None = None
+    n_gold: int | None = None
 
 
 class FieldError(Exception):

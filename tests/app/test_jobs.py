@@ -22,7 +22,7 @@ def model(monkeypatch):
 
     def use(**options):
         llm = ScriptedLLM(rule, **options)
-        monkeypatch.setattr(jobs, "open_llm", lambda kind, name: llm)
+        monkeypatch.setattr(jobs, "open_llm", lambda kind, name, **options: llm)
         return llm
 
     return use
@@ -46,7 +46,7 @@ def wait(app, label, seconds=30.0):
 
 def typed(open_app):
     app = open_app("live")
-    app.segmented_control(key="live_way").set_value("Type a question").run()
+    app.segmented_control(key="questions").set_value("Type a question").run()
     app.text_input(key="live_question").set_value("Who designed Letchworth?")
     app.text_area(key="live_documents").set_value(DOCUMENTS).run()
     return app
@@ -106,7 +106,7 @@ def test_cancel_keeps_what_was_done_and_resume_goes_on(model, open_app, healthy,
         f'{{"question": "Who designed place {i}?", "documents": ["Unwin {i}.", "b {i}", "c {i}"]}}'
         for i in range(4)
     ]
-    app.segmented_control(key="live_way").set_value("Upload questions").run()
+    app.segmented_control(key="questions").set_value("Upload questions").run()
     app.file_uploader(key="live_file").upload("questions.jsonl", "\n".join(lines).encode())
     app.run()
     assert "4 questions" in texts(healthy(app))
@@ -147,7 +147,7 @@ def test_model_that_cannot_be_reached_is_told(model, open_app, healthy):
 )
 def test_broken_question_files_are_told(content, open_app, healthy):
     app = open_app("live")
-    app.segmented_control(key="live_way").set_value("Upload questions").run()
+    app.segmented_control(key="questions").set_value("Upload questions").run()
     app.file_uploader(key="live_file").upload("questions.jsonl", content)
     for _ in range(2):
         assert len(healthy(app.run()).error) == 1

@@ -97,7 +97,9 @@ def test_impossible_simulation_is_told(open_app, healthy):
     assert "influential" in healthy(app.run()).error[0].value
 
 
-@pytest.mark.parametrize("page", ["overview", "influence", "inspector", "live", "data", "methods"])
+@pytest.mark.parametrize(
+    "page", ["overview", "influence", "inspector", "side_by_side", "live", "data", "methods"]
+)
 def test_cold_server_runs_the_frame_before_any_page(page, open_app, healthy, recorded, texts):
     app = healthy(open_app(page))
     assert app.slider(key="threshold").value == 0.7

@@ -1,9 +1,13 @@
 """Uploads: good, in need of a mapping, broken; saving, and sessions that see only their own."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
+
+from core.report.exports import EXPORTERS
+from core.sources.formats import FORMATS, IMPORT_FORMATS
 
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
 
@@ -140,3 +144,114 @@ def test_damaged_saved_run_is_left_out_of_the_list(open_app, healthy, texts, tmp
     folder.mkdir(parents=True)
     (folder / "run.json").write_text('{"tables": [], "schema_version": "x"}')
     assert "No saved runs yet" in texts(healthy(open_app("data", door="Saved runs")))
+
+
+RAGAS = [
+    {
+        "user_input": f"When did bridge {i} open?",
+        "retrieved_contexts": [f"Bridge {i} opened in 19{30 + i}.", "<b>The mill</b> burned down."],
+        "response": f"In 19{30 + i}.",
+        "reference": f"19{30 + i}",
+        "faithfulness": 0.25 * i,
+    }
+    for i in range(3)
+]
+RAGAS_LINES = "\n".join(json.dumps(record) for record in RAGAS).encode()
+
+
+def test_records_of_another_tool_are_recognised(open_app, healthy, texts):
+    app = healthy(upload(open_app("data"), RAGAS_LINES, "ragas.jsonl"))
+    assert "Read as **ragas evaluation data**" in app.success[0].value
+    assert "3 questions · 6 passages" in texts(app)
+    said = texts(app).replace("\\", "")
+    assert "right and wrong answers" in said and "influence vs retrieval: needs answers" in said
+
+
+def test_the_format_can_be_overridden_and_changed_back(open_app, healthy, texts):
+    lines = b'{"question": "Who?", "passages": ["a", "b"], "answer": "a"}\n'
+    app = healthy(upload(open_app("data"), lines, "plain.jsonl"))
+    assert "Read as **Plain JSON Lines**" in app.success[0].value
+    app.selectbox(key="data_format").select("ragchecker").run()
+    assert len(healthy(app).error) == 1 and not app.success
+    app.selectbox(key="data_format").select("auto").run()
+    assert "Read as **Plain JSON Lines**" in healthy(app).success[0].value and not app.error
+
+
+def test_every_format_can_be_chosen(open_app, healthy):
+    app = healthy(open_app("data"))
+    offered = app.selectbox(key="data_format")
+    assert len(offered.options) == len(IMPORT_FORMATS) == len(set(offered.options))
+    for name in IMPORT_FORMATS:
+        offered.select(name).run()
+        healthy(upload(app, b'{"nothing": "of use"}', f"{name}.json"))
+        assert len(app.error) == 1, name
+        offered = app.selectbox(key="data_format")
+
+
+def test_records_under_names_of_their_own_are_mapped_by_hand(open_app, healthy, texts):
+    content = b"Frage,Fundstellen,Antwort\nWer baute es?,\"['Unwin baute es.', 'b']\",Unwin\n"
+    app = healthy(upload(open_app("data"), content))
+    assert len(app.error) == 1
+    app.selectbox(key="data_format").select("ragas").run()
+    assert "Choose the columns of this file for ragas" in texts(healthy(app))
+    app.selectbox(key="data_map_question").select("Frage")
+    app.selectbox(key="data_map_passages").select("Fundstellen")
+    app.selectbox(key="data_map_answer").select("Antwort")
+    next(b for b in app.button if b.label.startswith("Read the file")).click()
+    app = healthy(app.run())
+    assert "1 question · 2 passages" in texts(app) and "Which column" not in texts(app)
+
+
+def test_records_without_influence_lead_to_a_live_run_with_the_same_passages(open_app, healthy, texts):
+    app = healthy(upload(open_app("data"), RAGAS_LINES, "ragas.jsonl"))
+    link = next(link.proto for link in app.get("page_link") if link.proto.label == "Continue live")
+    assert link.query_string == f"run={app.query_params['run']}&questions=Questions+of+the+loaded+run"
+    app.switch_page("pages/live.py")
+    app.query_params["questions"] = "Questions of the loaded run"
+    app = healthy(app.run())
+    assert "3 questions with passages as given" in texts(app)
+    assert "live_retriever" not in {menu.key for menu in app.selectbox}
+    app.number_input(key="live_n_3").set_value(2).run()
+    assert "2 questions with passages as given" in texts(healthy(app))
+
+
+def test_a_file_with_influence_is_not_sent_on(open_app, healthy):
+    app = healthy(upload(open_app("data"), CSV))
+    assert "Continue live" not in [link.proto.label for link in app.get("page_link")]
+
+
+def test_a_run_without_texts_cannot_be_continued(open_app, healthy):
+    content = b"query,doc_id,retrieval_rank,influence_score\na,1,1,0.5\na,2,2,0.4\n"
+    upload(app := open_app("data"), content)
+    app.switch_page("pages/live.py")
+    app.query_params["questions"] = "Questions of the loaded run"
+    app = healthy(app.run())
+    assert len(app.error) == 1 and "cannot be continued live" in app.error[0].value
+
+
+def test_what_the_file_says_is_shown_and_used_for_nothing(open_app, healthy, texts):
+    app = upload(open_app("data"), RAGAS_LINES, "ragas.jsonl")
+    app.switch_page("pages/inspector.py").run()
+    app.selectbox(key="inspector_question").select_index(1).run()
+    assert any(box.label == "What the file says (1 value)" for box in healthy(app).expander)
+    shown = next(frame.value for frame in app.dataframe if "by" in frame.value)
+    assert list(shown["name"]) == ["faithfulness"] and list(shown["value"]) == [0.25]
+
+
+def test_a_run_that_reports_nothing_has_no_such_box(open_app, healthy, recorded):
+    app = healthy(open_app("inspector", question="q1"))
+    assert not any("What the file says" in box.label for box in app.expander)
+
+
+def test_every_export_names_its_losses_before_it_is_downloaded(open_app, healthy, texts, recorded):
+    app = healthy(open_app("data", door="Export"))
+    menu = app.selectbox(key="export_format")
+    assert len(menu.options) == len(set(menu.options)) == len(EXPORTERS)
+    for name in EXPORTERS:
+        menu.select(name).run()
+        said = texts(healthy(app)).replace("\\", "").replace("\u2060", "")
+        assert ("does not come back" in said) == (name in FORMATS and bool(FORMATS[name].losses))
+        assert all(loss in said for loss in getattr(FORMATS.get(name), "losses", ()))
+        if name in FORMATS:
+            assert f"-{name}{FORMATS[name].suffix}:" in said
+        menu = app.selectbox(key="export_format")

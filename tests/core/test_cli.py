@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import core.cli
+import core.cli_live
 from core.cli import main
 from core.llm.scripted import ScriptedLLM
 from core.run import Run
@@ -42,7 +43,7 @@ def llm(monkeypatch, tmp_path):
         return found[0].split("] ")[1] if found else "closed"
 
     model = ScriptedLLM(answer)
-    monkeypatch.setattr(core.cli, "open_llm", lambda kind, name=None: model)
+    monkeypatch.setattr(core.cli_live, "open_llm", lambda kind, name=None, **_: model)
     return model
 
 
@@ -169,7 +170,7 @@ def test_bad_rows_are_listed_on_standard_error(tmp_path, capsys):
         (["summary", "{folder}"], "is not a saved run"),
         (["summary", "nowhere"], "is not a saved run"),
         (["export", "{folder}", "--format", "xlsx", "--out", "x"], "--format must be one of csv"),
-        (["import", "{questions}", "--format", "ragas", "--out", "r"], "--format must be one of auto, influence-csv"),
+        (["import", "{questions}", "--format", "xml", "--out", "r"], "The format must be one of auto, influence-csv"),
         (["import", "{questions}", "--map", "question", "--out", "r"], "--map must be name=value, got 'question'"),
         (["simulate", "--queries", "many", "--out", "r"], "--queries"),
         (["report", "r"], "report"),
@@ -203,10 +204,10 @@ def test_an_unreachable_back_end_is_status_3(questions, llm, tmp_path, capsys):
 
 
 def test_the_unexpected_is_one_line_unless_asked(questions, monkeypatch, tmp_path, capsys):
-    def broken(*_):
+    def broken(*_, **__):
         raise RuntimeError("odd\nthing")
 
-    monkeypatch.setattr(core.cli, "open_llm", broken)
+    monkeypatch.setattr(core.cli_live, "open_llm", broken)
     assert command("analyze", questions, "--out", tmp_path / "r") == 1
     err = capsys.readouterr().err
     assert err == "Error: RuntimeError: odd thing; run with LEADLINE_DEBUG=1 for the traceback\n"
@@ -254,3 +255,63 @@ def test_as_a_process(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert b"SIMULATED DATA" in done.stdout
+
+
+def test_an_imported_file_is_continued_with_all_its_passages(llm, tmp_path, capsys):
+    rows = [
+        {
+            "user_input": f"Who built bridge {i}?",
+            "retrieved_contexts": [f"Bridge {i}, part {j}, by Anna." for j in range(12)],
+            "response": "Anna",
+            "reference_contexts": [f"Bridge {i}, part 0, by Anna.", "Another one."],
+        }
+        for i in range(2)
+    ]
+    file = tmp_path / "ragas.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    assert command("import", file, "--out", tmp_path / "imported") == 0
+    told = capsys.readouterr().err
+    assert "Recognised as" in told
+    assert "(ragas)" in told
+    assert "cannot show influence vs retrieval" in told
+    assert command("analyze", tmp_path / "imported", "--out", tmp_path / "live", "--json") == 0
+    run = Run.load(tmp_path / "live")
+    assert list(run.passages.groupby("query_id").size()) == [12, 12]
+    assert run.passages["ablated_answer"].notna().all()
+    assert list(run.queries["n_gold"]) == [2, 2]
+    assert command("analyze", tmp_path / "imported", "--k", 3, "--out", tmp_path / "short") == 0
+    assert len(Run.load(tmp_path / "short").passages) == 6
+
+
+def test_questions_are_downloaded_from_local_files_in_the_schema_of_the_data_set(tmp_path, capsys):
+    assert command("download", "squad", "--out", tmp_path / "x.jsonl") == 2
+    assert "must be one of nq, got 'squad'" in capsys.readouterr().err
+    tokens = ["<P>", "The", "canal", "opened", "in", "1893", ".", "</P>"]
+    row = {
+        "id": "1",
+        "document": {
+            "title": "Canal",
+            "url": "https://example.org",
+            "html": "",
+            "tokens": {
+                "token": tokens,
+                "is_html": [t.startswith("<") for t in tokens],
+                "start_byte": list(range(len(tokens))),
+                "end_byte": list(range(1, len(tokens) + 1)),
+            },
+        },
+        "question": {"text": "when did the canal open", "tokens": []},
+        "annotations": {
+            "id": ["a"],
+            "short_answers": [
+                {"start_token": [5], "end_token": [6], "start_byte": [5], "end_byte": [6], "text": ["1893"]}
+            ],
+            "yes_no_answer": [-1],
+        },
+    }
+    (tmp_path / "nq.jsonl").write_text(json.dumps(row) + "\n")
+    out = tmp_path / "kept.jsonl"
+    assert command("download", "nq", "--source", tmp_path / "nq.jsonl", "--limit", 1, "--out", out) == 0
+    kept = json.loads(out.read_text())
+    assert kept["answers"] == ["1893"]
+    assert "canal opened in 1893" in kept["documents"][0]["text"]

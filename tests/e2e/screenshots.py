@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.sync_api import sync_playwright  # noqa: E402
 
+from core.sources.simulation import SimulationOptions, simulate  # noqa: E402
 from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, running_app, settle  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
@@ -22,6 +23,7 @@ PAGES = {
     "overview": "",
     "influence": "influence",
     "inspector": "inspector",
+    "side_by_side": "side_by_side?compare={0}&compare={1}&compare={2}",
     "live": "live",
     "data": "data",
     "methods": "methods",
@@ -39,17 +41,25 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+        runs = [saved_simulation(Path(temporary), noise) for noise in (0.0, 0.1, 0.3)]
         with running_app(Path(temporary), Path(temporary) / "server.log") as address:
             browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
             for theme in ("light", "dark"):
                 for width in WIDTHS:
                     for name, path in PAGES.items():
                         shot = folder / f"{name}-{theme}-{width}.png"
-                        photograph(browser, f"{address}/{path}", theme, width, shot)
+                        photograph(browser, f"{address}/{path.format(*runs)}", theme, width, shot)
                         sys.stdout.write(f"{shot}\n")
             for name, (target, height) in README.items():
                 photograph(browser, f"{address}/{PAGES[name]}", "light", 1280, IMAGES / target, height)
             browser.close()
+
+
+def saved_simulation(folder: Path, noise: float) -> str:
+    """Save a simulated run, for pages that need more than the recorded one; return its id."""
+    run = simulate(SimulationOptions(queries=40, noise=noise)).renamed(f"Simulated, noise {noise:g}")
+    run.save(folder / run.run_id)
+    return run.run_id
 
 
 def photograph(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.e2e.running_app import settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-PAGES = ("", "influence", "inspector", "live", "data", "methods")
+PAGES = ("", "influence", "inspector", "side_by_side", "live", "data", "methods")
 
 HOSTILE = "<script>document.title='owned'</script> [x](javascript:alert(1)) $x^2$ :smile: <img src=x onerror=alert(1)>"
 
@@ -206,3 +208,18 @@ def test_a_broken_file_is_one_sentence_and_the_page_lives(app, new_page):
         settle(page)
         assert "Traceback" not in main_text(page)
         assert page.locator("[data-testid='stException']").count() == 0
+
+
+def test_an_export_for_another_tool_is_downloaded(app, new_page):
+    page = new_page()
+    page.goto(f"{app}/data?door=Export&sim=queries:12,seed:3")
+    settle(page)
+    page.get_by_role("combobox", name="Format").click()
+    page.get_by_role("option", name="RAGChecker JSON", exact=True).click()
+    page.get_by_text("What does not come back when this file is read again").wait_for(timeout=30_000)
+    settle(page)
+    with page.expect_download(timeout=60_000) as download:
+        page.get_by_role("button", name="Download").click()
+    assert download.value.suggested_filename.endswith("-simulated-ragchecker.json")
+    content = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+    assert len(content["results"]) == 12 and "simulated" in json.dumps(content)

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from core.llm.decoding import cut, gumbel_scores
+from core.errors import Cancelled
+from core.llm import Request
+from core.llm.decoding import cut, finish, gumbel_scores, stop_if
 
 
 @pytest.mark.parametrize(
@@ -46,3 +48,51 @@ def test_one_seed_gives_one_draw():
     logits = np.linspace(0, 1, 50)
     first, second = (gumbel_scores(logits.copy(), 1.0, 0.9, np.random.default_rng(7)) for _ in range(2))
     assert np.array_equal(first, second)
+
+
+def test_what_is_forbidden_is_never_drawn():
+    logits = np.array([-np.inf, 0.0, -np.inf, 0.0])
+    generator = np.random.default_rng(0)
+    for top_p in (1.0, 0.4):
+        picks = {int(np.argmax(gumbel_scores(logits, 2.0, top_p, generator))) for _ in range(200)}
+        assert picks <= {1, 3}
+
+
+class Letters:
+    """A tokenizer of letters: token 97 is "a"; 0 is its end token, 1 its padding."""
+
+    def decode(self, tokens, skip_special_tokens):
+        return "".join(chr(token) for token in tokens if token > 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "length", "stop", "expected"),
+    [
+        ("ab", None, (), ("ab", "length", 2, 2)),
+        ("ab\0", None, (), ("ab", "stop", 2, 2)),
+        ("ab\0\1\1", None, (), ("ab", "stop", 2, 2)),
+        (" ab\n", 4, ("\n",), ("ab", "stop", 4, 3)),
+        # The batch went on; what it was padded with is not counted.
+        (" ab\n\1\1", 4, ("\n",), ("ab", "stop", 4, 3)),
+        ("\nab\n", 4, ("\n",), ("ab", "stop", 4, 3)),
+        ("abEND", 5, ("END",), ("ab", "stop", 5, 2)),
+        ("\0", None, (), ("", "stop", 0, 0)),
+        # The schema was fulfilled with the last token.
+        ("12", 2, (), ("12", "stop", 2, 2)),
+    ],
+)
+def test_an_answer_ends_where_its_row_ended(row, length, stop, expected):
+    tokens = [ord(letter) for letter in row]
+    numbers = [-float(n) for n in range(len(tokens))]
+    done = finish(Letters(), Request((), stop=stop), tokens, {0}, length, numbers)
+    text, reason, n_tokens, n_logprobs = expected
+    assert (done.text, done.finish_reason, done.completion_tokens) == (text, reason, n_tokens)
+    assert done.logprobs == tuple(numbers[:n_logprobs])
+    assert finish(Letters(), Request((), stop=stop), tokens, {0}, length, None).logprobs is None
+
+
+def test_a_cancel_is_an_exception_of_its_own():
+    stop_if(None)
+    stop_if(lambda: False)
+    with pytest.raises(Cancelled):
+        stop_if(lambda: True)

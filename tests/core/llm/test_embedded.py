@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 from core.llm import CompletionCache, Message, Request, open_llm
 from core.llm.embeddings import SentenceEmbedder
 from core.llm.prompts import answer_messages
+from core.llm.structured import canonical
 from core.pipeline import RunOptions, execute, make_plan
 from core.run import Run
 from core.sources.dataset import load_dataset
@@ -34,6 +36,11 @@ QUESTION = "When was the Eiffel Tower completed?"
 @pytest.fixture(scope="module")
 def llm():
     return open_llm("embedded")
+
+
+@pytest.fixture(scope="module")
+def wide():
+    return open_llm("embedded", dtype="float32")
 
 
 def ask(llm, *requests):
@@ -59,9 +66,16 @@ def test_it_reads_the_passage(llm):
     assert "1889" in done.text
 
 
-def test_batches_with_padding_give_the_same_answers():
+def test_what_it_can_do_and_what_answers_depend_on(llm):
+    can = llm.capabilities
+    assert (can.token_logprobs, can.answer_logprob, can.json_schema, can.seed) == (True, True, True, True)
+    assert llm.kind == "embedded"
+    # Part of every cache key: a new entry would forget all answers.
+    assert set(llm.options) == {"revision", "dtype", "device", "batch_size"}
+
+
+def test_batches_with_padding_give_the_same_answers(wide):
     # What a GPU does, on the processor: prompts of several lengths and limits, padded together.
-    wide = open_llm("embedded", dtype="float32")
     requests = [
         Request(answer_messages(QUESTION, PASSAGES[:n]), stop=stop, max_tokens=m)
         for n in (1, 2, 3)
@@ -71,6 +85,7 @@ def test_batches_with_padding_give_the_same_answers():
     order = []
     wide._batch = 4
     together = wide.generate(requests, lambda index, _: order.append(index))
+    wide._batch = 1
     fields = [(c.text, c.finish_reason, c.prompt_tokens, c.completion_tokens) for c in together]
     assert fields == [(c.text, c.finish_reason, c.prompt_tokens, c.completion_tokens) for c in alone]
     assert sorted(order) == list(range(6))
@@ -90,6 +105,43 @@ def test_samples_differ_by_seed(llm):
     prompt = answer_messages("Name any animal.", PASSAGES)
     samples = ask(llm, *(Request(prompt, temperature=2.0, seed=s, max_tokens=6) for s in range(4)))
     assert len({c.text for c in samples}) > 1
+
+
+def test_what_it_writes_it_scores_alike(wide):
+    requests = [
+        Request(answer_messages(QUESTION, PASSAGES[:n]), stop=("\n",), logprobs=True, temperature=t, seed=2)
+        for n, t in ((1, 0.0), (2, 0.0), (1, 1.0))
+    ]
+    done = ask(wide, *requests)
+    scores = wide.score([r.messages for r in requests], [c.text for c in done])
+    for completion, scored in zip(done, scores, strict=True):
+        assert completion.text
+        assert scored == pytest.approx(completion.logprobs, abs=1e-3)
+
+
+def test_the_passage_makes_the_answer_likely(llm):
+    question = "When was the Marlow Tower completed?"  # there is none, so only a passage can tell
+    said = [(1, "Marlow Tower", "The Marlow Tower in Ostby was completed in 1907. It is 41 metres tall.")]
+    with_it, without = answer_messages(question, said), answer_messages(question, PASSAGES[1:])
+    scores = llm.score([with_it, without, with_it], ["1907", "1907", "1958"])
+    right, unread, wrong = map(sum, scores)
+    assert right > unread + 2
+    assert right > wrong + 2
+
+
+def test_a_schema_shapes_the_answer(llm):
+    schema = canonical(
+        {
+            "type": "object",
+            "properties": {"year": {"type": "integer"}, "certain": {"type": "boolean"}},
+            "required": ["year", "certain"],
+        }
+    )
+    request = Request(answer_messages(QUESTION, PASSAGES[:1]), schema=schema, max_tokens=40, stop=("y",))
+    greedy, sampled = ask(llm, request, replace(request, temperature=1.0, seed=1))
+    assert json.loads(greedy.text)["year"] == 1889
+    assert sorted(json.loads(sampled.text)) == ["certain", "year"]
+    assert (greedy.finish_reason, greedy.logprobs) == ("stop", None)
 
 
 def test_a_prompt_too_long_is_an_error_of_its_own(llm):

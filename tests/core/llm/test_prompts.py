@@ -41,5 +41,5 @@ def test_the_template_shows_what_is_sent():
 
 
 def test_an_unknown_style_lists_the_known_ones():
-    with pytest.raises(InputError, match="must be one of short, got 'long'"):
+    with pytest.raises(InputError, match="must be one of short, full, got 'long'"):
         answer_messages("q", [], "long")

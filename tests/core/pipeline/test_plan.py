@@ -92,7 +92,7 @@ def test_an_empty_data_set_and_double_ids_are_refused(make_dataset, make_llm):
         ({"repeats": -1}, "repeats must be"),
         ({"max_tokens": True}, "max_tokens must be"),
         ({"tokenizer": "bytes"}, "tokenizer must be one of words, split, got 'bytes'"),
-        ({"retriever": "dense"}, "retriever must be one of bm25, got 'dense'"),
+        ({"retriever": "tfidf"}, "retriever must be one of bm25, bm25s, dense, hybrid, got 'tfidf'"),
         ({"style": "long"}, "prompt style must be one of"),
     ],
 )

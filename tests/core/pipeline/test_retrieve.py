@@ -1,8 +1,12 @@
 import json
 
+import pytest
+
 from core.pipeline import RunOptions
 from core.pipeline.retrieve import PassageFinder
+from core.retrieval import RETRIEVERS
 from core.sources.dataset import read_dataset
+from tests.core.retrieval.hashing import HashingEmbedder
 
 WORDS = " ".join(f"w{i}" for i in range(25))
 
@@ -49,8 +53,8 @@ def test_a_shared_collection_is_indexed_once(monkeypatch):
     from core.pipeline import retrieve
 
     built = []
-    real = retrieve.BM25Retriever
-    monkeypatch.setattr(retrieve, "BM25Retriever", lambda *a, **k: built.append(1) or real(*a, **k))
+    real = retrieve.make_retriever
+    monkeypatch.setattr(retrieve, "make_retriever", lambda *a, **k: built.append(1) or real(*a, **k))
     rows = [{"question": f"heron {i}?", "documents": ["A heron.", "A crane."]} for i in range(5)]
     data = read_dataset("\n".join(map(json.dumps, rows)).encode(), "t.jsonl")
     finder = PassageFinder(RunOptions())
@@ -77,3 +81,34 @@ def test_repeated_passage_ids_are_told_apart():
     same = tuple(replace(p, passage_id="a") for p in given.passages)
     found = PassageFinder(RunOptions()).find(replace(given, passages=same))
     assert [p.passage_id for p in found.passages] == ["a", "a (2)"]
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_every_retriever_gives_ranked_passages_with_its_own_scores(name):
+    documents = [
+        {"title": "Noise", "text": WORDS},
+        {"title": "Birds", "text": "The blue heron stands. " + WORDS},
+    ]
+    finder = PassageFinder(RunOptions(k=3, passage_words=10, retriever=name), HashingEmbedder())
+    found = finder.find(question(documents=documents, gold=["The blue heron stands."]))
+    assert [p.rank for p in found.passages] == [1, 2, 3]
+    assert found.passages[0].text.startswith("The blue heron stands.")
+    assert found.passages[0].score > found.passages[1].score >= found.passages[2].score
+    assert [p.is_gold for p in found.passages] == [True, False, False]
+
+
+def test_the_embedder_is_shared_by_all_collections_and_not_asked_twice():
+    embedder = HashingEmbedder()
+    finder = PassageFinder(RunOptions(retriever="hybrid"), embedder)
+    rows = [{"question": f"heron {i}?", "documents": ["A heron.", "A crane."]} for i in range(3)]
+    for q in read_dataset("\n".join(map(json.dumps, rows)).encode(), "t.jsonl").questions:
+        finder.find(q)
+    assert embedder.batches == [2, 1, 1, 1]  # the passages once, then each question
+
+
+def test_without_an_embedder_the_shared_one_of_the_model_is_used():
+    from core.retrieval import shared_embedder
+
+    dense = PassageFinder(RunOptions(retriever="dense", embedding_model="some/model"))
+    assert dense._embedder is shared_embedder("some/model")
+    assert PassageFinder(RunOptions())._embedder is None

@@ -8,6 +8,7 @@ import pytest
 from core.influence import analyse
 from core.report.exports import EXPORTERS, csv_bytes, queries_csv, run_csv, summary_json
 from core.run import Run
+from core.sources.formats import FORMATS, import_file
 from core.sources.influence_csv import PUBLISHED_COLUMNS, read_influence_csv
 from core.sources.simulation import SimulationOptions, simulate
 
@@ -145,6 +146,29 @@ def test_summary_json_has_null_and_never_nan(simulated):
 
 
 def test_every_exporter_gives_bytes(hostile):
-    assert set(EXPORTERS) == {"csv", "queries-csv", "json"}
+    assert set(EXPORTERS) == {"csv", "queries-csv", "json", *FORMATS}
     for export in EXPORTERS.values():
-        assert len(export(*hostile)) > 100
+        assert len(export(*hostile)) > 50
+
+
+def values(data, name):
+    return [json.loads(part) for part in (data.splitlines() if FORMATS[name].suffix == ".jsonl" else [data])]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_simulated_run_stays_marked_in_every_format(simulated, name):
+    run, analysis = simulated
+    data = EXPORTERS[name](run, analysis)
+    assert json.dumps("simulated").encode() in data
+    imported = import_file(data, "back")
+    assert imported.run.manifest["dataset"]["format"] == name and imported.run.simulated
+    assert imported.run.queries["question"].to_list() == run.queries["question"].to_list()
+    assert "data_source" not in set(imported.run["reported"]["name"])
+    assert values(EXPORTERS[name](imported.run, analysis), name) == values(data, name)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_other_runs_carry_no_mark(hostile, name):
+    data = EXPORTERS[name](*hostile)
+    assert b"data_source" not in data
+    assert not import_file(data, "back", name).run.simulated

@@ -1,0 +1,191 @@
+"""The JSON in what a model wrote: read leniently around it, strictly inside it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+MOST_CHARACTERS = 200_000
+MOST_DEPTH = 32
+_MOST_TRIES = 20
+_LONGEST_NUMBER = 308  # digits; beyond, arithmetic on it overflows
+_FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
+_OPENER = re.compile(r"[\[{]")
+_BRACKET = re.compile(r"[\[\]{}]")
+_WORD = re.compile(r"\S")
+# A string is taken whole, so that a comma inside one stays.
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+
+
+class NotJson(ValueError):
+    """There is no JSON in a text, or it is one that must not be used; says why."""
+
+
+def json_values(text: str) -> Iterator[Any]:
+    """Yield the JSON values in a reply: the whole of it, or else the lists and objects in its prose.
+
+    A byte order mark, a code fence, words before and after, the draft of a model that thinks aloud, a
+    comma behind the last member and bare line breaks in strings are passed over. Never a part of a
+    value that is broken elsewhere.
+
+    Parameters
+    ----------
+    text : str
+        The reply.
+
+    Raises
+    ------
+    NotJson
+        Nothing (more) can be read: no JSON, cut off, a name twice in one object, NaN or infinity, deeper
+        than `MOST_DEPTH`, longer than `MOST_CHARACTERS`, half a surrogate pair.
+
+    Examples
+    --------
+    >>> next(json_values('Sure: {"score": 7,} as asked.'))
+    {'score': 7}
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise NotJson(f"the reply has {len(text):,} characters, more than {MOST_CHARACTERS:,}")
+    text = _bare(text)
+    if not text:
+        raise NotJson("the reply is empty")
+    whole = _whole(text)
+    if whole:
+        yield whole[0]
+    else:
+        yield from _in_prose(text)
+
+
+def _whole(text: str) -> tuple[Any, ...]:
+    try:
+        value, end = _decode(text, 0)
+    except NotJson:
+        return ()
+    return (value,) if end == len(text) else ()
+
+
+def _bare(text: str) -> str:
+    text = text.strip().lstrip("\ufeff").lstrip()
+    if text.startswith("<think>") and "</think>" in text:
+        text = text.rpartition("</think>")[2].strip()
+    fenced = _FENCED.fullmatch(text)
+    return (fenced[1] if fenced else text).strip()
+
+
+def _in_prose(text: str) -> Iterator[Any]:
+    position, found = 0, False
+    for _ in range(_MOST_TRIES):
+        opener = _OPENER.search(text, position)
+        if opener is None:
+            break
+        start = opener.start()
+        try:
+            value, end = _decode(text, start)
+        except NotJson as error:
+            position = _behind_prose(text, start, error)
+            continue
+        found = True
+        yield value
+        position = start + end
+    if not found:
+        raise NotJson("there is no JSON in it")
+
+
+def _behind_prose(text: str, start: int, error: NotJson) -> int:
+    """Return where to go on behind a bracket of the prose; raise for broken JSON.
+
+    A bracket of the prose fails at its first word, and is skipped with all that is inside. What fails later,
+    or is never closed, is broken JSON: a part of it must not be taken for the whole.
+    """
+    stopped = error.__cause__
+    first = _WORD.search(text, start + 1)
+    if not isinstance(stopped, json.JSONDecodeError) or first is None or stopped.pos > first.start() - start:
+        raise error
+    depth = 0
+    for bracket in _BRACKET.finditer(text, start):
+        depth += 1 if bracket[0] in "[{" else -1
+        if depth == 0:
+            return bracket.end()
+    raise error
+
+
+def _decode(text: str, start: int) -> tuple[Any, int]:
+    """Return the value that begins there, and how many characters it takes."""
+    text = text[start:]
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except json.JSONDecodeError as error:
+        mended = _TRAILING_COMMA.sub(r"\1", text)
+        if mended == text:
+            raise NotJson(f"{error.msg} at character {error.pos + 1}") from error
+        try:
+            # Where it ends in the text as it came is not known; nothing behind it is looked at.
+            value, end = _DECODER.raw_decode(mended)[0], len(text)
+        except (ValueError, RecursionError):
+            raise NotJson(f"{error.msg} at character {error.pos + 1}") from error
+    except ValueError as error:
+        raise NotJson(str(error)) from error
+    except RecursionError as error:
+        raise NotJson(f"it is nested deeper than {MOST_DEPTH}") from error
+    _check(value)
+    return value, end
+
+
+def _check(value: Any) -> None:
+    todo = [(value, 1)]
+    while todo:
+        node, depth = todo.pop()
+        if depth > MOST_DEPTH and isinstance(node, dict | list):
+            raise NotJson(f"it is nested deeper than {MOST_DEPTH}")
+        if isinstance(node, dict):
+            todo.extend((part, depth + 1) for pair in node.items() for part in pair)
+        elif isinstance(node, list):
+            todo.extend((part, depth + 1) for part in node)
+        elif isinstance(node, str) and not _is_text(node):
+            raise NotJson("a string holds half a surrogate pair")
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise NotJson(f"the name {twice[:50]!r} comes twice in one object")
+    return found
+
+
+def _whole_number(text: str) -> int:
+    if len(text) > _LONGEST_NUMBER:
+        raise NotJson("a number is too large")
+    return int(text)
+
+
+def _fraction(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise NotJson("a number is too large")
+    return value
+
+
+def _no_number(text: str) -> float:
+    raise NotJson(f"{text} is no JSON")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object,
+    parse_int=_whole_number,
+    parse_float=_fraction,
+    parse_constant=_no_number,
+    strict=False,
+)

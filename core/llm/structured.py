@@ -1,0 +1,275 @@
+"""Answers that are JSON under a schema: kept to it by the back end or asked in words, always validated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from core.errors import InputError
+from core.llm.json_text import NotJson, json_values
+from core.llm.types import LLM, Completion, Message, Request
+
+DEFAULT_JSON_TOKENS = 512
+_SHOWN_REPLY = 2_000  # characters of a bad reply that the repair call shows
+_SHOWN_ERROR = 200
+_IN_WORDS = (
+    "Answer with one JSON value that follows the JSON Schema below, and with nothing else: no explanation, "
+    "no code fence.\n{schema}"
+)
+_CUT_OFF = "it was cut off by the token limit"
+_WITHHELD = {
+    "content_filter": "the server withheld the answer",
+    "reasoning": "the token limit was spent on reasoning before any answer",
+}
+
+Ask = Callable[[Sequence[Request]], Sequence[Completion]]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonReply:
+    """What came of asking for JSON.
+
+    Attributes
+    ----------
+    value : object
+        The JSON value, which follows the schema; None where there is none.
+    reason : str or None
+        Why there is no value: it is then *unscored*, never a default. None where there is one.
+    raw : str
+        The reply that value or reason rest on, as the model wrote it.
+    n_calls : int
+        Calls spent: 1, or 2 where the first reply had to be repaired.
+    """
+
+    value: Any
+    reason: str | None
+    raw: str
+    n_calls: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a value; a schema may allow the value null."""
+        return self.reason is None
+
+
+def generate_json(
+    llm: LLM,
+    messages: Sequence[Message],
+    schema: Mapping[str, Any],
+    *,
+    max_tokens: int = DEFAULT_JSON_TOKENS,
+    seed: int = 0,
+    ask: Ask | None = None,
+) -> JsonReply:
+    """Ask a model for JSON under a schema; `generate_json_batch` for one conversation."""
+    return generate_json_batch(llm, [messages], schema, max_tokens=max_tokens, seed=seed, ask=ask)[0]
+
+
+def generate_json_batch(
+    llm: LLM,
+    conversations: Sequence[Sequence[Message]],
+    schema: Mapping[str, Any],
+    *,
+    max_tokens: int = DEFAULT_JSON_TOKENS,
+    seed: int = 0,
+    ask: Ask | None = None,
+) -> list[JsonReply]:
+    """Ask a model for JSON under a schema, many conversations at once.
+
+    Where the back end keeps to a schema while generating, the request carries it; else it is put into
+    the last user turn in words. Every reply is validated. One that cannot be used is shown to the model once,
+    with what is wrong with it; all such calls make a second batch. What is still wrong then has no value.
+
+    Parameters
+    ----------
+    llm : LLM
+        Any back end.
+    conversations : sequence of sequence of Message
+        One for each value.
+    schema : Mapping
+        A JSON Schema (draft 2020-12). The order of its ``properties`` is the order a constrained model
+        writes them in: put reasons before verdicts.
+    max_tokens : int
+        Most tokens of one reply.
+    seed : int
+        As in `Request`.
+    ask : callable, optional
+        From requests to their completions, in order: where calls are cached, counted and retried. By
+        default ``llm.generate``.
+
+    Returns
+    -------
+    list of JsonReply
+        One for each conversation, in order.
+
+    Raises
+    ------
+    InputError
+        The schema is none.
+    TransientError, BackendError
+        Whatever ``ask`` raises.
+
+    Notes
+    -----
+    Cost: one call for each conversation, two where a reply had to be repaired, never more.
+    """
+    text = canonical(schema)
+    validate = _validator(text)
+    ask = ask or llm.generate
+
+    def asked(turns: Sequence[tuple[Message, ...]], keeps: bool) -> list[tuple[JsonReply, bool]]:
+        request = Request((), seed=seed, max_tokens=max_tokens, schema=text if keeps else None)
+        requests = [replace(request, messages=messages) for messages in turns]
+        return [_read(completion, validate) for completion in ask(requests)] if requests else []
+
+    # Looked at before each batch: a server may turn out to refuse schemas.
+    keeps = llm.capabilities.json_schema
+    first = asked([tuple(turns) if keeps else _in_words(turns, text) for turns in conversations], keeps)
+    broken = [i for i, (_, repairable) in enumerate(first) if repairable]
+    repairs = [_in_words(_shown(conversations[i], first[i][0]), text) for i in broken]
+    second = asked(repairs, llm.capabilities.json_schema)
+    results = [reply for reply, _ in first]
+    for i, (reply, repairable) in zip(broken, second, strict=True):
+        results[i] = _after_repair(results[i], reply, replied=reply.ok or repairable)
+    return results
+
+
+def canonical(schema: Mapping[str, Any]) -> str:
+    """Return a JSON Schema as one line of text, the same for schemas that ask for the same answers.
+
+    Keys are sorted, except the names of ``properties``: their order is the order in which a model
+    writes them, so another order may give other answers.
+
+    Raises
+    ------
+    InputError
+        It is no JSON Schema (draft 2020-12), or refers to something outside itself.
+
+    Examples
+    --------
+    >>> canonical({"type": "object", "properties": {"why": {}, "score": {"type": "number"}}})
+    '{"properties":{"why":{},"score":{"type":"number"}},"type":"object"}'
+    """
+    if not isinstance(schema, Mapping):
+        raise InputError(f"The schema must be a mapping that is a JSON Schema, got {type(schema).__name__}.")
+    try:
+        tree = _ordered(schema)
+        text = json.dumps(tree, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text.encode()
+        _check_schema(tree)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"The schema is no JSON Schema: {_short(str(error))}.") from error
+    return text
+
+
+def _ordered(node: Any, names: bool = False) -> Any:
+    if isinstance(node, list | tuple):
+        return [_ordered(part) for part in node]
+    if not isinstance(node, Mapping):
+        return node
+    for key in node:
+        if not isinstance(key, str):
+            raise TypeError(f"its keys must be text, got {key!r}")
+    keys = list(node) if names else sorted(node)
+    return {key: _ordered(node[key], names=key == "properties" and not names) for key in keys}
+
+
+def _check_schema(tree: dict[str, Any]) -> None:
+    from jsonschema import Draft202012Validator, SchemaError
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    try:
+        Draft202012Validator.check_schema(tree)
+    except SchemaError as error:
+        raise ValueError(f"{error.message} at {error.json_path}") from error
+    registry: Registry[Any] = Registry()
+    resolver = registry.resolver_with_root(DRAFT202012.create_resource(tree))
+    todo: list[Any] = [tree]
+    while todo:
+        node = todo.pop()
+        todo.extend(node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
+        reference = node.get("$ref") if isinstance(node, dict) else None
+        if isinstance(reference, str):
+            try:
+                resolver.lookup(reference)
+            except Unresolvable as error:
+                raise ValueError(f"it refers to {reference}, which is not in it") from error
+
+
+def _validator(text: str) -> Callable[[Any], str | None]:
+    """Return what says how a value breaks the schema; None for one that follows it."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+    from referencing import Registry
+
+    # A registry of our own: nothing is ever fetched.
+    registry: Registry[Any] = Registry()
+    validator = Draft202012Validator(json.loads(text), registry=registry)
+
+    def validate(value: Any) -> str | None:
+        try:
+            error = best_match(validator.iter_errors(value))
+        except RecursionError:
+            return "the schema refers to itself without end"
+        if error is None:
+            return None
+        return f"it does not follow the schema at {error.json_path}: {_short(error.message)}"
+
+    return validate
+
+
+def _read(completion: Completion, validate: Callable[[Any], str | None]) -> tuple[JsonReply, bool]:
+    """Return the reply, and whether the model can be asked to repair it."""
+    raw = completion.text
+    if completion.error is not None:
+        return JsonReply(None, completion.error, raw, 1), False
+    if not raw.strip() and completion.finish_reason in _WITHHELD:
+        return JsonReply(None, _WITHHELD[completion.finish_reason], raw, 1), False
+    cut_off = completion.finish_reason == "length"
+    first = None
+    try:
+        for value in json_values(raw):
+            # More digits might have followed; every other value shows where it ends.
+            unfinished = cut_off and isinstance(value, int | float) and not isinstance(value, bool)
+            wrong = _CUT_OFF if unfinished else validate(value)
+            if wrong is None:
+                return JsonReply(value, None, raw, 1), False
+            first = first or wrong
+    except NotJson as error:
+        first = first or (_CUT_OFF if cut_off else f"it is not JSON: {error}")
+    return JsonReply(None, first, raw, 1), True
+
+
+def _in_words(messages: Sequence[Message], schema: str) -> tuple[Message, ...]:
+    turns = list(messages)
+    wanted = _IN_WORDS.format(schema=schema)
+    last = next((i for i in reversed(range(len(turns))) if turns[i].role == "user"), None)
+    if last is None:
+        return (*turns, Message("user", wanted))
+    turns[last] = Message("user", f"{turns[last].content}\n\n{wanted}")
+    return tuple(turns)
+
+
+def _shown(messages: Sequence[Message], bad: JsonReply) -> list[Message]:
+    """Return the conversation with the bad reply as the model's turn, and what is wrong with it."""
+    turns = list(messages)
+    # The beginning of the model's turn, where there was one, is part of the turn that is now over.
+    begun = turns.pop().content if turns and turns[-1].role == "assistant" else ""
+    shown = f"{begun} {bad.raw[:_SHOWN_REPLY]}".strip() or "(nothing)"
+    return [*turns, Message("assistant", shown), Message("user", f"That reply cannot be used: {bad.reason}.")]
+
+
+def _after_repair(first: JsonReply, second: JsonReply, *, replied: bool) -> JsonReply:
+    if replied:
+        return replace(second, n_calls=2)
+    return replace(first, reason=f"{first.reason}; asked again: {second.reason}", n_calls=2)
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    half = _SHOWN_ERROR // 2
+    return text if len(text) <= _SHOWN_ERROR else f"{text[:half]} … {text[-half:]}"

@@ -1,0 +1,175 @@
+"""The page Side by side: none, one, two and four runs, links, and runs that share nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.run import Run
+from tests.app.conftest import HOSTILE, make_run
+
+
+def saved(tmp_path, name, letter="", **changes):
+    """Save a variant of the small run; ``letter`` is put behind its ids and answers."""
+    run = make_run()
+    answers = [f"{answer}{letter}" for answer in run.queries["answer"]]
+    queries = run.queries.assign(**{"answer": answers, **changes})
+    other = Run.create(
+        {"source": "live", "name": name, "model": {"name": f"model {name}"}},
+        queries=queries,
+        passages=run.passages,
+    )
+    other.save(tmp_path / "runs" / other.run_id)
+    return other
+
+
+def compared(open_app, *runs):
+    return open_app("side_by_side", compare=[run.run_id for run in runs])
+
+
+def link_labels(app):
+    return [link.proto.label for link in app.get("page_link")]
+
+
+def test_with_nothing_loaded_it_says_where_runs_come_from(open_app, healthy, texts):
+    app = healthy(open_app("side_by_side"))
+    assert app.multiselect(key="side_runs").options == []
+    assert "There is no second run yet" in texts(app) and "Saved runs" in link_labels(app)
+    assert not app.get("plotly_chart")
+
+
+def test_one_run_is_chosen_at_first_and_a_second_is_asked_for(open_app, healthy, texts, recorded):
+    app = healthy(open_app("side_by_side"))
+    assert app.multiselect(key="side_runs").value == [recorded.run_id]
+    link = next(x.proto for x in app.get("page_link") if x.proto.label.startswith("Ask the same questions"))
+    assert "questions=Questions+of+the+loaded+run" in link.query_string
+    assert not app.get("plotly_chart")
+
+
+def test_two_runs_are_set_side_by_side(open_app, healthy, texts, tmp_path):
+    a, b = saved(tmp_path, "One"), saved(tmp_path, "Two", letter=" then")
+    app = healthy(compared(open_app, a, b))
+    headlines, setups, questions = (frame.value for frame in app.dataframe)
+    assert list(headlines.columns) == ["Number", "A · One", "B · Two"]
+    numbers = headlines.set_index("Number")
+    assert numbers.loc["Questions"].tolist() == ["4", "4"]
+    assert numbers.loc["Prompt tokens"].tolist() == ["—", "—"]
+    assert setups.values.tolist() == [["Model", "model One", "model Two"]]
+    assert list(questions["query_id"]) == ["q1", "q2", "q3", "q4"]
+    said = texts(app)
+    assert "**not tested for significance**" in said
+    assert "4 questions with the same id and text in every run; A holds 4, B holds 4" in said
+    assert "answers in 4." in said
+    assert len(app.get("plotly_chart")) == 1
+
+
+def test_the_choice_is_in_the_address_and_comes_back(open_app, healthy, tmp_path):
+    a, b = saved(tmp_path, "One"), saved(tmp_path, "Two", letter="x")
+    app = healthy(compared(open_app, b, a))
+    assert app.multiselect(key="side_runs").value == [b.run_id, a.run_id]
+    app.multiselect(key="side_runs").set_value([a.run_id]).run()
+    assert healthy(app).query_params["compare"] in (a.run_id, [a.run_id])
+    app.multiselect(key="side_runs").set_value([a.run_id, b.run_id]).run()
+    assert healthy(app).query_params["compare"] == [a.run_id, b.run_id]
+    app.switch_page("pages/methods.py").run()
+    del app.query_params["compare"]  # what the browser does when the menu is used
+    app.switch_page("pages/side_by_side.py").run()
+    assert healthy(app).multiselect(key="side_runs").value == [a.run_id, b.run_id]
+
+
+def test_every_run_has_a_link_to_its_question(open_app, healthy, tmp_path):
+    a, b = saved(tmp_path, "One"), saved(tmp_path, "Two", letter="x")
+    app = healthy(compared(open_app, a, b))
+    app.selectbox(key="side_question").select("q3").run()
+    links = {x.proto.label: x.proto.query_string for x in healthy(app).get("page_link")}
+    assert links["Open A in the inspector"] == f"run={a.run_id}&question=q3"
+    assert links["Open B in the inspector"] == f"run={b.run_id}&question=q3"
+
+
+def test_questions_are_filtered_to_those_on_which_runs_part(open_app, healthy, texts, tmp_path):
+    a = saved(tmp_path, "One")
+    b = saved(tmp_path, "Two", answer=["Raymond Unwin in 1903", "other", "forty", ""])
+    app = healthy(compared(open_app, a, b))
+    app.segmented_control(key="side_filter").set_value("Answers differ").run()
+    assert list(healthy(app).dataframe[-1].value["query_id"]) == ["q2"]
+    assert app.selectbox(key="side_question").value == "q2"
+    same = saved(tmp_path, "Same", kind="labelled")
+    app.multiselect(key="side_runs").set_value([a.run_id, same.run_id]).run()
+    assert "No shared question differs in this way" in texts(healthy(app))
+
+
+def test_four_runs_and_no_more(open_app, healthy, tmp_path):
+    runs = [saved(tmp_path, f"Run {i}", letter=f" {i}") for i in range(5)]
+    app = healthy(compared(open_app, *runs))
+    assert app.multiselect(key="side_runs").value == [run.run_id for run in runs[:4]]
+    assert [name[:1] for name in app.dataframe[0].value.columns] == ["N", "A", "B", "C", "D"]
+    assert sum("in the inspector" in label for label in link_labels(app)) == 4
+
+
+def test_runs_that_share_no_question_say_so(open_app, healthy, texts, tmp_path):
+    a = saved(tmp_path, "One")
+    b = saved(tmp_path, "Two", question=[f"Another question {i}?" for i in range(4)])
+    app = healthy(compared(open_app, a, b))
+    assert "These runs share no question" in texts(app)
+    assert len(app.get("plotly_chart")) == 1 and len(app.dataframe) == 2
+
+
+def test_runs_with_the_same_set_up_say_so(open_app, healthy, texts, tmp_path):
+    a = saved(tmp_path, "One")
+    b = Run.create({"source": "live", "name": "Two", "model": a.manifest["model"]},
+                   queries=a.queries.head(2), passages=a.passages[a.passages["query_id"].isin(["q1", "q2"])])  # fmt: skip
+    b.save(tmp_path / "runs" / b.run_id)
+    said = texts(healthy(compared(open_app, a, b)))
+    assert "say the same of their data, model, prompt and retriever" in said
+    assert "2 questions with the same id" in said and "A holds 4, B holds 2" in said
+
+
+@pytest.mark.parametrize("junk", ["nobody", "../../etc/passwd", "<script>alert(1)</script>", "r" * 5000])
+def test_unknown_runs_in_a_link_are_told_and_left_out(junk, open_app, healthy, tmp_path):
+    a, b = saved(tmp_path, "One"), saved(tmp_path, "Two", letter="x")
+    app = healthy(open_app("side_by_side", compare=[a.run_id, junk, b.run_id, a.run_id]))
+    assert "is not saved here" in app.warning[0].value
+    assert app.multiselect(key="side_runs").value == [a.run_id, b.run_id]
+    assert app.dataframe
+
+
+def test_a_damaged_run_is_told_and_the_page_lives(open_app, healthy, tmp_path):
+    a, b = saved(tmp_path, "One"), saved(tmp_path, "Two", letter="x")
+    next((tmp_path / "runs" / b.run_id).glob("queries-*.parquet")).write_bytes(b"broken")
+    app = healthy(compared(open_app, a, b))
+    assert len(app.error) == 1 and "damaged" in app.error[0].value
+
+
+def test_a_run_that_is_deleted_leaves_the_choice(open_app, healthy, tmp_path):
+    import shutil
+
+    a, b = saved(tmp_path, "One"), saved(tmp_path, "Two", letter="x")
+    app = healthy(compared(open_app, a, b))
+    shutil.rmtree(tmp_path / "runs" / b.run_id)
+    app = healthy(app.run())
+    assert app.multiselect(key="side_runs").value == [a.run_id]
+
+
+def test_a_simulation_beside_a_real_run_is_labelled(open_app, healthy, texts, tmp_path):
+    a = saved(tmp_path, "One")
+    app = healthy(open_app("side_by_side", sim="queries:12"))
+    simulated = app.multiselect(key="side_runs").value
+    app.multiselect(key="side_runs").set_value([a.run_id, *simulated]).run()
+    assert any(box.value.startswith("**B** · Simulated data") for box in healthy(app).info)
+    assert "These runs share no question" in texts(app)
+
+
+def test_the_threshold_drives_the_labels_of_all_runs(open_app, healthy, tmp_path):
+    a, b = saved(tmp_path, "One"), saved(tmp_path, "Two", letter="x")
+    app = healthy(compared(open_app, a, b))
+    app.slider(key="threshold").set_value(-1.0).run()
+    numbers = healthy(app).dataframe[0].value.set_index("Number")
+    assert all(text.startswith("0 of") for text in numbers.loc["Divergent"])
+
+
+def test_hostile_names_and_texts_are_shown_as_they_are(open_app, healthy, texts, tmp_path):
+    a, b = saved(tmp_path, HOSTILE), saved(tmp_path, "Two", letter=HOSTILE)
+    app = healthy(compared(open_app, a, b))
+    app.selectbox(key="side_question").select("q2").run()
+    said = texts(healthy(app))
+    assert "<script" not in said.replace(r"\<script", "") and "](javascript" not in said
+    assert r"\<script\>" in said

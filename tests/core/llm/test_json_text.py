@@ -1,0 +1,128 @@
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.llm.json_text import MOST_CHARACTERS, MOST_DEPTH, NotJson, json_values
+
+FENCE = "```"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"a": 1}', [{"a": 1}]),
+        ('\ufeff  {"a": 1}\n', [{"a": 1}]),
+        (f'{FENCE}json\n{{"a": 1}}\n{FENCE}', [{"a": 1}]),
+        (f"{FENCE}\n7\n{FENCE}", [7]),
+        (f'Here it is:\n{FENCE}json\n{{"a": 1}}\n{FENCE}\nAs asked.', [{"a": 1}]),
+        ('The answer is {"a": {"b": []}}. Hope it helps {you}!', [{"a": {"b": []}}]),
+        ('As {curly} [see 2] said: {"a": 1}', [{"a": 1}]),
+        ('{"a": 1} or {"a": 2}', [{"a": 1}, {"a": 2}]),
+        ("[1] says [2, 3]", [[1], [2, 3]]),
+        ('{"a": [1, 2,], "b": "x,]",}', [{"a": [1, 2], "b": "x,]"}]),
+        ('He said "no": {"a": "x,}",}', [{"a": "x,}"}]),
+        ('{"a": "two\nlines\tand a tab"}', [{"a": "two\nlines\tand a tab"}]),
+        ('<think>{"a": 1} is wrong</think>{"a": 2}', [{"a": 2}]),
+        ("true", [True]),
+        ("null", [None]),
+        ('"just text"', ["just text"]),
+        ("-1.5e3", [-1500.0]),
+        ('{"a": "\\u00e9\\ud83d\\ude00"}', [{"a": "é😀"}]),
+    ],
+)
+def test_what_stands_around_json_is_passed_over(text, expected):
+    found = []
+    try:
+        for value in json_values(text):
+            found.append(value)
+    except NotJson:
+        pytest.fail(f"{text!r} has JSON in it")
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty"),
+        (" \ufeff \n", "empty"),
+        ("I cannot do that.", "there is no JSON in it"),
+        ("12 of 20", "there is no JSON in it"),
+        ('"yes", she said', "there is no JSON in it"),
+        ("Score: 7", "there is no JSON in it"),
+        ('{"a": 1', "at character"),
+        ('{"a": [{"b": 1}, {"b"', "at character"),
+        ('{"a": [{"b": 1} {"b": 2}]}', "at character"),
+        ('{"a": "unfinished', "at character"),
+        ("{'a': 1}", "there is no JSON in it"),
+        ('{"a": 1, "a": 2}', "the name 'a' comes twice"),
+        ('{"x": {"a": 1, "a": 1}}', "comes twice"),
+        ('{"a": NaN}', "NaN is no JSON"),
+        ("[-Infinity]", "-Infinity is no JSON"),
+        ("[1e999]", "too large"),
+        (f"[{'9' * 400}]", "too large"),
+        ('{"a": "\\ud800"}', "half a surrogate pair"),
+        ('{"\\udc00": 1}', "half a surrogate pair"),
+        ("[" * (MOST_DEPTH + 1) + "]" * (MOST_DEPTH + 1), "deeper than"),
+        ("[" * 100_000, "deeper than"),
+        ('{"a":' * 30_000 + "1" + "}" * 30_000, "deeper than"),
+        ("x" * (MOST_CHARACTERS + 1), "characters, more than"),
+    ],
+)
+def test_what_must_not_be_used_is_refused_with_the_reason(text, reason):
+    with pytest.raises(NotJson, match=reason):
+        list(json_values(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"list": [{"score": 1}, {"score": 2}',
+        '{"list": [{"score": 1} {"score": 2}]}',
+        "{'list': [{\"score\": 1}]}",
+        '{list: {"score": 1}}',
+        '{list: {"score": 1}',
+        '{"text": "so {\\"score\\": 1}", "score": }',
+    ],
+)
+def test_a_part_of_broken_json_is_never_taken_for_the_whole(text):
+    with pytest.raises(NotJson):
+        list(json_values(text))
+
+
+def test_the_limit_of_depth_is_exact():
+    text = "[" * MOST_DEPTH + "]" * MOST_DEPTH
+    assert list(json_values(text)) == [json.loads(text)]
+
+
+def test_hostile_prose_takes_no_time():
+    # Quadratic work would take minutes here.
+    for text in ("{ " * 90_000, "[{" * 90_000, '{"' * 90_000, ",]" * 90_000, '"' * 190_000, "{,  " * 45_000):
+        with pytest.raises(NotJson):
+            list(json_values(text))
+
+
+json_data = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(json_data)
+def test_any_json_is_read_as_it_was_written(value):
+    assert next(json_values(json.dumps(value))) == value
+    text = f"Sure!\n{FENCE}json\n{json.dumps({'v': value}, ensure_ascii=False, indent=1)}\n{FENCE}"
+    assert next(json_values(text)) == {"v": value}
+
+
+@given(st.text() | st.text(alphabet='{}[]",:\\ntrue01.eE- \n`N'))
+def test_any_text_gives_json_or_a_reason(text):
+    try:
+        for value in json_values(text):
+            assert json.loads(json.dumps(value, allow_nan=False)) == value
+            assert not (isinstance(value, float) and math.isnan(value))
+    except NotJson as error:
+        assert str(error)

@@ -1,0 +1,105 @@
+import json
+
+import pytest
+
+from tests.servers.chat_server import SCHEMA, ask, chat, chat_server, one, opened, refusal, sent
+from tests.servers.fault_proxy import reply
+
+
+def picky(*names, message="Unsupported parameter: '{}' is not supported here.", status=400, **error):
+    """A server that refuses these parameters one after the other."""
+
+    def answer(body):
+        for name in names:
+            if name in body:
+                return refusal(message.format(name), status, **error)
+        return chat("Paris")
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("seed",), "Unsupported parameter: '{}' is not supported with this model."),
+        (("seed", "temperature"), "property {} : extra fields not permitted"),
+        (("logprobs", "seed"), 'Unknown name "{}": cannot find field.'),
+        (("top_logprobs",), "`{}` is deprecated"),
+        (("max_tokens",), "'{}' is not supported with this model, use 'max_completion_tokens'."),
+    ],
+)
+def test_a_parameter_that_is_refused_is_left_out_from_then_on(names, message):
+    with chat_server(picky(*names, message=message)) as server:
+        llm = opened(server)
+        assert llm.generate([ask(logprobs=True)])[0].text == "Paris"
+        assert len(sent(server)) == 1 + len(names)
+        llm.generate([ask(logprobs=True, seed=7)])
+        bodies = sent(server)
+        assert len(bodies) == 2 + len(names)  # learned: no further refusal
+        assert not set(names) & set(bodies[-1])
+        assert 12 in (bodies[-1].get("max_tokens"), bodies[-1].get("max_completion_tokens"))
+        can = llm.capabilities
+        assert can.seed == ("seed" not in names)
+        assert llm.notes == (
+            (f"The server does not take {', '.join(sorted(set(names) & {'seed', 'temperature'}))}: "
+             "its own setting was used instead.",)
+            if set(names) & {"seed", "temperature"} else ()
+        )  # fmt: skip
+
+
+def test_calls_under_way_at_once_learn_the_same_thing():
+    with chat_server(picky("max_tokens", "seed")) as server:
+        answers = opened(server).generate([ask(seed=n) for n in range(8)])
+        assert [a.text for a in answers] == ["Paris"] * 8
+        assert sent(server)[-1]["max_completion_tokens"] == 12
+
+
+def test_a_list_of_wrong_fields_is_read_as_well():
+    def strict(body):
+        if "seed" in body:
+            fault = {
+                "type": "extra_forbidden",
+                "loc": ["body", "seed"],
+                "msg": "Extra inputs are not permitted",
+            }
+            return reply(422, {"detail": [fault]})
+        return chat("Paris")
+
+    with chat_server(strict) as server:
+        assert one(server).text == "Paris"
+
+
+def test_a_value_out_of_range_is_no_refused_parameter():
+    told = "'temperature' must be between 0 and 1 for the supported models"
+    with chat_server(refusal(told), then=chat("Paris")) as server:
+        llm = opened(server)
+        wrong = llm.generate([ask(temperature=1.5)])[0]
+        assert wrong.error == f"{server.address}/v1 refused this request (HTTP 400): {told}."
+        assert len(sent(server)) == 1
+        assert llm.generate([ask()])[0].text == "Paris"
+        assert "temperature" in sent(server)[-1]
+
+
+def test_a_server_that_takes_no_limit_by_any_name_is_told():
+    with chat_server(picky("max_tokens", "max_completion_tokens")) as server:
+        assert "max_completion_tokens" in one(server).error
+        assert len(sent(server)) == 2
+
+
+def test_schema_falls_back_to_json_and_then_to_nothing():
+    def limited(body):
+        kind = body.get("response_format", {}).get("type")
+        if kind == "json_schema":
+            return refusal("response_format of type json_schema is not supported")
+        return refusal("json_object is not supported") if kind and everything else chat('{"city": "Paris"}')
+
+    for everything in (False, True):
+        with chat_server(limited) as server:
+            llm = opened(server)
+            assert llm.capabilities.json_schema
+            assert json.loads(llm.generate([ask(schema=SCHEMA)])[0].text) == {"city": "Paris"}
+            assert not llm.capabilities.json_schema
+            assert len(sent(server)) == 2 + everything
+            llm.generate([ask(schema=SCHEMA)])
+            last = sent(server)[-1].get("response_format")
+            assert last == (None if everything else {"type": "json_object"})

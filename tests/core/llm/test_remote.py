@@ -1,0 +1,210 @@
+import asyncio
+import threading
+import time
+
+import pytest
+
+from core.errors import BackendError, Cancelled, TransientError
+from core.llm.remote import (
+    AdaptiveLimit,
+    Overloaded,
+    Remote,
+    estimate_tokens,
+    without_echo,
+    without_prefill,
+)
+from core.llm.types import Completion, Message, Request
+
+
+def request(n):
+    return Request((Message("user", str(n)),))
+
+
+def number(asked):
+    return int(asked.messages[0].content)
+
+
+def done(asked):
+    return Completion(f"answer {number(asked)}", "stop", 1, 1, 0.0)
+
+
+async def through(limit, failure=None):
+    try:
+        async with limit.slot():
+            if failure is not None:
+                raise failure
+    except TransientError:
+        pass
+
+
+def test_the_limit_halves_when_overloaded_and_comes_back_one_by_one():
+    async def steps():
+        limit, seen = AdaptiveLimit(8), []
+        for failure in [Overloaded("busy"), Overloaded("busy"), TransientError("odd"), *[None] * 8]:
+            await through(limit, failure)
+            seen.append(limit.limit)
+        return seen
+
+    # 8, halved to 4 and 2; another failure changes nothing. Then 2 + 1/2 + 1/2.5 = 2.9, + 1/2.9 = 3.24,
+    # and by the same steps 3.55, 3.83, 4.10, 4.34, 4.57.
+    assert asyncio.run(steps()) == [4, 2, 2, 2, 2, 3, 3, 3, 4, 4, 4]
+
+
+def test_calls_that_fail_together_are_one_overload():
+    async def steps():
+        limit, start = AdaptiveLimit(8), asyncio.Event()
+
+        async def failing():
+            with pytest.raises(Overloaded):
+                async with limit.slot():
+                    await start.wait()
+                    raise Overloaded("busy")
+
+        tasks = [asyncio.create_task(failing()) for _ in range(8)]
+        await asyncio.sleep(0)
+        start.set()
+        await asyncio.gather(*tasks)
+        first = limit.limit
+        await through(limit, Overloaded("still busy"))
+        return first, limit.limit
+
+    assert asyncio.run(steps()) == (4, 2)
+
+
+def test_never_more_at_once_than_the_limit_also_from_many_threads():
+    remote = Remote(3, timeout=30)
+    running, most = 0, 0
+
+    async def call(asked):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.002)
+        running -= 1
+        return done(asked)
+
+    results = {}
+
+    def work(n):
+        results[n] = remote.generate([request(10 * n + i) for i in range(6)], call)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 3
+    assert {n: [r.text for r in found] for n, found in results.items()} == {
+        n: [f"answer {10 * n + i}" for i in range(6)] for n in range(5)
+    }
+
+
+def test_the_others_are_finished_before_a_passing_failure_is_told():
+    kept = []
+
+    async def call(asked):
+        if number(asked) in (0, 2):
+            raise TransientError("broken", retry_after=float(number(asked)))
+        await asyncio.sleep(0.02)
+        return done(asked)
+
+    with pytest.raises(TransientError) as failed:
+        Remote(4, 30).generate([request(n) for n in range(4)], call, lambda i, c: kept.append((i, c.text)))
+    assert failed.value.retry_after == 2.0
+    assert sorted(kept) == [(1, "answer 1"), (3, "answer 3")]
+
+
+def test_a_failure_that_stays_ends_the_batch_at_once():
+    async def call(asked):
+        if number(asked) == 1:
+            raise BackendError("no such model")
+        await asyncio.sleep(60)
+        return done(asked)
+
+    start = time.monotonic()
+    with pytest.raises(BackendError, match="no such model"):
+        Remote(4, 300).generate([request(n) for n in range(3)], call)
+    assert time.monotonic() - start < 30
+
+
+def test_a_call_out_of_time_is_an_overload():
+    async def call(_):
+        await asyncio.sleep(60)
+
+    remote = Remote(4, 0.1)
+    with pytest.raises(Overloaded, match=r"did not finish an answer in 0\.1 s"):
+        remote.generate([request(0)], call)
+
+
+def test_a_pause_holds_for_all_calls_of_the_server():
+    remote = Remote(1, 30)
+    asked_at = []
+
+    async def call(asked):
+        asked_at.append(number(asked))
+        raise Overloaded("Slow down.", retry_after=0.3)
+
+    with pytest.raises(Overloaded) as first:
+        remote.generate([request(0), request(1), request(2)], call)
+    assert asked_at == [0]
+    assert first.value.retry_after == 0.3
+    with pytest.raises(Overloaded, match="Slow down") as second:
+        remote.generate([request(3)], call)
+    assert asked_at == [0]
+    assert 0 < second.value.retry_after <= 0.3
+    time.sleep(second.value.retry_after)
+    with pytest.raises(Overloaded):
+        remote.generate([request(4)], call)
+    assert asked_at == [0, 4]
+
+
+def test_a_cancel_in_the_middle_of_a_call_gives_it_up_and_keeps_what_arrived():
+    waiting, ended, kept = threading.Event(), threading.Event(), []
+
+    async def call(asked):
+        if number(asked) == 0:
+            return done(asked)
+        try:
+            waiting.set()
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    def slowly(index, completion):
+        waiting.wait(10)
+        time.sleep(0.3)  # the cancel comes while this answer is being kept
+        kept.append((index, completion.text))
+
+    with pytest.raises(Cancelled):
+        Remote(4, 300).generate([request(0), request(1)], call, slowly, waiting.is_set)
+    assert ended.is_set()
+    assert kept == [(0, "answer 0")]
+
+
+def test_what_a_callback_raises_reaches_the_caller():
+    async def call(asked):
+        return done(asked)
+
+    def refuse(index, completion):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        Remote(2, 30).generate([request(0), request(1)], call, refuse)
+
+
+def test_nothing_to_ask():
+    assert Remote(2, 30).generate([], None) == []
+
+
+def test_the_beginning_of_the_answer_is_not_sent_and_not_repeated():
+    turns, prefix = without_prefill([Message("user", "q"), Message("assistant", "Answer:")])
+    assert (turns, prefix) == ([{"role": "user", "content": "q"}], "Answer:")
+    assert without_prefill([Message("assistant", "alone")])[1] == ""
+    assert without_echo("\n answer: Paris", "Answer:") == "Paris"
+    assert without_echo(" Paris", "Answer:") == "Paris"
+    assert without_echo(" Paris", "") == "Paris"
+
+
+def test_tokens_are_estimated_by_script():
+    assert estimate_tokens([Message("user", "abcdefgh"), Message("user", "")]) == 4 + 2 + 4
+    assert estimate_tokens([Message("user", "巴黎a")]) == 4 + 2 + 1

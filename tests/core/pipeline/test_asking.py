@@ -1,0 +1,253 @@
+import threading
+
+import pytest
+
+from core.errors import BackendError, Cancelled, TransientError
+from core.llm import CompletionCache
+from core.llm.remote import Overloaded, Remote
+from core.llm.scripted import ScriptedLLM
+from core.llm.types import Completion, Message, Request
+from core.pipeline import RetryPolicy, RunOptions, execute, make_plan
+from core.pipeline.asking import Asker
+
+POLICY = RetryPolicy(attempts=3, first_wait=1.0, longest_wait=4.0, budget=60.0)
+
+
+class Clock:
+    """Time that passes only where somebody sleeps."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("core.pipeline.asking.time", clock)
+    monkeypatch.setattr("core.pipeline.asking.random.uniform", lambda low, high: 0.0)
+    return clock
+
+
+def requests(n, first=0):
+    return [Request((Message("user", str(i)),)) for i in range(first, first + n)]
+
+
+def number(request):
+    return int(request.messages[0].content)
+
+
+def asker(rule, cache=None, policy=POLICY, cancelled=lambda: False):
+    llm = ScriptedLLM(rule)
+    store = cache if cache is not None else CompletionCache()
+    return Asker(llm, store, policy, cancelled, lambda n: None), llm
+
+
+def failing(times, failure=None, then="x"):
+    """A rule by which each request fails so often before it is answered."""
+    failed = {}
+
+    def rule(request):
+        n = number(request)
+        failed[n] = failed.get(n, 0) + 1
+        if failed[n] <= times.get(n, 0):
+            raise failure or TransientError("busy")
+        return then
+
+    return rule
+
+
+def test_the_waits_double_up_to_the_longest():
+    still = RetryPolicy(9, 0.0, 4.0)
+    assert still.pause(3, 7.0) == 7.0
+    policy = RetryPolicy(9, 1.0, 4.0)
+    for tries, least in ((1, 1.0), (2, 2.0), (3, 4.0), (9, 4.0)):
+        assert least <= policy.pause(tries, None) <= least + 1.0
+    assert 30.0 <= policy.pause(1, 30.0) <= 31.0
+
+
+def test_an_answer_starts_the_tries_anew(clock):
+    # Each of six requests fails twice; three tries in a row in vain would be the end.
+    asked, llm = asker(failing(dict.fromkeys(range(6), 2)))
+    assert [c.text for c in asked.ask(requests(6))] == ["x"] * 6
+    assert llm.calls == 18
+
+
+def test_an_answer_starts_the_budget_anew(clock):
+    policy = RetryPolicy(attempts=99, first_wait=5.0, longest_wait=5.0, budget=12.0)
+    asked, _ = asker(failing(dict.fromkeys(range(4), 2)), policy=policy)
+    assert [c.text for c in asked.ask(requests(4))] == ["x"] * 4
+    assert clock.now >= 1000 + 8 * 5.0 - 0.01
+    asked, llm = asker(failing({0: 99}), policy=policy)
+    with pytest.raises(TransientError):
+        asked.ask(requests(1))
+    # After 0, 5 and 10 seconds; a third wait would go beyond the budget.
+    assert llm.calls == 3
+
+
+def test_one_call_that_keeps_failing_costs_only_itself(clock):
+    cache = CompletionCache()
+    asked, llm = asker(failing({2: 99}), cache)
+    first, second, third = asked.ask(requests(3))
+    assert (first.text, second.text) == ("x", "x")
+    assert (third.finish_reason, third.error) == ("error", "busy")
+    assert llm.calls == 2 + 4  # one try that brought answers, three in vain
+    assert len(cache) == 2
+    again, other = asker(failing({}), cache)
+    assert [c.text for c in again.ask(requests(3))] == ["x"] * 3
+    assert other.calls == 1
+
+
+def test_what_other_calls_brought_survives_a_failure_that_stays(clock):
+    asked, llm = asker(failing({1: 99}, BackendError("no credit")))
+    answers = asked.ask(requests(3))
+    assert [c.error for c in answers] == [None, "no credit", "no credit"]
+    assert llm.calls == 2
+    with pytest.raises(BackendError, match="no credit"):
+        asked.ask(requests(1, first=1))
+
+
+def test_answers_from_the_cache_are_not_lost_either(clock):
+    cache = CompletionCache()
+    asker(failing({}), cache)[0].ask(requests(2))
+    answers = asker(failing({2: 99}), cache)[0].ask(requests(3))
+    assert [c.error for c in answers] == [None, None, "busy"]
+
+
+def test_a_server_that_is_gone_does_not_cost_all_tries_each_time(clock):
+    gone = True
+
+    def rule(_):
+        if gone:
+            raise TransientError("refused")
+        return "x"
+
+    asked, llm = asker(rule)
+    for n, calls in ((0, 3), (10, 4), (20, 5)):
+        with pytest.raises(TransientError, match="refused"):
+            asked.ask(requests(1, first=n))
+        assert llm.calls == calls
+    gone = False
+    assert asked.ask(requests(1, first=30))[0].text == "x"
+    gone = True
+    with pytest.raises(TransientError):
+        asked.ask(requests(1, first=40))
+    assert llm.calls == 6 + 3
+
+
+def test_an_overloaded_server_that_answers_others_is_waited_for(clock):
+    def rule(request):
+        if number(request) == 0 and len(llm.requests) < 20:
+            if len(llm.requests) < 16:
+                asked.ask(requests(1, first=len(llm.requests)))  # meanwhile, another thread
+            raise Overloaded("slow down")
+        return "x"
+
+    asked, llm = asker(rule)
+    with pytest.raises(Overloaded):
+        asked.ask(requests(1))
+    # Eight tries during which another question had answers, then three in vain.
+    assert len([r for r in llm.requests if number(r) == 0]) == 8 + 3
+
+
+def test_a_pause_beyond_the_budget_is_not_waited_for(clock):
+    asked, llm = asker(failing({0: 9}, Overloaded("tomorrow", 3600.0)))
+    with pytest.raises(Overloaded):
+        asked.ask(requests(1))
+    assert (llm.calls, clock.now) == (1, 1000.0)
+    asked, llm = asker(failing({0: 1}, Overloaded("soon", 50.0)))
+    assert asked.ask(requests(1))[0].text == "x"
+    assert clock.now == pytest.approx(1050.0)
+
+
+def test_the_model_can_see_a_cancel_while_it_works():
+    stop = threading.Event()
+
+    class Waiting(ScriptedLLM):
+        def generate(self, requests, on_done=None, cancelled=None):
+            stop.set()
+            assert cancelled()
+            raise Cancelled("given up")
+
+    asked = Asker(Waiting("x"), CompletionCache(), POLICY, stop.is_set, lambda n: None)
+    with pytest.raises(Cancelled, match="given up"):
+        asked.ask(requests(1))
+
+
+# --- in a run
+
+
+class Together(ScriptedLLM):
+    """Makes its calls as a server's do: a failure of one does not keep the others from being made."""
+
+    def generate(self, requests, on_done=None, cancelled=None):
+        async def call(request):
+            return self._answer(request)
+
+        return Remote(4, 30.0).generate(requests, call, on_done, cancelled)
+
+
+def run(data, rule, options=None):
+    llm = Together(rule)
+    policy = RetryPolicy(attempts=2, first_wait=0.001, longest_wait=0.001)
+    return execute(make_plan(data, options or RunOptions(repeats=1), llm), llm, retry=policy)
+
+
+def test_a_failing_ablation_leaves_the_question_its_answer(make_dataset):
+    def rule(request):
+        text = request.messages[0].content
+        if "[1]" in text and "[2]" not in text:
+            raise TransientError("The server broke.")
+        return "x"
+
+    result = run(make_dataset(2), rule)
+    assert result.queries["answer_status"].to_list() == ["answered"] * 2
+    assert result.passages["ablated_status"].to_list() == ["answered", "error", "answered", "answered"] * 2
+    assert result.repeats["answer_status"].to_list() == ["answered"] * 2
+    assert any("2 ablated answers are missing" in note for note in result.manifest["notes"])
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("reasoning", "token limit was spent on reasoning before any answer; raise the answer tokens (--max-tokens)"),
+        ("content_filter", "The server's content filter withheld the answer."),
+        ("length", "The token limit was used up without an answer."),
+    ],
+)  # fmt: skip
+def test_an_empty_answer_says_why(make_dataset, reason, words):
+    result = run(make_dataset(1), lambda _: Completion("", reason, 5, 24, 0.1))
+    assert result.queries["answer_status"].to_list() == ["empty"]
+    assert words in result.queries["status_reason"][0]
+
+
+@pytest.mark.parametrize("reason", ["reasoning", "content_filter"])
+def test_an_answer_that_was_withheld_says_nothing_about_a_passage(make_dataset, reason):
+    def rule(request):
+        text = request.messages[0].content
+        whole = all(f"[{n}]" in text for n in (1, 2, 3, 4))
+        return "x" if whole and request.seed == 0 else Completion("", reason, 5, 24, 0.1)
+
+    result = run(make_dataset(1), rule)
+    assert result.queries["answer"][0] == "x"
+    assert result.passages["ablated_status"].to_list() == ["error"] * 4
+    assert result.repeats["answer_status"].to_list() == ["error"]
+    assert result.queries["closed_book_answer"].isna().all()
+
+
+def test_an_answer_that_the_limit_cut_is_an_answer(make_dataset):
+    result = run(make_dataset(1), lambda _: Completion("The bridge was", "length", 5, 24, 0.1))
+    assert result.queries["answer_status"].to_list() == ["answered"]
+    assert result.queries["status_reason"].isna().all()
+
+
+def test_what_the_back_end_found_out_is_noted(make_dataset):
+    llm = ScriptedLLM(lambda _: "x")
+    llm.notes = ("The server does not take seed.",)
+    result = execute(make_plan(make_dataset(1), RunOptions(), llm), llm)
+    assert "The server does not take seed." in result.manifest["notes"]

@@ -1,0 +1,189 @@
+"""Runs side by side, with values worked out on paper."""
+
+import pandas as pd
+import pytest
+
+from core.errors import InputError
+from core.influence import analyse
+from core.report.side_by_side import headline_table, setup_differences, shared_questions, sides_of
+from core.run import Run
+
+QUESTIONS = {"q1": "Who built it?", "q2": "When was it built?", "q3": "How long is it?"}
+
+
+def make_run(answers, influences=None, questions=None, **manifest):
+    """One run with a question per answer; three passages each, in the order of use 0.9, 0.5, 0.1."""
+    texts = questions or QUESTIONS
+    queries = pd.DataFrame(
+        {
+            "query_id": list(answers),
+            "question": [texts[q] for q in answers],
+            "answer": list(answers.values()),
+            "answer_status": ["empty" if a == "" else "answered" for a in answers.values()],
+            "reference_answers": [["1931"] if q == "q2" else None for q in answers],
+        }
+    )
+    passages = pd.DataFrame(
+        [
+            (q, f"p{i}", i + 1, value)
+            for q in answers
+            for i, value in enumerate((influences or {}).get(q, [0.9, 0.5, 0.1]))
+        ],
+        columns=["query_id", "passage_id", "retrieval_rank", "influence_score"],
+    )
+    return Run.create({"source": "live", "name": "Run", **manifest}, queries=queries, passages=passages)
+
+
+def sides(*runs):
+    return sides_of([(run, analyse(run, 0.7)) for run in runs])
+
+
+MANIFEST = {
+    "dataset": {"name": "questions", "digest": "d" * 64},
+    "model": {"name": "small", "options": {"dtype": "bfloat16", "device": "cpu"}},
+    "prompt": {"style": "short", "instruction": "Be brief.", "max_tokens": 24, "template": "never shown"},
+    "retriever": {"name": "bm25", "k": 3},
+    "options": {"retriever": "bm25", "k": 3, "style": "short", "max_tokens": 24, "repeats": 1, "closed_book": True},
+    "cost": {"calls": 1234, "cached": 0, "prompt_tokens": 98765, "seconds": 12.5},
+}  # fmt: skip
+
+
+def test_headlines_by_hand():
+    # q1 in order (ρ 1), q2 reversed (ρ -1), q3 without a value.
+    a = make_run(
+        {"q1": "Unwin", "q2": "1931", "q3": ""}, {"q2": [0.1, 0.5, 0.9], "q3": [0, 0, 0]}, **MANIFEST
+    )
+    b = make_run({"q1": "Unwin"}, {"q1": [0, 0, 0]}, name="Other", cost={"calls": "many", "seconds": True})
+    table = headline_table(sides(a, b)).set_index("Number")
+    assert list(table.columns) == ["A · Run", "B · Other"]
+    values = table["A · Run"]
+    assert values["Questions"] == "3"
+    assert values["With a ρ"] == "2 of 3"
+    # The t interval of 1 and -1 is far wider than [-1, 1] and is cut there.
+    assert values["Mean ρ (95 % interval)"] == "0.00 (−1.00 to 1.00)"
+    assert values["Divergent"] == "1 of 2"
+    assert values["Mean dominance"] == "0.60"  # 0.9 / 1.5
+    assert values["Right answers"] == "1 of 1"
+    assert values["Empty answers"] == "1 of 3"
+    assert values["Calls made"] == "1,234"
+    assert values["Time for the calls made"] == "12.5 s"
+    assert values["Prompt tokens"] == "98,765"
+
+
+def test_what_has_no_value_is_a_dash_and_never_zero():
+    table = headline_table(sides(make_run({"q1": "Unwin"}, {"q1": [0, 0, 0]}, cost=["odd"]))).set_index(
+        "Number"
+    )
+    shown = table["A · Run"]
+    for name in (
+        "Mean ρ (95 % interval)", "Divergent", "Mean dominance", "Mean entropy (nats)", "Right answers",
+        "Calls made", "Prompt tokens", "Time for the calls made",
+    ):  # fmt: skip
+        assert shown[name] == "—", name
+    assert shown["Abstained"] == "0 of 1"
+
+
+def test_a_run_without_questions_has_dashes():
+    run = Run.create({"source": "upload"})
+    values = headline_table(sides(run, run)).iloc[:, 1]
+    assert values.iloc[0] == "0"
+    assert set(values.iloc[1:]) == {"—"}
+
+
+def test_only_settings_that_differ_are_listed():
+    other = {
+        **MANIFEST,
+        "model": {"name": "large", "kind": "openai", "options": {"base_url": "http://x/v1"}},
+        "prompt": {**MANIFEST["prompt"], "style": "full"},
+        "options": {**MANIFEST["options"], "style": "full", "closed_book": False},
+        "environment": {"python": "9"},
+    }
+    table = setup_differences(sides(make_run({"q1": "a"}, **MANIFEST), make_run({"q1": "a"}, **other)))
+    rows = {row[0]: row[1:] for row in table.itertuples(index=False, name=None)}
+    assert rows == {
+        "Model": ("small", "large"),
+        "Model dtype": ("bfloat16", "—"),
+        "Model device": ("cpu", "—"),
+        "Prompt style": ("short", "full"),
+        "Closed book": ("yes", "no"),
+        "Back end": ("—", "openai"),
+        "Model base url": ("—", "http://x/v1"),
+    }
+
+
+def test_equal_set_ups_give_no_row():
+    run = make_run({"q1": "a"}, **MANIFEST)
+    assert setup_differences(sides(run, run.renamed("Another name"))).empty
+
+
+@pytest.mark.parametrize("junk", [None, 5, "text", ["list"], {"options": "x"}, {"options": {"a": {"b": [1]}}}])
+def test_a_manifest_may_hold_anything(junk):
+    odd = {name: junk for name in ("dataset", "model", "prompt", "retriever", "options", "cost")}
+    pair = sides(make_run({"q1": "a"}, **odd), make_run({"q1": "a"}, **MANIFEST))
+    table = setup_differences(pair)
+    assert "Model" in set(table["Setting"])
+    assert table.notna().all(axis=None)
+    assert headline_table(pair).notna().all(axis=None)
+
+
+def test_settings_without_their_own_section_are_still_compared():
+    pair = sides(*(make_run({"q1": "a"}, options={"k": k, "retriever": "mine"}) for k in (3, 5)))
+    rows = setup_differences(pair).values.tolist()
+    assert rows == [["K", "3", "5"]]
+
+
+def test_questions_are_matched_by_id_and_text():
+    a = make_run({"q1": "Unwin", "q2": "1931", "q3": "long"})
+    b = make_run(
+        {"q3": " long ", "q2": "1931", "q1": "Howard"},
+        {"q2": [0.1, 0.5, 0.9]},
+        questions={**QUESTIONS, "q1": "Who  built\nit?", "q3": "How wide is it?"},
+    )
+    shared = shared_questions(sides(a, b))
+    assert list(shared["query_id"]) == ["q1", "q2"]  # q3 asks something else
+    assert list(shared["question"]) == ["Who built it?", "When was it built?"]
+    assert list(shared["answers_differ"]) == [True, False]
+    assert list(shared["labels_differ"]) == [False, True]
+    assert list(shared["label_B"]) == ["Aligned", "Divergent"]
+    assert list(shared["rho_A"]) == [1.0, 1.0] and list(shared["rho_B"]) == pytest.approx([1.0, -1.0])
+    assert shared["correct_A"].isna().tolist() == [True, False] and bool(shared["correct_A"][1])
+
+
+def test_white_space_and_missing_answers_do_not_differ():
+    a = make_run({"q1": "one  two", "q2": None, "q3": "x"})
+    b = make_run({"q1": " one two\n", "q2": None, "q3": None})
+    assert list(shared_questions(sides(a, b))["answers_differ"]) == [False, False, True]
+
+
+def test_four_runs_share_what_all_four_hold():
+    runs = [make_run({"q1": a, "q2": "1931"}) for a in ("x", "x", "y")] + [make_run({"q1": "x"})]
+    shared = shared_questions(sides(*runs))
+    assert list(shared["query_id"]) == ["q1"]
+    assert shared["answers_differ"].tolist() == [True]
+    assert {"answer_A", "answer_B", "answer_C", "answer_D"} <= set(shared.columns)
+    assert not [name for name in shared.columns if name.startswith("_")]
+
+
+def test_runs_that_share_nothing_give_no_row():
+    a, b = make_run({"q1": "x"}), make_run({"q2": "x"})
+    shared = shared_questions(sides(a, b))
+    assert len(shared) == 0 and "labels_differ" in shared.columns
+    assert len(shared_questions(())) == 0
+
+
+def test_one_run_differs_from_nothing():
+    shared = shared_questions(sides(make_run({"q1": "x", "q2": "y"})))
+    assert not shared["answers_differ"].any() and not shared["labels_differ"].any()
+
+
+def test_more_than_four_are_refused():
+    run = make_run({"q1": "x"})
+    with pytest.raises(InputError, match="At most 4 runs"):
+        sides(*[run] * 5)
+
+
+def test_titles_are_short_and_their_letters_keep_equal_names_apart():
+    run = make_run({"q1": "x"}, name="long\n" * 50)
+    columns = list(headline_table(sides(run, run)).columns)
+    assert len(set(columns)) == 3
+    assert all(len(name) <= 44 and "\n" not in name for name in columns)

@@ -1,0 +1,184 @@
+"""Choosing a model: the back end, its server, a model of that server, and fetching one it lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from core.errors import Cancelled, LeadlineError
+from core.llm import BACKENDS
+from ui import servers
+from ui.jobs import Job, registry
+from ui.plain import plain, shortened
+from ui.servers import Choice, Models
+from ui.state import session
+
+
+def choose() -> Choice | None:
+    """Draw the choice of back end, address and model; None where the address is none."""
+    left, right = st.columns(2)
+    kind = left.selectbox(
+        "Back end",
+        list(BACKENDS),
+        key="live_backend",
+        format_func=lambda name: BACKENDS[name].title,
+        persist_state="session",
+    )
+    backend = BACKENDS[kind]
+    typed = None
+    if backend.takes_base_url:
+        typed = right.text_input(
+            "Address of the server",
+            key=f"live_url_{kind}",
+            placeholder=_configured(kind),
+            persist_state="session",
+            help="Leave it empty for the configured server. A configured key is sent to that server only, "
+            "never to an address typed here.",
+        )
+    choice = Choice(kind, base_url=(typed or "").strip() or None)
+    try:
+        where = servers.address(choice)
+    except LeadlineError as error:
+        st.error(plain(error), icon=":material/link_off:")
+        return None
+    no_key = " A configured key is not sent there." if servers.without_key(choice) else ""
+    st.caption(plain(backend.about) + (f" Address: {plain(where)}.{no_key}" if where else ""))
+    choice = Choice(kind, _model(choice), choice.base_url)
+    if backend.pull is not None:
+        _offer_to_fetch(choice, where)
+    return choice
+
+
+def _configured(kind: str) -> str:
+    try:
+        return servers.address(Choice(kind))
+    except LeadlineError:
+        return "Address, like http://127.0.0.1:8080"
+
+
+def _model(choice: Choice) -> str | None:
+    """Draw a menu of the server's models, or a text field where it cannot be asked."""
+    backend = BACKENDS[choice.kind]
+    found = servers.models(choice) if backend.list_models is not None else Models()
+    default = backend.default_model or "the server's own choice"
+    if not found.names:
+        name = _typed(choice.kind, f"Default: {default}")
+        if found.problem:
+            st.warning(plain(found.problem), icon=":material/cloud_off:")
+            st.button("Ask again", icon=":material/refresh:", key="live_ask", on_click=servers.forget_models)
+        return name
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = _listed(choice.kind, found.names, f"Default: {default}")
+        st.button(
+            "",
+            icon=":material/refresh:",
+            key="live_refresh",
+            on_click=servers.forget_models,
+            help="Ask the server for its models again",
+        )
+    return name
+
+
+def _listed(kind: str, names: tuple[str, ...], default: str) -> str | None:
+    """Draw the menu; a name that is not in it can be typed, and stays in it while it is chosen."""
+    key = _same_text(kind, "menu")
+    chosen = st.session_state.get(key)
+    options = [*names, chosen] if chosen and chosen not in names else list(names)
+    name = st.selectbox(
+        "Model",
+        options,
+        index=None,
+        key=key,
+        placeholder=default,
+        accept_new_options=True,
+        persist_state="session",
+        help="Models of the server; any other name can be typed.",
+    )
+    return _remembered(kind, name)
+
+
+def _typed(kind: str, default: str) -> str | None:
+    key = _same_text(kind, "text")
+    return _remembered(
+        kind, st.text_input("Model", None, key=key, placeholder=default, persist_state="session")
+    )
+
+
+def _same_text(kind: str, widget: str) -> str:
+    """Return the widget's key; a name chosen in the other widget is carried over when it takes its place."""
+    kept, key = session().live, f"live_model_{widget}_{kind}"
+    if kept.get(f"widget_{kind}") != widget:
+        kept[f"widget_{kind}"] = widget
+        st.session_state[key] = kept.get(f"model_{kind}")
+    return key
+
+
+def _remembered(kind: str, name: Any) -> str | None:
+    value = str(name).strip() or None if name is not None else None
+    session().live[f"model_{kind}"] = value
+    return value
+
+
+def _offer_to_fetch(choice: Choice, where: str) -> None:
+    """Ask whether a model that the server does not have shall be fetched; show how far a fetch is."""
+    job = registry().get(session().live.get("fetch"))
+    if job is not None and job.active:
+        _watch_fetch(job.id)
+        return
+    if job is not None and job.settings == choice:
+        _tell(job)
+    wanted = choice.model or BACKENDS[choice.kind].default_model
+    found = servers.models(choice)
+    if wanted is None or found.problem or {wanted, f"{wanted}:latest"} & set(found.names):
+        return
+    name = plain(shortened(wanted, 80), one_line=True)
+    with st.container(border=True):
+        st.markdown(
+            f"**Fetch {name}?** The server at {plain(where)} does not have it. It is downloaded there, which "
+            "can take minutes and gigabytes."
+        )
+        if st.button(f"Fetch {name}", icon=":material/download:", key="live_fetch"):
+            _start_fetch(choice, wanted)
+            st.rerun()
+
+
+def _start_fetch(choice: Choice, wanted: str) -> None:
+    start = servers.pulling(choice, wanted)
+
+    def work(job: Job) -> str:
+        parts = start()
+        try:
+            for part in parts:
+                job.meter.update(part.done or 0, part.total or 0, part.what)
+                if job.cancelled():
+                    raise Cancelled(f"Fetching {wanted} was cancelled; what was fetched is not lost.")
+        finally:
+            parts.close()
+            servers.forget_models()
+        return wanted
+
+    job = Job("fetch", f"Fetching {wanted}", settings=choice, takes_turns=False)
+    session().live["fetch"] = registry().start(job, work).id
+
+
+def _tell(job: Job) -> None:
+    """Say how a fetch ended."""
+    if job.state == "finished":
+        st.success(plain(f"{job.result} is on the server now."), icon=":material/check_circle:")
+    elif job.state == "failed":
+        st.error(plain(job.error), icon=":material/error:")
+    else:
+        st.info(plain(job.error), icon=":material/block:")
+
+
+@st.fragment(run_every=1.0)
+def _watch_fetch(job_id: str) -> None:
+    job = registry().get(job_id)
+    if job is None or not job.active:
+        st.rerun()
+    meter = job.meter
+    size = f" · {meter.done / 1e6:,.0f} of {meter.total / 1e6:,.0f} MB" if meter.total else ""
+    st.progress(meter.share, plain(f"{job.title}: {meter.what or 'asking the server'}{size}", one_line=True))
+    if st.button("Cancel", icon=":material/cancel:", key="live_fetch_cancel", disabled=job.cancelled()):
+        job.cancel()

@@ -1,0 +1,140 @@
+"""Which server a visitor's choice means, what may be sent there, and what models it has.
+
+A key comes from the environment or from Streamlit's secrets, never from a page. Any visitor may type
+an address, so a key goes only to the address it was configured for: elsewhere none is sent. Keys are
+read when a model is opened and handed on; no session, job or cache holds one.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from core.errors import LeadlineError
+from core.llm import BACKENDS, LLM
+from ui.jobs import registry
+
+# How long a server's list of models is believed. Also how long one that does not answer is left alone:
+# waiting for it again at every click would make the page unusable.
+_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model as a visitor chose it.
+
+    Attributes
+    ----------
+    kind : str
+        Which back end.
+    model : str or None
+        Its name; None is the back end's own default.
+    base_url : str or None
+        The address as typed; None is the configured one.
+    """
+
+    kind: str
+    model: str | None = None
+    base_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What a server answered when asked for its models: names, or why there are none."""
+
+    names: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+def address(choice: Choice) -> str:
+    """Return the address that texts are sent to; "" where the back end has no server."""
+    chosen = BACKENDS[choice.kind]
+    if chosen.address is None:
+        return ""
+    return chosen.address(choice.base_url or _secret(choice.kind, "base_url"))
+
+
+def without_key(choice: Choice) -> bool:
+    """Tell whether no key goes along although the back end takes one: the address is a visitor's own."""
+    return _key(choice) == {"api_key": ""}
+
+
+def opener(choice: Choice) -> Callable[[], LLM]:
+    """Return a function that opens the model, once for the whole server; for use within a job.
+
+    Secrets are read here and now, because a job's thread belongs to no session.
+    """
+    url, key = _url(choice), _key(choice)
+    return lambda: registry().model(choice.kind, choice.model, url, key)
+
+
+def models(choice: Choice) -> Models:
+    """Ask the server for its models; the answer, or its absence, is kept for a few seconds."""
+    return _models(choice.kind, _url(choice), _key(choice))
+
+
+def forget_models() -> None:
+    """Ask anew next time."""
+    _models.clear()
+
+
+def pulling(choice: Choice, model: str) -> Callable[[], Any]:
+    """Return a function that starts fetching a model to the server, and gives its progress."""
+    pull = BACKENDS[choice.kind].pull
+    assert pull is not None, "asked only where models can be fetched"
+    options = _accepted(pull, _url(choice) | _key(choice))
+    return lambda: pull(model, **options)
+
+
+@st.cache_data(ttl=_SECONDS, max_entries=50, show_spinner="Asking the server for its models …")
+def _models(kind: str, url: dict[str, str], _secret_options: Mapping[str, str]) -> Models:
+    ask = BACKENDS[kind].list_models
+    if ask is None:
+        return Models()
+    try:
+        return Models(tuple(ask(**_accepted(ask, url | dict(_secret_options)))))
+    except LeadlineError as error:
+        return Models(problem=str(error))
+
+
+def _url(choice: Choice) -> dict[str, str]:
+    if not BACKENDS[choice.kind].takes_base_url:
+        return {}
+    url = _secret(choice.kind, "base_url") if _is_configured(choice) else choice.base_url
+    return {"base_url": url} if url else {}
+
+
+def _key(choice: Choice) -> dict[str, str]:
+    """Return the key as an option: "" is none at all; without the option the environment is looked at."""
+    if "api_key" not in inspect.signature(BACKENDS[choice.kind].open).parameters:
+        return {}
+    if not _is_configured(choice):
+        return {"api_key": ""}
+    key = _secret(choice.kind, "api_key")
+    return {"api_key": key} if key else {}
+
+
+def _is_configured(choice: Choice) -> bool:
+    """Tell whether the choice means the configured server, and no login or query of the visitor's own."""
+    typed = choice.base_url
+    if not typed:
+        return True
+    return not {"@", "?"} & set(typed) and address(choice) == address(Choice(choice.kind))
+
+
+def _accepted(function: Callable[..., Any], options: Mapping[str, str]) -> dict[str, str]:
+    names = inspect.signature(function).parameters
+    return {name: value for name, value in options.items() if name in names}
+
+
+def _secret(kind: str, name: str) -> str | None:
+    """Read ``[kind] name`` of Streamlit's secrets, where there are any."""
+    if not st.secrets.load_if_toml_exists():
+        return None
+    section = st.secrets.get(kind)
+    value = section.get(name) if isinstance(section, Mapping) else None
+    return value.strip() or None if isinstance(value, str) else None
