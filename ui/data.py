@@ -180,7 +180,11 @@ _MIME = {"csv": "text/csv", "json": "application/json", "jsonl": "application/x-
 def _about_export(name: str) -> tuple[str, str, str]:
     """Return title, ending of the file name and content of one export."""
     if name in FORMATS:
-        return FORMATS[name].title, f"-{name}{FORMATS[name].suffix}", "For the tool of that name."
+        return (
+            FORMATS[name].title,
+            f"-{name}{FORMATS[name].suffix}",
+            "Questions, passages and answers, as that tool reads them.",
+        )
     return _EXPORTS.get(name, (name, f"-{name}", ""))
 
 

@@ -4,36 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from core.errors import TransientError
-from core.llm.decoding import cut
 from core.llm.openai_errors import ServerError, error_of
-from core.llm.remote import estimate_tokens, without_echo
+from core.llm.received import Received
+from core.llm.remote import estimate_tokens
 from core.llm.types import Completion, Message, Request
 
-_THOUGHT_BEGINS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
-_THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _LENGTH = ("length", "max_tokens", "max_output_tokens")
 
 
 class Malformed(TransientError):
     """The reply is no answer that the API knows; asked again, the server may do better."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """The parts of a reply that matter, with their types made sure of."""
-
-    text: str
-    reasoned: bool
-    finish: str
-    tokens: Sequence[Any] | None
-    prompt_tokens: int | None
-    completion_tokens: int | None
 
 
 def read_json(content: bytes, address: str) -> Mapping[str, Any]:
@@ -79,33 +63,12 @@ def completion(reply: Mapping[str, Any], request: Request, prefix: str, seconds:
     ------
     Malformed
         There is no answer in it.
-
-    Notes
-    -----
-    ``logprobs`` are those of the tokens that make the text, where the reply's tokens add up to its content;
-    else of all tokens.
     """
-    answer = _answer(reply)
-    rest, cut_off = _without_thoughts(answer.text)
-    rest = without_echo(rest, prefix)
-    start = len(answer.text) - len(rest)  # each step only takes something off the beginning
-    text, stopped = cut(rest, request.stop)
-    finish = "stop" if stopped else answer.finish
-    if answer.finish == "content_filter":
-        text, finish = "", "content_filter"
-    elif cut_off or (not text and finish == "length" and answer.reasoned):
-        text, finish = "", "reasoning"
-    return Completion(
-        text,
-        finish,
-        estimate_tokens(request.messages) if answer.prompt_tokens is None else answer.prompt_tokens,
-        _guess(answer.text) if answer.completion_tokens is None else answer.completion_tokens,
-        seconds,
-        _logprobs(answer, start, text) if request.logprobs and text else None,
-    )
+    return _received(reply, request, seconds).completion(request, prefix)
 
 
-def _answer(reply: Mapping[str, Any]) -> _Answer:
+def _received(reply: Mapping[str, Any], request: Request, seconds: float) -> Received:
+    """Return the parts of a reply that matter, with their types made sure of."""
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
@@ -117,22 +80,17 @@ def _answer(reply: Mapping[str, Any]) -> _Answer:
         text = refusal
     usage = _mapping(reply.get("usage"))
     details = _mapping(usage.get("completion_tokens_details"))
-    reasoned = (
-        thought
-        or any(
-            isinstance(message.get(name), str) and message[name]
-            for name in ("reasoning_content", "reasoning")
-        )
-        or bool(_count(details.get("reasoning_tokens")))
-    )
-    tokens = _mapping(choice.get("logprobs")).get("content")
-    return _Answer(
+    apart = (message.get(name) for name in ("reasoning_content", "reasoning"))
+    reasoned = thought or any(isinstance(t, str) and t for t in apart)
+    read, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    return Received(
         text,
-        reasoned,
         _finish(choice.get("finish_reason")),
-        tokens if isinstance(tokens, list) else None,
-        _count(usage.get("prompt_tokens")),
-        _count(usage.get("completion_tokens")),
+        reasoned or bool(_count(details.get("reasoning_tokens"))),
+        _tokens(_mapping(choice.get("logprobs")).get("content")),
+        estimate_tokens(request.messages) if read is None else read,
+        _guess(text) if written is None else written,
+        seconds,
     )
 
 
@@ -154,47 +112,17 @@ def _finish(reason: object) -> str:
     return "content_filter" if reason == "content_filter" else "stop"
 
 
-def _without_thoughts(text: str) -> tuple[str, bool]:
-    """Take the reasoning off the beginning; tell whether it never came to its end."""
-    # Some chat formats write the opening tag themselves, so that only the closing one is in the answer.
-    end = _THOUGHT_ENDS.search(text)
-    if end is not None and not _THOUGHT_BEGINS.search(text, 0, end.start()):
-        text = text[end.end() :]
-    while _THOUGHT_BEGINS.match(text.lstrip()):
-        end = _THOUGHT_ENDS.search(text)
-        if end is None:
-            return "", True
-        text = text[end.end() :]
-    return text, False
-
-
-def _logprobs(answer: _Answer, start: int, text: str) -> tuple[float, ...] | None:
-    """Return the log-probabilities of the tokens that make ``text``, at ``start`` of the content."""
-    if not answer.tokens:
+def _tokens(entries: object) -> list[tuple[bytes, float]] | None:
+    """Return tokens and their log-probabilities; None where one of them has none."""
+    if not isinstance(entries, list):
         return None
-    values = [_finite(t.get("logprob")) if isinstance(t, dict) else None for t in answer.tokens]
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
-        return None
-    pieces = [_bytes_of(token) for token in answer.tokens]
-    offset = _offset(b"".join(pieces), answer.text.encode())
-    if offset < 0:
-        return tuple(known)
-    begin = offset + len(answer.text[:start].encode())
-    end = begin + len(text.encode())
-    kept, position = [], 0
-    for value, piece in zip(known, pieces, strict=True):
-        if position < end and position + len(piece) > begin:
-            kept.append(value)
-        position += len(piece)
-    return tuple(kept)
-
-
-def _offset(tokens: bytes, content: bytes) -> int:
-    """Where the content begins in the tokens: reasoning may stand before it, an end mark behind it."""
-    if tokens.endswith(content):
-        return len(tokens) - len(content)
-    return 0 if tokens.startswith(content) else tokens.rfind(content)
+    tokens = []
+    for entry in entries:
+        value = _finite(entry.get("logprob")) if isinstance(entry, dict) else None
+        if value is None:
+            return None
+        tokens.append((_bytes_of(entry), value))
+    return tokens
 
 
 def _bytes_of(token: Mapping[str, Any]) -> bytes:

@@ -11,7 +11,9 @@ MIXED = [[0.9, 0.5, 0.1], [0.9, 0.1, 0.5], [0, 0, 0]]
 
 
 def test_means_intervals_and_dots_by_hand():
-    figure = rho_side_by_side([("One", analyse(make_run(MIXED))), ("Two", analyse(make_run([[0.1, 0.5, 0.9]])))])
+    figure = rho_side_by_side(
+        [("One", analyse(make_run(MIXED))), ("Two", analyse(make_run([[0.1, 0.5, 0.9]])))]
+    )
     dots_one, dots_two, means = figure.data
     assert list(dots_one.x) == [1.0, 0.5] and list(dots_two.x) == [-1.0]
     assert list(means.x) == [0.75, -1.0]

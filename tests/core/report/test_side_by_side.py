@@ -116,7 +116,9 @@ def test_equal_set_ups_give_no_row():
     assert setup_differences(sides(run, run.renamed("Another name"))).empty
 
 
-@pytest.mark.parametrize("junk", [None, 5, "text", ["list"], {"options": "x"}, {"options": {"a": {"b": [1]}}}])
+@pytest.mark.parametrize(
+    "junk", [None, 5, "text", ["list"], {"options": "x"}, {"options": {"a": {"b": [1]}}}]
+)
 def test_a_manifest_may_hold_anything(junk):
     odd = {name: junk for name in ("dataset", "model", "prompt", "retriever", "options", "cost")}
     pair = sides(make_run({"q1": "a"}, **odd), make_run({"q1": "a"}, **MANIFEST))
