@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import streamlit as st
-from core.sources.formats import FORMATS
 
 from core.errors import LeadlineError
 from core.report.exports import EXPORTERS
+from core.sources.formats import FORMATS
 from core.sources.simulation import SimulationOptions
 from core.sources.simulation_text import read_options
 from ui import cached, library, router, show, sources, uploads

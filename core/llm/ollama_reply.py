@@ -41,9 +41,7 @@ class Reply:
         self.content += part.message.content or ""
         self.thinking += part.message.thinking or ""
         if not part.message.thinking:
-            self.tokens += [
-                (token.token.encode("utf-8", "replace"), token.logprob) for token in part.logprobs or ()
-            ]
+            self.tokens += [(t.token.encode("utf-8", "replace"), t.logprob) for t in part.logprobs or ()]
         if part.done:
             self.done = True
             self.done_reason = part.done_reason or ""

@@ -1,4 +1,4 @@
-"""From what a server sent to an answer: without reasoning, echo and whatever stands behind a stop sequence."""
+"""From what a server sent to an answer: without reasoning, echo and what stands behind a stop."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Received:
     def completion(self, request: Request, prefix: str) -> Completion:
         """Return the answer to a request whose prompt ended with ``prefix``, which was not sent.
 
-        ``logprobs`` are those of the tokens that make the text, where the tokens add up to the content; else of
-        all tokens.
+        ``logprobs`` are those of the tokens that make the text, where the tokens add up to the content; else
+        of all tokens.
         """
         rest, never_ended = without_thoughts(self.content)
         rest = without_echo(rest, prefix)

@@ -48,7 +48,11 @@ def live_manifest(
             "digest": plan.dataset.digest,
             "n_questions": len(plan.dataset.questions),
         },
-        "model": {"name": plan.model, "options": dict(plan.model_options)},
+        "model": {
+            "backend": plan.backend,
+            "name": plan.model,
+            "options": dict(plan.model_options),
+        },
         "prompt": facts["prompt"],
         "retriever": _retriever(plan.options),
         "options": options,

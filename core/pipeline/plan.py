@@ -52,6 +52,8 @@ class CallPlan:
     ----------
     dataset, options
         What will be run.
+    backend, model, model_options
+        Kind of back end, and what is to answer.
     run_id : str
         Depends on data, options, prompt and model only: the same plan always gives the same run id.
     calls : Mapping[str, int]
@@ -83,6 +85,7 @@ class CallPlan:
     estimated: bool
     parallel: int = 1
     seconds: float | None = None
+    backend: str = ""
 
     @property
     def n_calls(self) -> int:
@@ -119,6 +122,7 @@ class CallPlan:
             "dataset": self.dataset.name,
             "n_questions": len(self.dataset.questions),
             "n_without_passages": self.n_without_passages,
+            "backend": self.backend,
             "model": self.model,
             "model_options": dict(self.model_options),
             "options": self.options.to_dict(),
@@ -216,6 +220,7 @@ def make_plan(
         n_without_passages=round(sum(not calls for calls in per_question) * scale),
         estimated=len(dataset.questions) > _TOKEN_QUESTIONS,
         parallel=max(1, llm.capabilities.parallel),
+        backend=str(getattr(llm, "kind", "")),
     )
 
 

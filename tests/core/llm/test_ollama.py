@@ -577,7 +577,11 @@ def test_five_questions_give_a_run_of_the_same_shape_as_over_the_openai_api(llam
     assert set(runs[0].queries["answer_status"]) <= {"answered", "empty"}
     # The same weights read the same prompts.
     assert list(runs[0].queries["prompt_tokens"]) == list(runs[1].queries["prompt_tokens"])
-    assert runs[0].manifest["model"] == {"name": MODEL, "options": dict(llm.options)}
+    assert runs[0].manifest["model"] == {
+        "backend": "ollama",
+        "name": MODEL,
+        "options": dict(llm.options),
+    }
 
 
 def test_a_restart_in_the_middle_of_a_run_loses_nothing(server, make_questions):
