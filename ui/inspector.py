@@ -10,7 +10,7 @@ import streamlit as st
 from core.influence import chance_band
 from core.retrieval.stop_words import ENGLISH
 from core.schema import MODES, UNDEFINED_REASONS
-from core.sources.kept import is_kept
+from core.sources.formats.kept import is_kept
 from core.text.diff import mark_words, word_diff
 from ui import cached, show
 from ui.plain import plain, shortened, tinted

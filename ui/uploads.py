@@ -9,8 +9,8 @@ import streamlit as st
 
 from core.errors import InputError
 from core.report.exports import csv_bytes
-from core.sources.content import keys_of, read_content
 from core.sources.formats import FORMATS, IMPORT_FORMATS, INFLUENCE_CSV, import_file
+from core.sources.formats.content import keys_of, read_content
 from core.sources.influence_csv import MAPPABLE, suggest_mapping, template_csv
 from core.sources.mapping import check_mapping
 from core.sources.table import read_table

@@ -19,11 +19,11 @@ import pandas as pd
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.summary import summary
 from core.run import Run
-from core.sources.format_types import Format
 from core.sources.formats import FORMATS
+from core.sources.formats.records import records_of
+from core.sources.formats.simulated_mark import marked
+from core.sources.formats.types import Format
 from core.sources.formulas import neutralise, neutralise_text
-from core.sources.records import records_of
-from core.sources.simulated_mark import marked
 
 _SIMULATED = "simulated"
 

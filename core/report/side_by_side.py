@@ -188,7 +188,6 @@ _TITLES: Mapping[str, str] = {
     "dataset.n_questions": "Questions in the data set",
     "dataset.format": "File format",
     "model.name": "Model",
-    "model.kind": "Back end",
     "model.backend": "Back end",
     "prompt.style": "Prompt style",
     "prompt.instruction": "Instruction of the prompt",

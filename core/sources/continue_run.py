@@ -14,8 +14,8 @@ from core.run import Run
 from core.sources.corpus import text_problem
 from core.sources.dataset import Dataset, load_dataset, make_dataset
 from core.sources.dataset_checks import possible
+from core.sources.formats.records import Record, RecordPassage, records_of
 from core.sources.question import MAX_PASSAGES, FieldError, PassageIn, Question
-from core.sources.records import Record, RecordPassage, records_of
 from core.sources.report import IssueLog, ValidationReport, counted
 
 

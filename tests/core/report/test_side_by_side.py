@@ -93,7 +93,7 @@ def test_a_run_without_questions_has_dashes():
 def test_only_settings_that_differ_are_listed():
     other = {
         **MANIFEST,
-        "model": {"name": "large", "kind": "openai", "options": {"base_url": "http://x/v1"}},
+        "model": {"name": "large", "backend": "openai", "options": {"base_url": "http://x/v1"}},
         "prompt": {**MANIFEST["prompt"], "style": "full"},
         "options": {**MANIFEST["options"], "style": "full", "closed_book": False},
         "environment": {"python": "9"},

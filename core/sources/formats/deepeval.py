@@ -1,0 +1,249 @@
+"""Test cases and goldens of DeepEval: JSON, JSON Lines, CSV with lists inside cells, and test-run files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.sources.formats.cells import with_cells
+from core.sources.formats.fields import Fields, as_number
+from core.sources.formats.flat import (
+    counted_names,
+    distinct,
+    further_fields,
+    has_own_ids,
+    marked_gold,
+    opened,
+    own_id,
+    passage_text,
+    reported_rest,
+    with_blank_answers,
+    without_none,
+)
+from core.sources.formats.json_text import to_document
+from core.sources.formats.kept import read_each
+from core.sources.formats.records import Record, RecordPassage
+from core.sources.formats.types import Content, Format, ReadRecords
+from core.sources.question import FieldError
+from core.sources.report import IssueLog
+
+# DeepEval's own name -> other names that its classes take or its files have.
+_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "actual_output": ("actualOutput",),
+    "expected_output": ("expectedOutput",),
+    "retrieval_context": ("retrievalContext",),
+    "metadata": ("additional_metadata", "additionalMetadata"),
+    "tools_called": ("toolsCalled",),
+    "expected_tools": ("expectedTools",),
+    "token_cost": ("tokenCost",),
+    "completion_time": ("completionTime",),
+    "custom_column_key_values": ("customColumnKeyValues",),
+    "source_file": ("sourceFile",),
+    "metrics_data": ("metricsData",),
+}
+_OWN = ("name", "input", "context", *_ALIASES, "comments", "tags")
+_TELLTALE = ("actual_output", "expected_output", "retrieval_context")
+_COMMON = ("context", "tools_called", "expected_tools", "metadata", "custom_column_key_values", "source_file")
+_LISTS = ("context", "retrieval_context", "tags")
+_OBJECTS = ("metadata", "tools_called", "expected_tools", "custom_column_key_values")
+_NUMBERS = ("token_cost", "completion_time")
+_DELIMITERS = {"|": "a vertical bar", ";": "a semicolon"}
+
+
+def recognise(content: Content) -> int:
+    """Count the names of test cases; conversations are recognised too, so that they can be refused."""
+    inner = opened(content)
+    if counted_names(inner, ("scenario", "turns")) == 2:
+        return 2
+    telltale = sum(counted_names(inner, (name, *_ALIASES[name])) > 0 for name in _TELLTALE)
+    if not telltale or not counted_names(inner, ("input",)):
+        return 0
+    common = sum(counted_names(inner, (name, *_ALIASES.get(name, ()))) > 0 for name in _COMMON)
+    return 1 + telltale + common
+
+
+def read(content: Content, log: IssueLog) -> ReadRecords:
+    """Read test cases; conversations are left out, each with a word."""
+    inner = opened(content)
+    entries = [(row, _own_names(entry)) for row, entry in inner.entries]
+    inner = Content(content.name, content.kind, None, entries, _renamed(content.columns))
+    inner = with_blank_answers(inner, ("actual_output",))
+    splits: dict[str, str] = {} if content.kind == "json" else _delimiters(inner)
+    is_csv = content.kind == "csv"
+    records, rejected = read_each(
+        inner.entries, log, lambda row, entry: _record(row, _split(entry, splits, is_csv), log)
+    )
+    notes = [f"Texts in {name} were split at {_DELIMITERS[mark]} ({mark})." for name, mark in splits.items()]
+    if any(r.reported.get(("context", "")) for r in records) and not any(r.passages for r in records):
+        notes.append("context holds the right passages, not those retrieved; there is no retrieval_context.")
+    return ReadRecords(records, rejected, len(inner.entries), tuple(notes))
+
+
+def write(records: Sequence[Record]) -> bytes:
+    """Write a JSON list of test cases with the names of `LLMTestCase`."""
+    named = has_own_ids(records)
+    return to_document([_test_case(record, named) for record in records])
+
+
+def _own_names(entry: Any) -> Any:
+    if not isinstance(entry, Mapping):
+        return entry
+    renamed = dict(entry)
+    for name, aliases in _ALIASES.items():
+        for alias in aliases:
+            if alias in renamed:
+                value = renamed.pop(alias)
+                if renamed.get(name) is None:
+                    renamed[name] = value
+    return renamed
+
+
+def _renamed(columns: Sequence[str]) -> tuple[str, ...]:
+    return tuple(_own_names(dict.fromkeys(columns)))
+
+
+def _delimiters(content: Content) -> dict[str, str]:
+    """Return what separates the texts inside the cells of each list column, where anything does.
+
+    DeepEval writes a vertical bar and reads, by default, a semicolon. A vertical bar is rare in prose, so it
+    wins where both occur.
+    """
+    found = {}
+    for name in _LISTS:
+        values = [entry.get(name) for _, entry in content.entries if isinstance(entry, Mapping)]
+        cells = [value for value in values if isinstance(value, str) and not value.lstrip().startswith("[")]
+        mark = next((mark for mark in _DELIMITERS if any(mark in cell for cell in cells)), None)
+        if mark is not None:
+            found[name] = mark
+    return found
+
+
+def _split(entry: Any, splits: Mapping[str, str], is_csv: bool) -> Any:
+    if not isinstance(entry, Mapping):
+        return entry
+    row = _row(entry) if is_csv else dict(entry)
+    for name, mark in splits.items():
+        if isinstance(row.get(name), str):
+            row[name] = [piece for piece in row[name].split(mark) if piece.strip()]
+    return row
+
+
+def _row(cells: Mapping[str, str]) -> dict[str, Any]:
+    row = with_cells(cells, _LISTS, _NUMBERS)
+    objects = with_cells(cells, _OBJECTS)
+    readable = {name: objects[name] for name in _OBJECTS if isinstance(objects.get(name), (dict, list))}
+    return {**row, **readable}
+
+
+def _record(row: int, entry: Any, log: IssueLog) -> Record:
+    fields = Fields(entry, row, log)
+    turns = fields.record.get("turns", fields.record.get("scenario"))
+    if turns is not None:
+        raise FieldError("turns", turns, "a test case of one turn (input, actual_output)")
+    question = fields.required_text("input")
+    right = fields.texts("context")
+    expected = fields.text("expected_output")
+    latency = fields.number("completion_time")
+    if latency is not None and latency < 0:
+        fields.warn("completion_time", latency, "seconds, 0 or more")
+        latency = None
+    fields.used.update(("actual_output", "retrieval_context"))
+    kept = {("context", ""): list(right)} if right else {}
+    return Record(
+        own_id(fields, "name"),
+        question,
+        fields.text("actual_output"),
+        marked_gold(_passages(fields), right),
+        (expected,) if expected is not None and expected.strip() else (),
+        n_gold=len(distinct(right)) or None,
+        reported={**reported_rest(fields), **_scores(fields), **kept},
+        latency=latency,
+    )
+
+
+def _passages(fields: Fields) -> tuple[RecordPassage, ...]:
+    value = fields.record.get("retrieval_context")
+    if value is None:
+        return ()
+    entries = [value] if isinstance(value, str) else fields.required_items("retrieval_context")
+    passages = []
+    for place, entry in enumerate(entries):
+        path = f"retrieval_context[{place}]"
+        source = ""
+        if isinstance(entry, Mapping):
+            source = Fields(entry, fields.row, fields.log, f"{path}.").text("source") or ""
+            entry = entry.get("context")
+        passages.append(RecordPassage(f"p{place + 1}", passage_text(path, entry), source))
+    return tuple(passages)
+
+
+def _scores(fields: Fields) -> dict[tuple[str, str], float]:
+    """Return the scores of a test run: each by the model that judged."""
+    scores = {}
+    data = fields.record.get("metrics_data")
+    for metric in data if isinstance(data, list) else ():
+        name, judge, score = _metric(metric)
+        if name and score is not None:
+            scores[name, judge] = score
+    return scores
+
+
+def _metric(metric: Any) -> tuple[str, str, float | None]:
+    if not isinstance(metric, Mapping):
+        return "", "", None
+    judge = metric.get("evaluationModel", metric.get("evaluation_model"))
+    name = metric.get("name")
+    return (
+        name if isinstance(name, str) else "",
+        judge if isinstance(judge, str) else "",
+        as_number(metric.get("score")),
+    )
+
+
+def _test_case(record: Record, named: bool) -> dict[str, Any]:
+    reported = {name: value for (name, by), value in record.reported.items() if name in _OWN and not by}
+    data = reported.get("metrics_data")
+    scored = [_metric(metric)[:2] for metric in (data if isinstance(data, list) else ())]
+    gold = [p.text for p in record.passages if p.is_gold and p.text is not None]
+    case = {
+        "name": record.record_id if named else None,
+        "input": record.question,
+        "actual_output": record.answer,
+        "expected_output": record.references[0] if record.references else None,
+        "context": gold,
+        "retrieval_context": [
+            {"context": p.text or "", "source": p.title} if p.title else p.text or "" for p in record.passages
+        ],
+        "completion_time": record.latency,
+    }
+    further = {key: value for key, value in record.reported.items() if key not in scored}
+    rest = further_fields(Record(record.record_id, record.question, reported=further), _OWN)
+    return without_none({**case, **reported}) | rest
+
+
+FORMAT = Format(
+    "deepeval",
+    "DeepEval test cases",
+    ".json",
+    recognise,
+    read,
+    write,
+    losses=(
+        "A CSV or JSON Lines file comes back as a JSON list; so does what stood under testCases or goldens.",
+        "Of a test-run file, only the test cases come back, not the run's own fields.",
+        "camelCase names come back in snake_case, additional_metadata as metadata.",
+        "Fields that are null, empty lists and blank expected outputs are left out.",
+        "A text of DeepEval's form 'source: context' stays one text.",
+        "A name that stands twice gets a number behind it.",
+        "Conversations are not read.",
+        "Only the first of several right answers is written; sampled answers, passage ids, retrieval scores "
+        "and claims are not.",
+    ),
+    fields={
+        "question": "input",
+        "answer": "actual_output",
+        "passages": "retrieval_context",
+        "references": "expected_output",
+        "id": "name",
+    },
+)

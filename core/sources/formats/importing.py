@@ -1,0 +1,245 @@
+"""Every file that can be imported: which format it has, and the run it makes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import pandas as pd
+
+from core.errors import InputError
+from core.sources.encoding import read_source
+from core.sources.formats import (
+    deepeval,
+    inspectorraget,
+    jsonl,
+    openinference,
+    rag_uncertainty,
+    ragas,
+    ragchecker,
+)
+from core.sources.formats.abilities import abilities
+from core.sources.formats.content import entry_text, keys_of, looks_like_json, read_content
+from core.sources.formats.flat import default_id, opened, renamed
+from core.sources.formats.kept import unique
+from core.sources.formats.records import Record, run_of
+from core.sources.formats.simulated_mark import unmarked
+from core.sources.formats.types import Content, Format, ReadRecords
+from core.sources.influence_csv import Imported, read_influence_csv
+from core.sources.mapping import MAPPABLE, suggest_mapping
+from core.sources.report import IssueLog, ValidationReport, counted, shorten
+from core.sources.table import read_columns
+
+INFLUENCE_CSV = "influence-csv"
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        module.FORMAT.name: module.FORMAT
+        for module in (
+            ragas,
+            ragchecker,
+            inspectorraget,
+            deepeval,
+            openinference,
+            rag_uncertainty,
+            jsonl,
+        )
+    }
+)
+IMPORT_FORMATS = ("auto", INFLUENCE_CSV, *FORMATS)
+
+
+def detect(content: Content) -> Format | None:
+    """Return the format that most tell-tale names of a file belong to; None where none of them is there.
+
+    Where two formats have equally many, the one that comes first in `FORMATS` is taken.
+    """
+    found = {name: file_format.recognise(content) for name, file_format in FORMATS.items()}
+    best = max(found, key=lambda name: found[name])
+    return FORMATS[best] if found[best] > 0 else None
+
+
+def import_file(
+    source: bytes | str | os.PathLike[str],
+    name: str | None = None,
+    file_format: str = "auto",
+    mapping: Mapping[str, str] | None = None,
+) -> Imported:
+    """Read a file of another tool as a run.
+
+    Parameters
+    ----------
+    source : bytes or path
+        JSON, JSON Lines or CSV, also gzipped.
+    name : str, optional
+        Name of the run and of the file in messages; a path's own name by default.
+    file_format : str
+        One of `IMPORT_FORMATS`; "auto" decides by the names that stand in the file.
+    mapping : Mapping of str to str, optional
+        Field to column, where the file has names of its own: the fields of an influence CSV, or question,
+        answer, passages, references, samples, id in formats of flat records. Other fields keep their columns.
+
+    Returns
+    -------
+    Imported
+        The run of the good records; ``report`` names everything else, and says what the run allows.
+
+    Raises
+    ------
+    InputError
+        No such format, nothing recognised, or nothing that can be used.
+
+    Notes
+    -----
+    Cost: no LLM calls.
+    """
+    if file_format not in IMPORT_FORMATS:
+        raise InputError(
+            f"The format must be one of {', '.join(IMPORT_FORMATS)}, got {shorten(file_format)!r}."
+        )
+    label = name or (Path(source).name if not isinstance(source, bytes) else "The file")
+    data = read_source(source, label)
+    given = dict(mapping or {})
+    if file_format == INFLUENCE_CSV or (file_format == "auto" and _is_influence(data, label, given)):
+        return _influence(data, label, given)
+    content, simulated = unmarked(read_content(data, label))
+    found, content = _format_of(content, file_format, given)
+    log = IssueLog()
+    _log_bad(content, log)
+    read = found.read(content, log)
+    if not any(r.answer is not None or r.passages or r.samples for r in read.records):
+        raise InputError(_nothing_usable(content, read, log))
+    records, remarks = _named(read.records)
+    how = "Recognised as" if file_format == "auto" else "Read as asked, as"
+    notes = (f"{how} {found.title} ({found.name}).", *content.notes, *read.notes, *remarks)
+    if simulated:
+        notes = (*notes, "The file says that its numbers are simulated, so the run is marked as simulated.")
+    report = _report(records, content, read, log, notes)
+    digest = hashlib.sha256(data).hexdigest()
+    manifest = {
+        "run_id": hashlib.sha256(json.dumps([digest, found.name, given]).encode()).hexdigest()[:12],
+        "name": label,
+        "source": "simulation" if simulated else "upload",
+        "dataset": {
+            "name": label,
+            "digest": digest,
+            "format": found.name,
+            "rows": report.n_rows,
+            "kept": report.n_kept,
+            "rejected": report.n_rejected,
+            **({"mapping": given} if given else {}),
+        },
+        "notes": list(notes),
+    }
+    return Imported(run_of(records, manifest), report)
+
+
+def _is_influence(data: bytes, label: str, given: Mapping[str, str]) -> bool:
+    """Tell whether a file is a table of questions and passages with the influence of each."""
+    if looks_like_json(data, label) or not set(given) <= set(MAPPABLE):
+        return False
+    fields = {*suggest_mapping(read_columns(data, label)), *given}
+    if "question" not in fields:
+        return False
+    # A score of that name may stand in any file; beside a passage it is one.
+    by_rouge = "reported_rouge_l" in fields and bool(fields & {"passage_id", "text", "retrieval_rank"})
+    return by_rouge or bool(fields & {"influence_score", "ablated_answer"})
+
+
+def _influence(data: bytes, label: str, given: Mapping[str, str]) -> Imported:
+    """Read an influence CSV; columns that are named go before the suggested ones."""
+    mapping: dict[str, str] | None = None
+    if given:
+        suggested = suggest_mapping(read_columns(data, label))
+        mapping = {field: column for field, column in suggested.items() if column not in given.values()}
+        mapping |= given
+    imported = read_influence_csv(data, label, mapping)
+    notes = ("Read as an influence CSV (influence-csv).", *imported.report.notes)
+    manifest = dict(imported.run.manifest)
+    manifest |= {"notes": list(notes), "dataset": {**manifest["dataset"], "format": INFLUENCE_CSV}}
+    run = replace(imported.run, manifest=MappingProxyType(manifest))
+    return Imported(run, replace(imported.report, notes=notes))
+
+
+def _format_of(content: Content, file_format: str, given: Mapping[str, str]) -> tuple[Format, Content]:
+    """Return the format of a file, and its content with the named columns under the format's own names."""
+    found = detect(content) if file_format == "auto" else FORMATS[file_format]
+    if found is None and given:
+        found = jsonl.FORMAT
+    if found is None:
+        raise InputError(_unknown(content))
+    if not given:
+        return found, content
+    if not found.fields:
+        flat = ", ".join(f.name for f in FORMATS.values() if f.fields)
+        raise InputError(f"Columns can be named in flat formats only ({flat}), not in {found.name}.")
+    return found, renamed(opened(content, given.values()), given, found.fields)
+
+
+def _log_bad(content: Content, log: IssueLog) -> None:
+    shown = content.bad[: log.room]
+    for entry in shown:
+        log.add(entry.number, None, entry.text, entry.expected)
+    log.count_more(len(content.bad) - len(shown))
+
+
+def _named(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
+    """Give every record an id of its own, and say where a file's ids are not kept."""
+    wanted = [r.record_id or default_id(place) for place, r in enumerate(records, start=1)]
+    ids = unique(wanted)
+    notes = []
+    without = sum(not r.record_id for r in records)
+    if 0 < without < len(records):
+        notes.append(f"Without an id, so numbered: {counted(without, 'record')}.")
+    if again := sum(new != old for new, old in zip(ids, wanted, strict=True)):
+        notes.append(f"With an id that stands there before, so numbered: {counted(again, 'record')}.")
+    return [replace(r, record_id=i) for r, i in zip(records, ids, strict=True)], notes
+
+
+def _report(
+    records: Sequence[Record], content: Content, read: ReadRecords, log: IssueLog, notes: tuple[str, ...]
+) -> ValidationReport:
+    rejected = [(b.number, f"expected {b.expected}", b.text) for b in content.bad]
+    rejected += [(number, reason, entry_text(entry)) for number, reason, entry in read.rejected]
+    rejected.sort(key=lambda entry: entry[0])
+    frame = pd.DataFrame(rejected, columns=["row", "reason", "text"])
+    n_read = max(read.n_entries, len(records) + len(read.rejected))
+    return ValidationReport(
+        n_read + len(content.bad),
+        len(records),
+        log.listed(),
+        frame.astype({"row": "int64", "reason": "str", "text": "str"}),
+        notes,
+        *abilities(records),
+        log.n_issues,
+        log.counts["error"],
+    )
+
+
+def _unknown(content: Content) -> str:
+    seen = ", ".join(map(shorten, keys_of(content))) or "nothing with a name"
+    what = "columns" if content.kind == "csv" else "names"
+    return (
+        f"{content.name} has no format that is known ({', '.join(IMPORT_FORMATS[1:])}): its {what} are "
+        f"{seen}; name its format, or its columns (question=…, answer=…, passages=…)."
+    )
+
+
+def _nothing_usable(content: Content, read: ReadRecords, log: IssueLog) -> str:
+    first = log.first_error
+    if read.records:
+        return (
+            f"{content.name} holds questions only, without answers or passages, so nothing can be computed."
+        )
+    if first is None:
+        return f"{content.name} holds no record; expected questions with answers and passages."
+    place = f"row {first.row}" + (f", field {first.column}" if first.column else "")
+    n = max(read.n_entries, len(read.rejected)) + len(content.bad)
+    return (
+        f"None of the {n:,} records of {content.name} can be used: {place}: found {first.value!r}, "
+        f"expected {first.expected}."
+    )

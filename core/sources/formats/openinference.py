@@ -1,0 +1,236 @@
+"""Traces in OpenInference's conventions (Phoenix, OTLP): one record for each trace in which was retrieved."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from core.errors import InputError
+from core.sources.formats.json_text import to_lines
+from core.sources.formats.kept import Kept, Rejected, as_id, keep, read_each, unique
+from core.sources.formats.records import Record
+from core.sources.formats.spans import KIND, Span, entries_of, span_of, time_of
+from core.sources.formats.trace import RETRIEVED, model_of, read_trace
+from core.sources.formats.types import Content, Format, ReadRecords
+from core.sources.question import FieldError
+from core.sources.report import IssueLog, counted
+
+NAME = "openinference"
+OWN_ID = "leadline.record_id"
+_PLAIN = "text/plain"
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+_TELLTALE = (KIND, "input.value", "output.value", "llm.model_name")
+_PREFIXES = (RETRIEVED, "reranker.")
+
+
+def recognise(content: Content) -> int:
+    """Count what makes a trace of retrieval: trace, kind, input, output and documents."""
+    found: set[str] = set()
+    for number, entry in entries_of(content)[:50]:
+        try:
+            span = span_of(entry, number)
+        except FieldError:
+            continue
+        if span.kind:
+            found |= {"trace", "kind", *(name for name in _TELLTALE if name in span.attributes)}
+            found |= {p for p in _PREFIXES if any(name.startswith(p) for name in span.attributes)}
+    return len(found)
+
+
+def read(content: Content, log: IssueLog) -> ReadRecords:
+    """Read every trace in which something was retrieved."""
+    entries = entries_of(content)
+    traces, rejected = _traces(entries, log)
+    if not traces and not rejected:
+        raise InputError(
+            f"{content.name} holds no spans; expected JSON or JSON Lines of OpenInference spans, each with "
+            "context.trace_id, parent_id and attributes."
+        )
+    ids = dict(zip(traces, unique([_record_id(spans) for spans in traces.values()], "q"), strict=True))
+    dropped = [0]
+
+    def one(_: int, summary: Any) -> Record:
+        trace_id = summary["trace_id"]
+        record, n_dropped = _record(ids[trace_id], traces[trace_id], log)
+        dropped[0] += n_dropped
+        return record
+
+    summaries = [(spans[0].number, _summary(trace_id, spans)) for trace_id, spans in traces.items()]
+    records, without = read_each(summaries, log, one)
+    n_spans = sum(len(spans) for spans in traces.values())
+    notes = [f"{counted(n_spans, 'span')} in {counted(len(traces), 'trace')}; a trace is a question."]
+    if without:
+        notes.append(f"{counted(len(without), 'trace')} left out: nothing retrieved or nothing asked.")
+    if dropped[0]:
+        notes.append(
+            f"{counted(dropped[0], 'passage')} left out that an earlier retriever of the trace had brought."
+        )
+    return ReadRecords(records, [*rejected, *without], len(traces) + len(rejected), tuple(notes))
+
+
+def write(records: Sequence[Record]) -> bytes:
+    """Write a CHAIN span and the RETRIEVER span below it for each record, one span a line."""
+    return to_lines(span for record in records for span in _spans(record))
+
+
+def _traces(
+    entries: Sequence[tuple[int, Any]], log: IssueLog
+) -> tuple[dict[str, list[Span]], list[Rejected]]:
+    """Group spans by trace, in order of appearance; what is no span is put aside."""
+    traces: dict[str, list[Span]] = {}
+    rejected: list[Rejected] = []
+    for number, entry in entries:
+        try:
+            span = span_of(entry, number)
+        except FieldError as error:
+            log.add(number, error.field, error.value, error.expected)
+            rejected.append((number, f"{error.field}: expected {error.expected}", entry))
+            continue
+        traces.setdefault(span.trace_id, []).append(span)
+    return traces, rejected
+
+
+def _summary(trace_id: str, spans: Sequence[Span]) -> dict[str, Any]:
+    return {"trace_id": trace_id, "spans": len(spans), "kinds": [span.kind for span in spans][:20]}
+
+
+def _record_id(spans: Sequence[Span]) -> str:
+    own = next((span.attributes[OWN_ID] for span in spans if OWN_ID in span.attributes), None)
+    return as_id(own) or spans[0].trace_id
+
+
+def _record(record_id: str, spans: Sequence[Span], log: IssueLog) -> tuple[Record, int]:
+    trace = read_trace(spans, log)
+    root, source = trace.root, trace.source
+    asked = source.attributes.get("input.value")
+    ids = [passage.passage_id for passage in trace.passages]
+    kept = {
+        "trace_id": root.trace_id if root.trace_id != record_id else None,
+        "start": root.start.isoformat() if root.start else None,
+        "root": {"name": root.name, "span_id": root.span_id},
+        "source": {
+            "name": source.name,
+            "span_id": source.span_id if source is not root else None,
+            "query": asked if isinstance(asked, str) and asked != trace.question else None,
+        },
+        "documents": trace.documents if trace.documents != [{"id": name} for name in ids] else None,
+    }
+    record = Record(
+        record_id,
+        trace.question,
+        trace.answer,
+        trace.passages,
+        latency=trace.latency,
+        reported={(name, ""): value for name, value in model_of(spans).items()} | keep(NAME, "record", kept),
+    )
+    return record, trace.n_dropped
+
+
+def _spans(record: Record) -> list[dict[str, Any]]:
+    kept = Kept(record, NAME)
+    root, source = kept.mapping("root"), kept.mapping("source")
+    trace_id = kept.text("trace_id") or (record.record_id if kept else _trace_id(record.record_id))
+    start = time_of(kept.text("start")) or _START
+    times = {"start_time": start.isoformat(), "end_time": _end(start, record.latency).isoformat()}
+    root_id = as_id(root.get("span_id")) or _hash(f"{trace_id} CHAIN")[:16]
+    chain = {
+        KIND: "CHAIN",
+        "input.value": record.question,
+        "input.mime_type": _PLAIN,
+        **({} if record.answer is None else {"output.value": record.answer, "output.mime_type": _PLAIN}),
+        **({OWN_ID: record.record_id} if trace_id != record.record_id else {}),
+    }
+    query = source.get("query")
+    retriever = {
+        KIND: "RETRIEVER",
+        "input.value": query if isinstance(query, str) else record.question,
+        "input.mime_type": _PLAIN,
+        **_documents(record, kept),
+    }
+    return [
+        _span(root.get("name") or "question", trace_id, root_id, None, times, chain),
+        _span(
+            source.get("name") or "retriever",
+            trace_id,
+            as_id(source.get("span_id")) or _hash(f"{trace_id} RETRIEVER")[:16],
+            root_id,
+            {**times, "end_time": times["start_time"]},
+            retriever,
+        ),
+    ]
+
+
+def _span(
+    name: Any, trace_id: str, span_id: str, parent_id: str | None, times: Mapping[str, str], attributes: Any
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "context": {"trace_id": trace_id, "span_id": span_id},
+        "span_kind": attributes[KIND],
+        "parent_id": parent_id,
+        **times,
+        "status_code": "OK",
+        "status_message": "",
+        "attributes": attributes,
+        "events": [],
+    }
+
+
+def _documents(record: Record, kept: Kept) -> dict[str, Any]:
+    given = kept.items("documents", len(record.passages)) or [None] * len(record.passages)
+    attributes: dict[str, Any] = {}
+    for place, (passage, own) in enumerate(zip(record.passages, given, strict=True)):
+        if not isinstance(own, dict):
+            title = json.dumps({"title": passage.title}, ensure_ascii=False) if passage.title else None
+            own = {"id": passage.passage_id, "metadata": title}
+        document = {
+            "id": own.get("id"),
+            "content": passage.text,
+            "score": passage.score,
+            "metadata": own.get("metadata"),
+        }
+        for name, value in document.items():
+            if value is not None:
+                attributes[f"{RETRIEVED}.{place}.document.{name}"] = value
+    return attributes
+
+
+def _trace_id(record_id: str) -> str:
+    """Return a record's id if it can be the id of a trace as it is, else a digest of it."""
+    return record_id if re.fullmatch(r"[0-9a-f]{32}", record_id) else _hash(record_id)[:32]
+
+
+def _end(start: datetime, latency: float | None) -> datetime:
+    try:
+        return start + timedelta(seconds=latency or 0.0)
+    except OverflowError:
+        return start
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+FORMAT = Format(
+    NAME,
+    "OpenInference spans",
+    ".jsonl",
+    recognise,
+    read,
+    write,
+    losses=(
+        "Each trace comes back as two spans, the root (as a CHAIN) and a retriever; other spans, "
+        "attributes, events and states are lost.",
+        "Inputs and outputs that are JSON come back as the plain text of the question and of the answer.",
+        "Documents of a reranker, or of several retrievers, come back as those of one retriever, without "
+        "those that a second retriever brought again.",
+        "Times come back to the microsecond, those of the retriever as the root's start; a trace without "
+        "times is dated 1970.",
+        "Ids of other sources that are no trace ids are hashed; the id itself is kept as leadline.record_id.",
+        "Right answers, sampled answers, claims, gold marks and what others reported are not written.",
+    ),
+)

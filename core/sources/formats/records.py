@@ -1,0 +1,272 @@
+"""What every other tool's file holds, in one form: one record per question with its answer and passages.
+
+An importer reads a file into records and `run_of` makes a run of them; `records_of` gives the records of
+any run back, and an exporter writes them. So each format is described once, in one module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from core.run import Run
+from core.sources.formats.reported import restored, stored
+from core.text import answer_status
+
+ENTAILMENT, NEUTRAL, CONTRADICTION = "Entailment", "Neutral", "Contradiction"
+_PROBABILITY: Mapping[str, float] = {ENTAILMENT: 1.0, NEUTRAL: 0.0, CONTRADICTION: 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPassage:
+    """One passage; its place in the record is its retrieval rank."""
+
+    passage_id: str
+    text: str | None
+    title: str = ""
+    score: float | None = None
+    is_gold: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordClaim:
+    """One claim of the answer, or of the reference answer.
+
+    Attributes
+    ----------
+    text : str
+        The claim.
+    side : {"answer", "reference"}
+        Whose claim it is.
+    support : Mapping[str, str | float]
+        Passage id to the judge's label (one of Entailment, Neutral, Contradiction) or to a probability;
+        passages that were not judged are absent.
+    counterpart : str or None
+        Label of the claim against the other text: the reference for a claim of the answer, and the reverse.
+    relevance, verdict : str or None
+        As the schema's table ``claims`` has them.
+    """
+
+    text: str
+    side: str = "answer"
+    support: Mapping[str, str | float] = field(default_factory=dict)
+    counterpart: str | None = None
+    relevance: str | None = None
+    verdict: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One question as another tool recorded it.
+
+    Attributes
+    ----------
+    record_id : str
+        Unique in the file.
+    question : str
+        Not empty.
+    answer : str or None
+        None where the file gives none; "" is an empty answer.
+    passages : tuple of RecordPassage
+        In retrieval order; ids are unique within the record.
+    references, samples : tuple of str
+        Right answers; further sampled answers.
+    n_gold : int or None
+        Passages known to be relevant, retrieved or not.
+    claims : tuple of RecordClaim
+        Claims with what is known of their support.
+    reported : Mapping[tuple[str, str], Any]
+        ``(name, by)`` to whatever else the file says, as JSON can hold it: texts, numbers, truth values,
+        lists and objects. A run gives it back as it was. ``by`` is "" where nobody is named.
+    kind, language : str or None
+        Labels of the question.
+    latency : float or None
+        Seconds.
+    judge : str or None
+        Who judged the support of the claims.
+    """
+
+    record_id: str
+    question: str
+    answer: str | None = None
+    passages: tuple[RecordPassage, ...] = ()
+    references: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()
+    n_gold: int | None = None
+    claims: tuple[RecordClaim, ...] = ()
+    reported: Mapping[tuple[str, str], Any] = field(default_factory=dict)
+    kind: str | None = None
+    language: str | None = None
+    latency: float | None = None
+    judge: str | None = None
+
+
+def run_of(records: Sequence[Record], manifest: Mapping[str, Any]) -> Run:
+    """Return a run of records, in their order; ``manifest`` as for `Run.create`."""
+    tables = {
+        "queries": [_query_row(r) for r in records],
+        "passages": [row for r in records for row in _passage_rows(r)],
+        "samples": [row for r in records for row in _sample_rows(r)],
+        "claims": [row for r in records for row in _claim_rows(r)],
+        "support": [row for r in records for row in _support_rows(r)],
+        "reported": [row for r in records for row in _reported_rows(r)],
+    }
+    return Run.create(manifest, **{name: pd.DataFrame(rows) for name, rows in tables.items() if rows})
+
+
+def records_of(run: Run) -> list[Record]:
+    """Return the records of a run, in its order: the inverse of `run_of` on what records can hold."""
+    passages = _by_question(run["passages"].sort_values("retrieval_rank", kind="stable"))
+    samples, claims = _by_question(run["samples"]), _by_question(run["claims"])
+    support, reported = _by_question(run["support"]), _by_question(run["reported"])
+    return [
+        _record(
+            q,
+            passages.get(q["query_id"], []),
+            samples.get(q["query_id"], []),
+            claims.get(q["query_id"], []),
+            support.get(q["query_id"], []),
+            reported.get(q["query_id"], []),
+        )
+        for q in _plain_rows(run.queries)
+    ]
+
+
+Row = dict[str, Any]
+
+
+def _query_row(record: Record) -> Row:
+    return {
+        "query_id": record.record_id,
+        "question": record.question,
+        "answer": record.answer,
+        "answer_status": None if record.answer is None else answer_status(record.answer),
+        "reference_answers": list(record.references) or None,
+        "n_gold": record.n_gold,
+        "kind": record.kind,
+        "language": record.language,
+        "latency": record.latency,
+    }
+
+
+def _passage_rows(record: Record) -> list[Row]:
+    return [
+        {
+            "query_id": record.record_id,
+            "passage_id": passage.passage_id,
+            "title": passage.title or None,
+            "text": passage.text,
+            "retrieval_rank": float(rank),
+            "retrieval_score": passage.score,
+            "slot": rank,
+            "is_gold": passage.is_gold,
+        }
+        for rank, passage in enumerate(record.passages, start=1)
+    ]
+
+
+def _sample_rows(record: Record) -> list[Row]:
+    return [
+        {"query_id": record.record_id, "sample_id": f"s{n}", "answer": answer}
+        for n, answer in enumerate(record.samples, start=1)
+    ]
+
+
+def _claim_rows(record: Record) -> list[Row]:
+    return [
+        {
+            "query_id": record.record_id,
+            "claim_id": f"c{n}",
+            "text": claim.text,
+            "side": claim.side,
+            "counterpart": claim.counterpart,
+            "relevance": claim.relevance,
+            "verdict": claim.verdict,
+            "scored": bool(claim.support) or claim.verdict is not None,
+        }
+        for n, claim in enumerate(record.claims, start=1)
+    ]
+
+
+def _support_rows(record: Record) -> list[Row]:
+    rows = []
+    for n, claim in enumerate(record.claims, start=1):
+        for passage_id, value in claim.support.items():
+            label = value if isinstance(value, str) else None
+            rows.append(
+                {
+                    "query_id": record.record_id,
+                    "claim_id": f"c{n}",
+                    "passage_id": passage_id,
+                    "probability": _PROBABILITY.get(value) if isinstance(value, str) else float(value),
+                    "label": label,
+                    "judge": record.judge,
+                }
+            )
+    return rows
+
+
+def _reported_rows(record: Record) -> list[Row]:
+    return [
+        {"query_id": record.record_id, "name": name, "by": by, **stored(value)}
+        for (name, by), value in record.reported.items()
+    ]
+
+
+def _plain_rows(frame: pd.DataFrame) -> list[Row]:
+    """Return rows as dictionaries in which a missing value is None."""
+    columns = {name: frame[name].astype("object").where(frame[name].notna(), None) for name in frame.columns}
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _by_question(frame: pd.DataFrame) -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = {}
+    for row in _plain_rows(frame):
+        rows.setdefault(row["query_id"], []).append(row)
+    return rows
+
+
+def _record(
+    query: Row,
+    passages: Sequence[Row],
+    samples: Sequence[Row],
+    claims: Sequence[Row],
+    support: Sequence[Row],
+    reported: Sequence[Row],
+) -> Record:
+    judged: dict[str, dict[str, str | float]] = {}
+    for row in support:
+        value = row["label"] if row["label"] is not None else row["probability"]
+        if value is not None:
+            judged.setdefault(row["claim_id"], {})[row["passage_id"]] = value
+    return Record(
+        query["query_id"],
+        query["question"],
+        query["answer"],
+        tuple(
+            RecordPassage(p["passage_id"], p["text"], p["title"] or "", p["retrieval_score"], p["is_gold"])
+            for p in passages
+        ),
+        tuple(query["reference_answers"] or ()),
+        tuple(s["answer"] for s in samples if s["answer"] is not None),
+        query["n_gold"],
+        tuple(
+            RecordClaim(
+                c["text"],
+                c["side"] or "answer",
+                judged.get(c["claim_id"], {}),
+                c["counterpart"],
+                c["relevance"],
+                c["verdict"],
+            )
+            for c in claims
+        ),
+        {(r["name"], r["by"]): restored(r["value"], r["text"]) for r in reported},
+        query["kind"],
+        query["language"],
+        query["latency"],
+        next((s["judge"] for s in support if s["judge"] is not None), None),
+    )

@@ -1,0 +1,452 @@
+import copy
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+
+from core.errors import InputError
+from core.sources.formats import jsonl, ragas
+from core.sources.formats.openinference import FORMAT
+from core.sources.formats.records import Record, RecordClaim, RecordPassage
+from core.sources.formats.spans import time_of
+from core.sources.formats.value_text import ANSWER_FIELDS, QUESTION_FIELDS, value_text
+from tests.core.sources.formats.roundtrip import (
+    content_of,
+    damaged,
+    holds_together,
+    issues_of,
+    lines,
+    read_as,
+    through_a_folder,
+)
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+
+
+def documents(*entries, prefix="retrieval.documents"):
+    """Return flat attributes of documents given as (id, content, score, metadata), None for what is absent."""
+    names = ("id", "content", "score", "metadata")
+    return {
+        f"{prefix}.{place}.document.{name}": value
+        for place, entry in enumerate(entries)
+        for name, value in zip(names, entry, strict=False)
+        if value is not None
+    }
+
+
+def span(span_id, kind, attributes, parent=None, start=0, end=0, trace=TRACE, name=""):
+    return {
+        "name": name or kind.lower(),
+        "context": {"trace_id": trace, "span_id": span_id},
+        "span_kind": kind,
+        "parent_id": parent,
+        "start_time": f"2025-03-01T12:00:{start:02d}.250000+00:00",
+        "end_time": f"2025-03-01T12:00:{end:02d}.750000+00:00",
+        "status_code": "OK",
+        "status_message": "",
+        "attributes": {"openinference.span.kind": kind, **attributes},
+        "events": [],
+    }
+
+
+def asked(text, mime="text/plain"):
+    return {"input.value": text, "input.mime_type": mime}
+
+
+def answered(text, mime="text/plain"):
+    return {"output.value": text, "output.mime_type": mime}
+
+
+CANAL = ("a", "The canal opened in 1914.", 0.9, '{"title": "Canal", "page": 3}')
+LOCKS = (None, "It has <b>twelve</b> locks.", 0.5)
+CHAIN = span("01", "CHAIN", {**asked("When did it open?"), **answered("In 1914.")}, start=1, end=4, name="qa")
+RETRIEVER = span("02", "RETRIEVER", {**asked("open date"), **documents(CANAL, LOCKS)}, "01", start=1, end=1)
+# As our own writer dates a retriever: at the start of its root.
+RETRIEVER["end_time"] = RETRIEVER["start_time"]
+LLM = span(
+    "03", "LLM", {**answered("Other."), "llm.model_name": "m", "llm.token_count.prompt": 90}, "01", 3, 4
+)
+FILE = [CHAIN, RETRIEVER]
+
+
+def one(*spans):
+    """Return the only record of a trace."""
+    read, _ = read_as(FORMAT, lines(spans))
+    assert not read.rejected
+    return read.records[0]
+
+
+def texts(record):
+    return [passage.text for passage in record.passages]
+
+
+def test_a_file_of_two_spans_a_trace_comes_back_as_it_was(tmp_path):
+    read, log = read_as(FORMAT, lines(FILE))
+    records = through_a_folder(read.records, tmp_path / "run")
+    assert records == list(read.records)
+    assert [json.loads(line) for line in FORMAT.write(records).splitlines()] == FILE
+    assert issues_of(log) == []
+    assert (read.n_entries, list(read.rejected)) == (1, [])
+
+
+def test_question_answer_passages_and_time():
+    record = one(*FILE)
+    assert (record.record_id, record.question, record.answer) == (TRACE, "When did it open?", "In 1914.")
+    assert record.passages == (
+        RecordPassage("a", "The canal opened in 1914.", "Canal", 0.9),
+        RecordPassage("d2", "It has <b>twelve</b> locks.", "", 0.5),
+    )
+    assert record.latency == 3.5
+
+
+def test_all_forms_of_a_span_are_read_alike():
+    flat = {k: v for k, v in RETRIEVER["attributes"].items() if not k.startswith("retrieval")}
+    pairs = [{"document.id": "a", "document.content": CANAL[1], "document.score": 0.9, "document.metadata": CANAL[3]},
+             {"document.content": LOCKS[1], "document.score": 0.5}]  # fmt: skip
+    nested = [{"document": {"id": "a", "content": CANAL[1], "score": 0.9, "metadata": {"title": "Canal"}}},
+              {"document": {"content": LOCKS[1], "score": 0.5}}]  # fmt: skip
+    kind = {"openinference": {"span": {"kind": "RETRIEVER"}}, "input": {"value": "open date"}}
+    forms = [
+        {**RETRIEVER, "attributes": {**flat, "retrieval.documents": pairs}},
+        {**RETRIEVER, "attributes": {**flat, "retrieval.documents": json.dumps(pairs)}},
+        {**RETRIEVER, "attributes": {**kind, "retrieval": {"documents": nested}}},
+        {"attributes.openinference.span.kind": "RETRIEVER", "attributes.retrieval.documents": pairs,
+         "context.trace_id": TRACE, "context.span_id": "02", "parent_id": "01", "start_time": 1740830401250},
+        {**{k: v for k, v in RETRIEVER.items() if k != "context"}, "trace_id": TRACE, "span_id": "02"},
+    ]  # fmt: skip
+    wanted = one(*FILE)
+    for form in forms:
+        record = one(CHAIN, form)
+        assert record.passages == wanted.passages
+        assert (record.question, record.answer, record.latency) == (
+            wanted.question,
+            wanted.answer,
+            wanted.latency,
+        )
+
+
+def otlp(value):
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [otlp(v) for v in value]}}
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": [{"key": k, "value": otlp(v)} for k, v in value.items()]}}
+    return {"stringValue": value}
+
+
+def test_otlp_is_read_as_a_document_and_as_lines():
+    spans = [
+        {
+            "traceId": TRACE,
+            "spanId": s["context"]["span_id"],
+            **({"parentSpanId": s["parent_id"]} if s["parent_id"] else {}),
+            "name": s["name"],
+            "startTimeUnixNano": str(1740830401250000000),
+            "endTimeUnixNano": 1740830404750000000,
+            "attributes": [{"key": k, "value": otlp(v)} for k, v in s["attributes"].items()],
+        }
+        for s in (*FILE, LLM)
+    ]
+    whole = {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": spans}]}]}
+    split = [{"resourceSpans": [{"scopeSpans": [{"spans": [s]}]}]} for s in spans]
+    for value in (whole, lines(split), [whole], {"data": spans, "next_cursor": None}):
+        read, log = read_as(FORMAT, value)
+        assert read.records[0].passages == one(*FILE).passages
+        assert read.records[0].latency == 3.5
+        assert read.records[0].reported["llm.token_count.prompt", ""] == 90
+        assert issues_of(log) == []
+    read, _ = read_as(FORMAT, {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": TRACE, "attributes": [
+        {"key": "openinference.span.kind", "value": otlp("RETRIEVER")},
+        {"key": "input.value", "value": otlp("Who?")},
+        {"key": "retrieval.documents", "value": otlp([{"document.content": "Ann."}])},
+        "odd", {"key": "x", "value": 5},
+    ]}]}]}]})  # fmt: skip
+    assert texts(read.records[0]) == ["Ann."]
+
+
+def test_last_reranker_says_what_the_passages_are():
+    first = span("04", "RERANKER", documents(LOCKS, prefix="reranker.output_documents"), "01", start=2)
+    last = span("05", "RERANKER", documents(LOCKS, CANAL, prefix="reranker.output_documents"), "01", start=3)
+    assert texts(one(last, first, *FILE)) == [LOCKS[1], CANAL[1]]
+    empty = span("06", "RERANKER", documents(LOCKS, prefix="reranker.input_documents"), "01", start=4)
+    assert texts(one(*FILE, last, empty)) == [LOCKS[1], CANAL[1]]
+
+
+def test_several_retrievers_in_order_of_time_without_what_comes_again():
+    later = span("04", "RETRIEVER", documents(
+        ("b", CANAL[1]), ("a", "Another piece of a."), ("c", "New."), ("a", None)), "01", start=3)  # fmt: skip
+    read, _ = read_as(FORMAT, lines([CHAIN, later, RETRIEVER]))
+    record = read.records[0]
+    assert [(p.passage_id, p.text) for p in record.passages] == [
+        ("a", CANAL[1]),
+        ("d2", LOCKS[1]),
+        ("a (2)", "Another piece of a."),
+        ("c", "New."),
+    ]
+    assert read.notes[1] == "2 passages left out that an earlier retriever of the trace had brought."
+
+
+def test_what_one_retriever_brings_twice_stays():
+    twice = span("02", "RETRIEVER", documents(CANAL, CANAL), "01", start=1)
+    assert [p.passage_id for p in one(CHAIN, twice).passages] == ["a", "a (2)"]
+
+
+def test_retriever_inside_another_one_only_serves_it():
+    inner = span("04", "RETRIEVER", documents(("x", "Inner.")), "02", start=1)
+    assert texts(one(*FILE, inner)) == [CANAL[1], LOCKS[1]]
+    bare = span("02", "RETRIEVER", asked("open date"), "01", start=1)
+    assert texts(one(CHAIN, bare, inner)) == ["Inner."]
+
+
+def test_spans_that_are_their_own_ancestors_do_no_harm():
+    loop = [span("01", "RETRIEVER", documents(CANAL), "02"), span("02", "CHAIN", asked("Who?"), "01")]
+    assert texts(one(*loop)) == [CANAL[1]]
+
+
+def test_answer_of_the_root_else_of_the_last_model_after_the_retrieval():
+    silent = span("01", "CHAIN", asked("When?"), start=1, end=4)
+    before = span("04", "LLM", answered("Rewritten."), "01", start=0)
+    assert one(silent, RETRIEVER, before, LLM).answer == "Other."
+    assert one(silent, RETRIEVER, before).answer is None
+    messages = span("05", "LLM", {"llm.output_messages.0.message.content": "Said."}, "01", start=5)
+    assert one(silent, RETRIEVER, LLM, messages).answer == "Said."
+    assert one(CHAIN, RETRIEVER, LLM).answer == "In 1914."
+    assert one(span("01", "CHAIN", {**asked("When?"), **answered("")}), RETRIEVER, LLM).answer == ""
+
+
+def test_retriever_alone_is_a_question_without_an_answer():
+    alone = span("02", "RETRIEVER", {**asked("When?"), **documents(CANAL), **answered("[documents]")})
+    record = one(alone)
+    assert (record.question, record.answer, texts(record)) == ("When?", None, [CANAL[1]])
+    written = FORMAT.write([record])
+    assert [s["span_kind"] for s in map(json.loads, written.splitlines())] == ["CHAIN", "RETRIEVER"]
+    again = read_as(FORMAT, written)[0].records[0]
+    assert (again.question, again.answer, again.passages) == ("When?", None, record.passages)
+
+
+def test_question_of_the_retriever_where_the_root_has_none():
+    silent = span("01", "AGENT", {"input.value": '{"a": 1, "b": 2}', "input.mime_type": "application/json"})
+    assert one(silent, RETRIEVER).question == "open date"
+    reranker = {"reranker.query": "rank", **documents(CANAL, prefix="reranker.output_documents")}
+    assert one(span("04", "RERANKER", reranker)).question == "rank"
+
+
+@pytest.mark.parametrize(
+    ("value", "names", "wanted"),
+    [
+        ("plain", QUESTION_FIELDS, "plain"),
+        ('"text"', QUESTION_FIELDS, "text"),
+        ("not JSON {", QUESTION_FIELDS, "not JSON {"),
+        ('{"query_str": "q"}', QUESTION_FIELDS, "q"),
+        ('{"input": {"question": "q", "chat_history": []}}', QUESTION_FIELDS, "q"),
+        ('{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]}', QUESTION_FIELDS, "q"),
+        ('{"messages": [[{"kwargs": {"content": "q"}, "id": ["x"]}]]}', QUESTION_FIELDS, "q"),
+        ('{"odd": "q"}', QUESTION_FIELDS, "q"),
+        ('{"odd": "q", "other": "r"}', QUESTION_FIELDS, None),
+        ('{"query": "", "text": "q"}', QUESTION_FIELDS, "q"),
+        ("[]", QUESTION_FIELDS, None),
+        ("7", QUESTION_FIELDS, None),
+        ('{"context": ["c"], "answer": "a"}', ANSWER_FIELDS, "a"),
+        ('{"choices": [{"message": {"role": "assistant", "content": "a"}}]}', ANSWER_FIELDS, "a"),
+        ('{"generations": [[{"text": "a", "generation_info": {}}]]}', ANSWER_FIELDS, "a"),
+        ('{"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}', ANSWER_FIELDS, "a\nb"),
+        ({"response": {"text": "a"}, "n": 1}, ANSWER_FIELDS, "a"),
+        (None, ANSWER_FIELDS, None),
+        ("[" * 5000 + "]" * 5000, ANSWER_FIELDS, "[" * 5000 + "]" * 5000),
+        ('{"input":' * 50 + '"q"' + "}" * 50, QUESTION_FIELDS, None),
+    ],
+)  # fmt: skip
+def test_obvious_text_of_a_value(value, names, wanted):
+    assert value_text(value, "application/json", names) == wanted
+
+
+def test_plain_text_is_never_taken_for_json():
+    assert value_text('{"query": "q"}', "text/plain", QUESTION_FIELDS) == '{"query": "q"}'
+    assert value_text('{"query": "q"}', None, QUESTION_FIELDS) == '{"query": "q"}'
+
+
+@pytest.mark.parametrize(
+    ("value", "second"),
+    [
+        ("2025-03-01T12:00:01.250000+00:00", 1740830401.25),
+        ("2025-03-01T12:00:01.250Z", 1740830401.25),
+        ("2025-03-01 12:00:01.250", 1740830401.25),
+        ("2025-03-01T13:00:01.250+01:00", 1740830401.25),
+        (1740830401.25, 1740830401.25),
+        (1740830401250, 1740830401.25),
+        (1740830401250000, 1740830401.25),
+        ("1740830401250000000", 1740830401.25),
+        ("yesterday", None),
+        (-5, None),
+        (True, None),
+        ({}, None),
+        (10**21, None),
+        ("9" * 30, None),
+        (10**400, None),
+    ],
+)
+def test_times(value, second):
+    wanted = None if second is None else datetime.fromtimestamp(second, UTC)
+    assert time_of(value) == wanted
+
+
+def test_traces_and_spans_of_no_use_are_put_aside():
+    other = "f" * 32
+    spans = [
+        *FILE,
+        span("01", "CHAIN", asked("Chat"), trace=other),
+        span("02", "LLM", {}, "01", trace=other),
+        {**CHAIN, "context": {}},
+        "no span",
+        span("01", "RETRIEVER", documents(CANAL), trace="e" * 32),
+    ]
+    read, log = read_as(FORMAT, spans)
+    assert len(read.records) == 1
+    assert read.n_entries == 5
+    assert issues_of(log) == [
+        (3, "openinference.span.kind", "error"),
+        (5, "context.trace_id", "error"),
+        (6, "span", "error"),
+        (7, "input.value", "error"),
+    ]
+    by_row = {row: entry for row, _, entry in read.rejected}
+    assert by_row[3] == {"trace_id": other, "spans": 2, "kinds": ["CHAIN", "LLM"]}
+    assert read.notes == (
+        "5 spans in 3 traces; a trace is a question.",
+        "2 traces left out: nothing retrieved or nothing asked.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        ({"id": {}, "content": "x"}, "id"),
+        ({"content": 7}, "content"),
+        ({"content": "x", "score": "high"}, "score"),
+    ],
+)
+def test_odd_values_are_noted_and_cost_only_themselves(document, field):
+    attributes = {f"retrieval.documents.0.document.{name}": value for name, value in document.items()}
+    if isinstance(document.get("id"), dict):
+        attributes["retrieval.documents.0.document.id"] = [1]
+    read, log = read_as(FORMAT, lines([CHAIN, span("02", "RETRIEVER", attributes, "01")]))
+    assert len(read.records[0].passages) == 1
+    assert issues_of(log) == [(2, f"retrieval.documents.0.document.{field}", "warning")]
+
+
+def test_metadata_that_is_no_json_gives_no_title():
+    for metadata in ("{'title': 'Canal'}", '{"title": 7}', '["title"]', 7, '{"title"'):
+        assert (
+            one(CHAIN, span("02", "RETRIEVER", documents(("a", "x", None, metadata)), "01")).passages[0].title
+            == ""
+        )
+
+
+def test_records_of_other_sources():
+    record = Record(
+        "one",
+        "Who?",
+        "Ann.",
+        (RecordPassage("a", "Ann did it.", "News", 0.5, True), RecordPassage("b", None)),
+        ("Ann",),
+        ("Bob.",),
+        claims=(RecordClaim("Ann did it."),),
+        reported={("faithfulness", ""): 0.5},
+        latency=1.5,
+    )
+    written = FORMAT.write([record, Record("a" * 32, "What?")])
+    chain, retriever, plain, empty = map(json.loads, written.splitlines())
+    assert (
+        chain["context"]["trace_id"]
+        == "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"[:32]
+    )
+    assert chain["attributes"] == {
+        "openinference.span.kind": "CHAIN",
+        **asked("Who?"),
+        **answered("Ann."),
+        "leadline.record_id": "one",
+    }
+    assert (chain["start_time"], chain["end_time"]) == (
+        "1970-01-01T00:00:00+00:00",
+        "1970-01-01T00:00:01.500000+00:00",
+    )
+    assert retriever["parent_id"] == chain["context"]["span_id"]
+    assert retriever["context"]["span_id"] != chain["context"]["span_id"]
+    assert retriever["attributes"] == {
+        "openinference.span.kind": "RETRIEVER",
+        **asked("Who?"),
+        **documents(("a", "Ann did it.", 0.5, '{"title": "News"}'), ("b",)),
+    }
+    assert plain["context"]["trace_id"] == "a" * 32
+    assert "output.value" not in plain["attributes"]
+    assert empty["attributes"] == {"openinference.span.kind": "RETRIEVER", **asked("What?")}
+    again, log = read_as(FORMAT, written)
+    assert issues_of(log) == []
+    assert [(r.record_id, r.question, r.answer, r.latency) for r in again.records] == [
+        ("one", "Who?", "Ann.", 1.5),
+        ("a" * 32, "What?", None, None),
+    ]
+    assert again.records[0].passages == (
+        RecordPassage("a", "Ann did it.", "News", 0.5),
+        RecordPassage("b", None),
+    )
+    assert FORMAT.write([record]) == FORMAT.write([record])
+
+
+def test_run_of_hostile_values_is_written_all_the_same():
+    odd = {"trace_id": 5, "start": "x", "root": [], "source": {"span_id": {}, "query": 5}, "documents": [5]}
+    record = Record("one", "Who?", passages=(RecordPassage("a", "x"),), latency=1e300,
+                    reported={("openinference:record", ""): odd})  # fmt: skip
+    chain, retriever = map(json.loads, FORMAT.write([record]).splitlines())
+    assert chain["context"]["trace_id"] == "one"
+    assert retriever["attributes"]["retrieval.documents.0.document.id"] == "a"
+
+
+def test_recognised_by_kinds_inputs_and_documents():
+    assert FORMAT.recognise(content_of(lines(FILE))) == 6
+    assert FORMAT.recognise(content_of({"data": FILE})) == 6
+    assert ragas.FORMAT.recognise(content_of(lines(FILE))) == 0
+    assert jsonl.FORMAT.recognise(content_of(lines(FILE))) == 0
+    plain_otel = {"traceId": TRACE, "attributes": [{"key": "http.method", "value": {"stringValue": "GET"}}]}
+    others = [
+        [{"question": "q", "context": "c", "answer": "a"}],
+        {"data": [{"question": "q"}]},
+        [plain_otel],
+        b"context.trace_id,attributes.openinference.span.kind\n1,LLM\n",
+    ]
+    assert [FORMAT.recognise(content_of(other)) for other in others] == [0] * len(others)
+
+
+@pytest.mark.parametrize("value", [[], b"a,b\n1,2\n", {"resourceSpans": []}])
+def test_other_files_are_refused(value):
+    with pytest.raises(InputError, match="holds no spans"):
+        read_as(FORMAT, value)
+
+
+MANY = [*FILE, LLM, span("01", "RETRIEVER", {**asked('{"query": "Who?"}', "application/json"),
+        "retrieval.documents": [{"document.content": "Ann.", "document.id": 1}]}, trace="b" * 32)]  # fmt: skip
+
+
+@given(damaged(MANY))
+@settings(max_examples=80)
+def test_nothing_is_lost_without_a_word(value):
+    holds_together(FORMAT, value)
+
+
+@given(damaged(MANY))
+@settings(max_examples=10)
+def test_a_run_holds_whatever_was_read(value):
+    holds_together(FORMAT, value, in_run=True)
+
+
+def test_file_is_not_changed_by_reading():
+    content = content_of(MANY)
+    before = copy.deepcopy(content.value)
+    read_as(FORMAT, MANY)
+    assert content.value == before
