@@ -128,11 +128,14 @@ def test_a_cancel_does_not_wait_for_an_async_call():
 
 
 def test_after_an_interrupt_async_calls_end():
-    ended = threading.Event()
+    started, ended = threading.Event(), threading.Event()
 
     async def forever(x):
         if x == 0:
+            while not started.is_set():  # a call that never began has nothing to end
+                await asyncio.sleep(0.01)
             return x
+        started.set()
         try:
             await asyncio.sleep(3600)
         finally:

@@ -134,7 +134,7 @@ def test_what_the_manifest_says(tmp_path):
     run = core.analyze(["q"], retrieve=my_retriever, answer=join, k=2, seed=3)
     facts = run.manifest
     assert facts["source"] == "live"
-    assert facts["model"] == {"name": "join", "options": {"backend": "function"}}
+    assert facts["model"] == {"backend": "function", "name": "join", "options": {"backend": "function"}}
     assert facts["retriever"]["name"] == facts["options"]["retriever"] == "function"
     assert facts["retriever"]["function"].endswith("my_retriever")
     assert (facts["name"], facts["retriever"]["k"], facts["options"]["seed"]) == ("Questions, join", 2, 3)
