@@ -102,7 +102,7 @@ def plan_text(plan: CallPlan) -> str:
     ]
     time_text = f"{duration(plan.seconds)}" if plan.seconds is not None else "unknown; --calibrate times it"
     lines += [f"  {'time':<24}{time_text:>12}", "", "Prompt:", ""]
-    lines += [f"  | {line}" for line in plan.prompt.template.split("\n")]
+    lines += [f"  | {line}" for line in plan.prompt_sent.split("\n")]
     lines += ["", f"An answer ends at a line break or after {plan.options.max_tokens} tokens."]
     return "\n".join(lines)
 

@@ -150,6 +150,7 @@ BACKENDS: Mapping[str, Backend] = {
             "A model of an Ollama server, by default on this machine; your texts go to that server.",
             _ollama,
             default_model="llama3.2:3b",
+            max_tokens=300,
             takes_base_url=True,
             list_models=_ollama_models,
             pull=_ollama_pull,

@@ -107,6 +107,7 @@ class EmbeddedLLM:
             parallel=1,
             context_length=self._context,
             batch=self._batch,
+            prefill=True,
         )
 
     def count_tokens(self, messages: Sequence[Message]) -> int:

@@ -47,6 +47,11 @@ class PromptStyle:
         turns = answer_messages("{question}", passages, self.name)
         return "\n\n".join(f"{turn.role}: {turn.content}" for turn in turns)
 
+    def sent(self, prefill: bool) -> str:
+        """Return the prompt as it is sent: ``prefill`` says whether the model's turn can be begun for it."""
+        begun = f"\n\nassistant: {self.prefix}"
+        return self.template if prefill or not self.prefix else self.template.removesuffix(begun)
+
 
 STYLES: Mapping[str, PromptStyle] = {
     style.name: style

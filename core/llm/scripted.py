@@ -54,7 +54,9 @@ class ScriptedLLM:
     ) -> None:
         self.name = name
         self.options: Mapping[str, object] = dict(options or {})
-        self.capabilities = Capabilities(seed=True, parallel=parallel, context_length=context_length)
+        self.capabilities = Capabilities(
+            seed=True, parallel=parallel, context_length=context_length, prefill=True
+        )
         self.requests: list[Request] = []
         self.batches: list[int] = []
         self._rule = rule

@@ -109,6 +109,8 @@ class Capabilities:
         How many requests one `LLM.generate` call works on together.
     exact_tokens : bool
         Whether `LLM.count_tokens` counts or only estimates.
+    prefill : bool
+        Goes on with an answer that the prompt has begun; else that beginning is left out.
     """
 
     token_logprobs: bool = False
@@ -119,6 +121,7 @@ class Capabilities:
     context_length: int | None = None
     batch: int = 1
     exact_tokens: bool = True
+    prefill: bool = False
 
 
 OnDone = Callable[[int, Completion], None]

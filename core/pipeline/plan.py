@@ -86,6 +86,7 @@ class CallPlan:
     parallel: int = 1
     seconds: float | None = None
     backend: str = ""
+    prefill: bool = True
 
     @property
     def n_calls(self) -> int:
@@ -101,6 +102,11 @@ class CallPlan:
     def completion_tokens(self) -> int:
         """Most tokens that the answers may take."""
         return self.n_to_ask * self.options.max_tokens
+
+    @property
+    def prompt_sent(self) -> str:
+        """The prompt as this back end is sent it, with the places to be filled in braces."""
+        return self.prompt.sent(self.prefill)
 
     @property
     def prompt(self) -> PromptStyle:
@@ -139,7 +145,7 @@ class CallPlan:
                 "style": self.prompt.name,
                 "instruction": self.prompt.instruction,
                 "closed_book": self.prompt.closed_book,
-                "template": self.prompt.template,
+                "template": self.prompt_sent,
                 "max_tokens": self.options.max_tokens,
             },
         }
@@ -221,6 +227,7 @@ def make_plan(
         estimated=len(dataset.questions) > _TOKEN_QUESTIONS,
         parallel=max(1, llm.capabilities.parallel),
         backend=str(getattr(llm, "kind", "")),
+        prefill=llm.capabilities.prefill,
     )
 
 

@@ -65,20 +65,16 @@ def _has_references(record: Record) -> bool:
     return bool(record.references) and record.answer is not None
 
 
-def _has_grounds(record: Record) -> bool:
-    return record.answer is not None and has_texts(record)
-
-
 def _has_reported(record: Record) -> bool:
     return any(as_number(value) is not None for value in record.reported.values())
 
 
 _ANALYSES: tuple[tuple[str, Callable[[Record], bool], str], ...] = (
     ("empty answers and refusals", _has_answer, "answers"),
-    ("grounding and validation of answers", _has_grounds, "answers and the texts of their passages"),
-    ("claims and evidence", _has_claims, f"claims with their support, or {LIVE}"),
-    ("sampling uncertainty", _has_samples, f"two sampled answers or more a question, or {LIVE}"),
     ("retrieval metrics", _has_gold, "gold passages"),
     ("right and wrong answers", _has_references, "answers and right answers to compare them with"),
-    ("comparison with the file's own scores", _has_reported, "scores in the file"),
+    ("the file's own scores beside each question", _has_reported, "scores in the file"),
+    # Kept in the run and exported, nothing more yet.
+    ("claims and their support, kept and exported", _has_claims, "claims with their support"),
+    ("sampled answers, kept and exported", _has_samples, "two sampled answers or more a question"),
 )

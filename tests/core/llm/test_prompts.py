@@ -43,3 +43,10 @@ def test_the_template_shows_what_is_sent():
 def test_an_unknown_style_lists_the_known_ones():
     with pytest.raises(InputError, match="must be one of short, full, got 'long'"):
         answer_messages("q", [], "long")
+
+
+def test_the_beginning_of_the_answer_is_shown_only_where_it_is_sent():
+    short, full = prompt_style("short"), prompt_style("full")
+    assert short.sent(True) == short.template
+    assert short.sent(False) == short.template.removesuffix("\n\nassistant: Answer:") != short.template
+    assert full.sent(False) == full.sent(True) == full.template

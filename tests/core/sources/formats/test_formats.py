@@ -260,8 +260,9 @@ def test_what_a_file_enables_and_what_is_missing():
         "influence vs retrieval: needs answers with each passage left out, and passages with text to get them"
     )
     assert [line.split(":")[0] for line in bare.missing] == [
-        "influence vs retrieval", "grounding and validation of answers", "claims and evidence", "sampling uncertainty",
-        "retrieval metrics", "right and wrong answers", "comparison with the file's own scores",
+        "influence vs retrieval", "retrieval metrics", "right and wrong answers",
+        "the file's own scores beside each question", "claims and their support, kept and exported",
+        "sampled answers, kept and exported",
     ]  # fmt: skip
     full = import_file(
         lines(
@@ -272,13 +273,15 @@ def test_what_a_file_enables_and_what_is_missing():
     ).report
     assert full.enables == (
         "empty answers and refusals (1 of 2 questions)",
-        "grounding and validation of answers (1 of 2 questions)",
-        "sampling uncertainty (1 of 2 questions)",
         "retrieval metrics (1 of 2 questions)",
         "right and wrong answers (1 of 2 questions)",
-        "comparison with the file's own scores (1 of 2 questions)",
+        "the file's own scores beside each question (1 of 2 questions)",
+        "sampled answers, kept and exported (1 of 2 questions)",
     )
-    assert [line.split(":")[0] for line in full.missing] == ["influence vs retrieval", "claims and evidence"]
+    assert [line.split(":")[0] for line in full.missing] == [
+        "influence vs retrieval",
+        "claims and their support, kept and exported",
+    ]
     assert "continue live with the same passages" in full.missing[0]
 
 
@@ -292,7 +295,10 @@ def test_claims_that_are_imported_enable_their_analysis():
             }
         ]
     }
-    assert "claims and evidence" in import_file(json.dumps(file).encode(), "x").report.enables
+    assert (
+        "claims and their support, kept and exported"
+        in import_file(json.dumps(file).encode(), "x").report.enables
+    )
 
 
 def test_equal_files_make_equal_runs_and_another_name_changes_nothing(tmp_path):
