@@ -24,12 +24,12 @@ from core.cli_files import (
     write_file,
 )
 from core.cli_live import LiveSettings, with_live_settings
+from core.definitions import DEFAULT_THRESHOLD
 from core.errors import Cancelled, InputError, LeadlineError
 from core.influence import InfluenceAnalysis, analyse, summary
 from core.llm import LLM, CompletionCache, default_cache_path
 from core.pipeline import CallPlan, calibrate, execute, make_plan
 from core.run import Run
-from core.schema import DEFAULT_THRESHOLD
 from core.sources.formats import IMPORT_FORMATS, import_file
 from core.terminal import ProgressLine, plan_text, put, put_json, say, stoppable, summary_text
 

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from core.definitions import MODES, UNDEFINED_REASONS
 from core.pipeline.plan import CallPlan
 from core.pipeline.progress import Progress, duration
-from core.schema import MODES, UNDEFINED_REASONS
 
 _REDRAW_SECONDS = 0.2
 _LOG_SECONDS = 15.0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.schema import METRICS, MODES
+from core.definitions import METRICS, MODES
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "sample_data/README.md", *sorted((ROOT / "docs").glob("*.md"))]  # fmt: skip

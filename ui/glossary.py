@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.definitions import METRICS, MODES, UNDEFINED_REASONS
 from core.influence import chance_band
-from core.schema import METRICS, MODES, TABLES, UNDEFINED_REASONS
+from core.schema import TABLES
 from ui import show
 from ui.state import threshold
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
+from core.definitions import METRICS, MODES, UNDEFINED_REASONS
 from core.influence.reported import WHY
-from core.schema import METRICS, MODES, UNDEFINED_REASONS
 from ui import cached, router, show, sources
 from ui.plain import plain, shortened
 

@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from core.definitions import MODES, UNDEFINED_REASONS
 from core.influence import chance_band
 from core.retrieval.stop_words import ENGLISH
-from core.schema import MODES, UNDEFINED_REASONS
 from core.sources.formats.kept import is_kept
 from core.text.diff import mark_words, word_diff
 from ui import cached, show

@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
+from core.definitions import LABELS, MODES
 from core.report.exports import csv_bytes
-from core.schema import LABELS, MODES
 from ui import cached, headlines, router, show, sources
 from ui.plain import plain, shortened
 from ui.state import session

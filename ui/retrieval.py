@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.schema import METRICS
+from core.definitions import METRICS
 from ui import cached, headlines, show
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from core.charts.theme import bar_marker, empty_figure, new_figure, safe_text, several
+from core.definitions import UNDEFINED_REASONS
 from core.influence import InfluenceAnalysis
-from core.schema import UNDEFINED_REASONS
 
 _SHOW_COUNT_FROM = 0.06
 _PATTERNS = ("", "x", "-", "|", "+", "\\", ".", "/")

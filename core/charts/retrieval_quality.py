@@ -9,8 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts.theme import STYLES, empty_figure, marker, new_figure, number, several
+from core.definitions import METRICS
 from core.retrieval.quality import RetrievalQuality
-from core.schema import METRICS
 
 _APART = 0.09  # of the distance between two depths, so that intervals do not hide each other
 

@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.charts.theme import STYLES, Style, empty_figure, new_figure, number, place, safe_text, several
+from core.definitions import UNDEFINED_REASONS
 from core.influence import InfluenceAnalysis
-from core.schema import UNDEFINED_REASONS
 
 FAR = 3.0  # places
 _MOST_NAMES = 3

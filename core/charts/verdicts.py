@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from core.charts.theme import empty_figure, fade, new_figure, safe_text, several
-from core.schema import LABELS
+from core.definitions import LABELS
 
 _REPORTED = ("Aligned", "Divergent")
 

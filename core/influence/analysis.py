@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from core.definitions import DEFAULT_THRESHOLD, MODES
 from core.influence.grouped import (
     Floats,
     Ints,
@@ -20,7 +21,6 @@ from core.influence.grouped import (
 )
 from core.influence.metrics import expected_rbo, influence_score, labels, noise_quantile
 from core.run import Run
-from core.schema import DEFAULT_THRESHOLD, MODES
 from core.text.abstention import answer_status
 from core.text.matching import is_correct
 from core.text.overlap import rouge_l

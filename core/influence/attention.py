@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from core.definitions import UNDEFINED_REASONS
 from core.influence.analysis import InfluenceAnalysis
-from core.schema import UNDEFINED_REASONS
 
 PER_MODE = 2  # at first no mode takes more places than this, so that one common mode does not hide the rest
 WORTH_A_LOOK = 0.2  # share of undefined questions from which their reason is worth a place of its own
@@ -42,7 +42,7 @@ def what_to_look_at(analysis: InfluenceAnalysis, limit: int = 8) -> pd.DataFrame
     -------
     DataFrame
         At most ``limit`` rows, each question at most once: ``query_id, question, reason`` (a
-        sentence) and ``mode`` (a key of `core.schema.MODES` or `UNDEFINED_REASONS`).
+        sentence) and ``mode`` (a key of `core.definitions.MODES` or `UNDEFINED_REASONS`).
     """
     rows = _undefined(analysis)
     for mode, (column, ascending) in _ORDER.items():

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student_t
 
+from core.definitions import MODES
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.chance import chance_band
 from core.run import Run
-from core.schema import MODES
 
 
 def summary(run: Run, analysis: InfluenceAnalysis) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from core.definitions import RETRIEVAL_REASONS, UNDEFINED_REASONS
 from core.errors import InputError
 from core.influence import InfluenceAnalysis, analyse
 from core.influence.summary import mean_interval, wilson_interval
@@ -21,7 +22,6 @@ from core.retrieval.metrics import (
     ideal_gain,
 )
 from core.run import Run
-from core.schema import RETRIEVAL_REASONS, UNDEFINED_REASONS
 
 DEPTHS = (1, 3, 5, 10)
 _REASONS = {**UNDEFINED_REASONS, **RETRIEVAL_REASONS}
@@ -43,10 +43,10 @@ class RetrievalQuality:
         influential as the best gold one. Values are NaN where undefined: ``reason`` says why for hit and
         reciprocal rank, ``recall_reason`` for recall and nDCG, ``influence_reason`` for the influence view;
         the codes are those of ``RETRIEVAL_REASONS`` and
-        ``UNDEFINED_REASONS`` in `core.schema`.
+        ``UNDEFINED_REASONS`` in `core.definitions`.
     summary : DataFrame
-        One row per metric and depth: ``metric`` (a name of `core.schema.METRICS`), ``k`` (missing for mrr and
-        gold_most_influential), ``mean, low, high`` (95 % interval), ``n`` questions it rests on,
+        One row per metric and depth: ``metric`` (a name of `core.definitions.METRICS`), ``k`` (missing for
+        mrr and gold_most_influential), ``mean, low, high`` (95 % interval), ``n`` questions it rests on,
         ``n_left_out`` and ``left_out``, which says why.
     ks : tuple of int
         The depths.

@@ -129,7 +129,7 @@ def test_hostile_text_reaches_no_page_unescaped(open_app, healthy, texts, record
 
 
 def test_methods_name_every_metric_mode_and_reason(open_app, healthy, texts):
-    from core.schema import METRICS, MODES, UNDEFINED_REASONS
+    from core.definitions import METRICS, MODES, UNDEFINED_REASONS
 
     app = healthy(open_app("methods"))
     tables = texts(app).replace("\\", "").replace("\u2060", "")

@@ -1,10 +1,11 @@
 import pandas as pd
 import pytest
 
+from core.definitions import METRICS, MODES, UNDEFINED_REASONS
 from core.errors import InputError
 from core.influence import analyse
 from core.run import Run
-from core.schema import METRICS, MODES, TABLES, UNDEFINED_REASONS, conform, empty
+from core.schema import TABLES, conform, empty
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda t: t.name)

@@ -1,7 +1,7 @@
 from core.charts import alt_text, label_counts
 from core.charts.labels import _data
+from core.definitions import UNDEFINED_REASONS
 from core.influence import analyse
-from core.schema import UNDEFINED_REASONS
 from tests.core.charts.chart_runs import make_run
 
 RUN = make_run([[0.9, 0.5, 0.1], [0.1, 0.5, 0.9], [0.1, 0.6, 0.9], [0, 0, 0], [0.5, 0.5]])

@@ -2,8 +2,8 @@ import pytest
 
 from core.charts import alt_text, failure_mode_counts
 from core.charts.modes import _data
+from core.definitions import MODES
 from core.influence import analyse
-from core.schema import MODES
 from tests.core.charts.chart_runs import make_run
 
 UPSIDE_DOWN = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]

@@ -2,8 +2,8 @@ import pytest
 
 from core.charts import alt_text, rank_slope
 from core.charts.slope import _data, _names
+from core.definitions import UNDEFINED_REASONS
 from core.influence import analyse
-from core.schema import UNDEFINED_REASONS
 from tests.core.charts.chart_runs import make_run
 
 # Retrieval order 1..5; influence ranks 4.5, 2, 3, 4.5, 1.
