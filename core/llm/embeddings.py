@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from core.errors import BackendError
 from core.llm.packaged import PACKAGED_EMBEDDER, packaged_embedder
 from core.llm.quiet import quiet
+from core.llm.token_vectors import TokenVectors, token_vectors
 
 _BATCH = 64
 
@@ -73,6 +74,21 @@ class SentenceEmbedder:
         vectors = np.asarray(vectors, dtype=np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors] | None:
+        """Return a vector for every token of each text; `core.llm.token_vectors` says more.
+
+        None where the model cannot tell where in the text its tokens stand.
+
+        Raises
+        ------
+        BackendError
+            The model cannot be loaded.
+        """
+        with self._lock, quiet():
+            if self._loaded is None:
+                self._loaded = self._load()
+            return token_vectors(self._loaded, texts)
 
     def _load(self) -> Any:
         from sentence_transformers import SentenceTransformer

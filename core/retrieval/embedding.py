@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.llm.embeddings import Embedder, SentenceEmbedder
+from core.llm.token_vectors import TokenVectors
 
 _MODELS_KEPT = 2
 _MOST_BYTES = 256 * 2**20
@@ -53,6 +54,12 @@ class RememberingEmbedder:
             while self._size > self._most:
                 self._size -= self._kept.popitem(last=False)[1].nbytes
         return vectors
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors] | None:
+        """Return the vectors of the texts' tokens, None where the embedder has none; none are kept here."""
+        embed = getattr(self._embedder, "embed_tokens", None)
+        found: list[TokenVectors] | None = None if embed is None else embed(texts)
+        return found
 
 
 def shared_embedder(model: str | None = None) -> RememberingEmbedder:

@@ -1,0 +1,152 @@
+"""Which passages a claim rests on, by experiment: what the answer still says when a passage is taken away.
+
+A lexical decision without a model, for English, Vietnamese and Chinese. It compares the answers with each
+other and never with the passages, so it stands beside textual support and is independent of it. Known limits:
+a claim put in wholly other words reads as gone, two things that change places in a sentence read as kept, and
+traditional and simplified characters are different ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.claims.matrix import Labels
+from core.claims.reading import Reading, read, sentences, whole
+from core.claims.types import Floats
+from core.text.abstention import answer_status
+from core.text.words import words
+
+KEPT, CHANGED, GONE, UNKNOWN = "kept", "changed", "gone", "unknown"
+CAUSAL_LABELS = (KEPT, CHANGED, GONE, UNKNOWN)
+_KEPT_SHARE = 0.8  # of the claim's words that the baseline says
+_NEARLY_KEPT_SHARE = 0.75
+_FRAME_SHARE = 0.5  # of the words around a number or name that was exchanged
+_BARE = 3  # an answer of so few words is a bare value: any other answer takes its place
+
+
+def causal_labels(
+    claims: Sequence[str], ablated_answers: Sequence[str | None], baseline: str | None, question: str = ""
+) -> Labels:
+    """Say for every claim of an answer what became of it when each passage was taken away.
+
+    Parameters
+    ----------
+    claims : sequence of str
+        Claims of the baseline answer.
+    ablated_answers : sequence of str or None
+        The answer without each passage, in the order of the passages; None where it is missing.
+    baseline : str or None
+        The answer with all passages.
+    question : str
+        The question, if known: words of it say nothing in an answer ("Baikal" still says "Lake Baikal" when
+        the question asks for a lake).
+
+    Returns
+    -------
+    ndarray of str, shape (n_claims, n_passages)
+        *kept*: still said. *changed*: the same is said with another number or name, or is denied (or no
+        longer denied); also a bare answer such as a name that gave way to another answer. *gone*: no longer
+        said, also where the ablated answer is empty or an abstention. *unknown*: the ablated answer is
+        missing; the baseline is empty or an abstention; or the claim has no content word of the baseline.
+
+    Notes
+    -----
+    A claim is kept when the sentence of the ablated answer that has most of it still has 80 % of those of its
+    content words that the baseline says beyond the question, and all of their numbers (75 % where 80 % hold
+    with the question's words counted).
+
+    Examples
+    --------
+    >>> causal_labels(["Unwin built it in 1903."], ["Built in 1904 by Unwin.", "Unknown.", None],
+    ...               "Unwin built it in 1903.").tolist()
+    [['changed', 'gone', 'unknown']]
+    """
+    base = baseline if isinstance(baseline, str) and answer_status(baseline) == "answered" else None
+    asked = whole(question)
+    labels = np.full((len(claims), len(ablated_answers)), UNKNOWN, dtype=object)
+    for i, claim in enumerate(claims):
+        known: dict[str, str] = {}  # most ablations give one of a few answers
+        for j, ablated in enumerate(ablated_answers):
+            if base is not None and isinstance(ablated, str):
+                if ablated not in known:
+                    known[ablated] = _label(claim, ablated, base, asked)
+                labels[i, j] = known[ablated]
+    return labels
+
+
+def removal_matrix(labels: Labels) -> Floats:
+    """Return 1 where a claim is changed or gone, 0 where it is kept, NaN where that is unknown."""
+    given = np.asarray(labels, dtype=object)
+    return np.where(given == UNKNOWN, np.nan, given != KEPT)
+
+
+def causal_matrix(
+    claims: Sequence[str], ablated_answers: Sequence[str | None], baseline: str | None, question: str = ""
+) -> Floats:
+    """Return 1 where the answer without a passage no longer says a claim, 0 where it does, NaN if unknown.
+
+    Parameters as for `causal_labels`, which also tells changed claims from those that are gone.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_claims, n_passages)
+        A column of ones is a passage that everything rests on; a row of zeros a claim that rests on no
+        passage alone.
+    """
+    return removal_matrix(causal_labels(claims, ablated_answers, baseline, question))
+
+
+def _label(claim: str, ablated: str, baseline: str, asked: Reading) -> str:
+    stated, base = read(claim), whole(baseline)
+    origin = max(sentences(baseline), key=lambda s: len(s.units & stated.units))
+    said = stated.units & origin.units
+    if words(ablated) == words(baseline):
+        return KEPT
+    if answer_status(ablated) != "answered":
+        return GONE
+    if not said:
+        return UNKNOWN
+    wanted = said - asked.units or said
+    now = max(sentences(ablated), key=lambda s: (len(s.units & wanted), len(s.units & said)))
+    lost_numbers = wanted & stated.numbers - now.numbers
+    if _exchanged(wanted, stated, now, lost_numbers, base, whole(ablated), asked):
+        return CHANGED
+    if not lost_numbers and _still_said(wanted, said, now):
+        return CHANGED if _denial_flipped(stated, origin, now) else KEPT
+    bare = len(base.units - asked.units) <= _BARE
+    other = not wanted & now.units or whole(ablated).units - base.units - asked.units
+    return CHANGED if bare and other else GONE
+
+
+def _still_said(wanted: frozenset[str], said: frozenset[str], now: Reading) -> bool:
+    share = len(wanted & now.units) / len(wanted)
+    # Of few words beside the question's one may go when the rest of the sentence stands.
+    return share >= _KEPT_SHARE or (
+        share >= _NEARLY_KEPT_SHARE and len(said & now.units) >= _KEPT_SHARE * len(said)
+    )
+
+
+def _exchanged(
+    wanted: frozenset[str],
+    stated: Reading,
+    now: Reading,
+    lost_numbers: frozenset[str],
+    base: Reading,
+    ablated: Reading,
+    asked: Reading,
+) -> bool:
+    """Tell whether a number or name of the claim gave way to another within the same words."""
+    new_numbers = now.numbers - base.numbers - asked.numbers
+    lost_names = wanted & stated.names - ablated.units
+    new_names = now.names - base.units - stated.units - asked.units
+    frame = wanted - stated.numbers - stated.names
+    same_frame = len(frame & now.units) >= _FRAME_SHARE * len(frame)
+    return same_frame and bool((lost_numbers and new_numbers) or (lost_names and new_names))
+
+
+def _denial_flipped(stated: Reading, origin: Reading, now: Reading) -> bool:
+    shared = stated.atoms & origin.atoms & now.atoms
+    before, after = origin.denied & shared, now.denied & shared
+    return bool(before or after) and not before & after

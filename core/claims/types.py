@@ -1,0 +1,56 @@
+"""What claims are, and what is asked of whoever judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One atomic, self-contained statement of an answer.
+
+    Attributes
+    ----------
+    text : str
+        The claim; not empty.
+    spans : tuple of (int, int)
+        Where the answer says it: half-open character ranges, in order; more than one where it is said twice,
+        none where the words of the answer cannot be found.
+    relevant : bool
+        False for refusals and talk about the answer itself: nothing to be supported.
+    added, dropped : tuple of str
+        Content words that the claim has and its place in the answer has not, and the reverse: signs that a
+        model did not stay with the answer.
+    """
+
+    text: str
+    spans: tuple[tuple[int, int], ...] = ()
+    relevant: bool = True
+    added: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+class Verifier(Protocol):
+    """Judges whether passages support claims."""
+
+    @property
+    def name(self) -> str:
+        """Name that goes into the run: who judged."""
+        ...
+
+    def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
+        """Return the probability that each passage supports each claim.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_claims, n_passages)
+            In [0, 1]; NaN where no judgement could be had, which is not the same as no support.
+        """
+        ...

@@ -1,0 +1,263 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from core.claims.known import Share, any_known, decided, share
+from core.claims.matrix import (
+    STATES,
+    ClaimEvidenceMatrix,
+    any_support,
+    claim_states,
+    claim_uncertainty,
+    passage_importance,
+    support_maximum,
+)
+
+nan = math.nan
+matrices = st.tuples(st.integers(1, 7), st.integers(1, 7)).flatmap(
+    lambda shape: arrays(float, shape, elements=st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0, nan]))
+)
+
+# Two worked matrices. The first as in the definition; the second with probabilities and unscored cells.
+BINARY = [
+    [1, 1, 0, 0],  # two of four
+    [0, 0, 1, 0],  # one of four
+    [0, 0, 0, 0],  # none
+    [1, 1, 1, 1],  # all
+]
+MIXED = [
+    [0.9, 0.1, nan],  # one support known, one cell unknown
+    [0.2, 0.4, 0.3],  # all scored, none from 0.5 on
+    [0.2, nan, nan],  # no support known, two cells unknown
+    [nan, nan, nan],  # nothing known
+    [0.5, 1.0, 0.0],  # 0.5 is reached, not missed
+]
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_the_binary_matrix_by_hand():
+    close(claim_uncertainty(BINARY), [0.5, 0.75, 1, 0])
+    close(support_maximum(BINARY), [1, 1, 0, 1])
+    close(any_support(BINARY), [1, 1, 0, 1])
+    close(passage_importance(BINARY), [0.5, 0.5, 0.5, 0.25])
+    assert claim_states(BINARY).tolist() == ["well supported", "fragile", "unsupported", "well supported"]
+
+
+def test_probabilities_and_unscored_cells_by_hand():
+    close(claim_uncertainty(MIXED), [1 - 1.0 / 2, 1 - 0.9 / 3, 0.8, nan, 0.5])
+    close(claim_uncertainty(MIXED, threshold=0.5), [0.5, 1, 1, nan, 1 / 3])
+    close(support_maximum(MIXED), [0.9, 0.4, 0.2, nan, 1])
+    close(any_support(MIXED), [1 - 0.1 * 0.9, 1 - 0.8 * 0.6 * 0.7, 0.2, nan, 1])
+    close(passage_importance(MIXED), [(0.9 + 0.2 + 0.2 + 0.5) / 4, (0.1 + 0.4 + 1) / 3, 0.3 / 2])
+    close(passage_importance(MIXED, threshold=0.5), [2 / 4, 1 / 3, 0])
+    assert claim_states(MIXED).tolist() == [
+        "fragile",
+        "unsupported",
+        "unscored",
+        "unscored",
+        "well supported",
+    ]
+
+
+def test_fragile_is_not_unsupported():
+    row = [[1] + [0] * 9]
+    close(claim_uncertainty(row), [0.9])
+    close(support_maximum(row), [1])
+    assert claim_states(row).tolist() == ["fragile"]
+
+
+def test_an_answer_without_claims_or_passages():
+    for function in (claim_uncertainty, support_maximum, any_support, claim_states):
+        assert function([]).size == 0
+    assert passage_importance(np.empty((0, 3))).tolist() == pytest.approx([nan] * 3, nan_ok=True)
+    # No passage: nothing was scored.
+    none = np.empty((2, 0))
+    for function in (claim_uncertainty, support_maximum, any_support):
+        assert np.isnan(function(none)).all() and function(none).shape == (2,)
+    assert claim_states(none).tolist() == ["unscored"] * 2
+
+
+@pytest.mark.parametrize("bad", [[[1.2]], [[-0.1]], [0.5], [[[0.5]]], [[math.inf]]])
+def test_what_is_not_a_matrix_of_probabilities(bad):
+    with pytest.raises(ValueError, match="M must"):
+        claim_uncertainty(bad)
+
+
+@pytest.mark.parametrize("threshold", [0, -1, 1.1, nan])
+def test_thresholds_that_make_no_sense(threshold):
+    with pytest.raises(ValueError, match="threshold"):
+        claim_states(BINARY, threshold)
+
+
+def test_one_yes_settles_any_whatever_is_unknown():
+    table = np.array([[1, nan], [0, nan], [0, 0], [nan, nan]])
+    close(any_known(table, axis=1), [1, nan, 0, nan])
+    close(any_known(np.empty((2, 0)), axis=1), [nan, nan])
+    close(decided([0.49, 0.5, nan], 0.5), [0, 1, nan])
+
+
+def test_a_share_says_what_it_leaves_out():
+    found = share(np.array([1, 1, 0, nan]))
+    assert found == Share(pytest.approx(2 / 3), 3, 1, None)
+    # Were the unknown value 0 it would be 2 of 4, were it 1 it would be 3 of 4.
+    assert found.low == pytest.approx(0.5) and found.high == pytest.approx(0.75)
+    for values, reason in ((np.array([nan]), "unscored"), (np.empty(0), "no_claims")):
+        found = share(values)
+        assert math.isnan(found.value) and math.isnan(found.low) and math.isnan(found.high)
+        assert (found.n, found.reason) == (0, reason)
+
+
+@given(matrices)
+def test_ranges_and_unknown_never_becomes_a_number(m):
+    dark = np.isnan(m).all(axis=1)
+    for function in (claim_uncertainty, support_maximum, any_support):
+        values = function(m)
+        assert (np.isnan(values) == dark).all()
+        assert ((values[~dark] >= 0) & (values[~dark] <= 1)).all()
+    assert (np.isnan(passage_importance(m)) == np.isnan(m).all(axis=0)).all()
+    # Some passage is at least as likely as the best one, and the best at least as likely as the mean.
+    known = ~dark
+    assert (any_support(m)[known] >= support_maximum(m)[known] - 1e-12).all()
+    assert (support_maximum(m)[known] >= 1 - claim_uncertainty(m)[known] - 1e-12).all()
+
+
+@given(matrices, st.randoms(use_true_random=False))
+def test_order_of_claims_and_passages_is_of_no_account(m, random):
+    rows, columns = list(range(m.shape[0])), list(range(m.shape[1]))
+    random.shuffle(rows)
+    random.shuffle(columns)
+    mixed = m[rows][:, columns]
+    for function in (claim_uncertainty, support_maximum, any_support):
+        np.testing.assert_allclose(function(mixed), function(m)[rows], atol=1e-12)
+    np.testing.assert_allclose(passage_importance(mixed), passage_importance(m)[columns], atol=1e-12)
+    assert claim_states(mixed).tolist() == claim_states(m)[rows].tolist()
+
+
+@given(matrices, st.integers(0, 48))
+def test_losing_a_cell_never_makes_a_claim_unsupported(m, place):
+    row, column = place // 7 % m.shape[0], place % m.shape[1]
+    before = claim_states(m)[row]
+    m[row, column] = nan
+    after = claim_states(m)[row]
+    assert after != "unsupported" and STATES.index(after) >= STATES.index(before)
+
+
+def matrix(values=MIXED, relevant=None, **options):
+    values = np.array(values, dtype=float)
+    claims = [f"c{i}" for i in range(values.shape[0])]
+    passages = [f"p{j}" for j in range(values.shape[1])]
+    mask = [True] * len(claims) if relevant is None else relevant
+    return ClaimEvidenceMatrix(claims, passages, values, mask, "by hand", **options)
+
+
+def test_grounding_counts_only_what_is_known_and_relevant():
+    # Supported: rows 0 and 4; not: row 1; unknown: rows 2 and 3.
+    assert matrix().grounding == Share(pytest.approx(2 / 3), 3, 2, None)
+    assert matrix(relevant=[True, True, True, False, False]).grounding == Share(0.5, 2, 1, None)
+    for m, reason in (
+        (matrix(relevant=[False] * 5), "no_relevant_claims"),
+        (ClaimEvidenceMatrix((), ("p",), np.empty((0, 1)), np.array([], bool), ""), "no_claims"),
+        (matrix([[nan, nan]]), "unscored"),
+        (ClaimEvidenceMatrix(("c",), (), np.empty((1, 0)), np.array([True]), ""), "unscored"),
+    ):
+        assert math.isnan(m.grounding.value) and m.grounding.reason == reason
+        assert math.isnan(m.mean_uncertainty.value) and m.mean_uncertainty.reason == reason
+
+
+def test_the_matrix_of_one_answer():
+    m = matrix(relevant=[True, True, True, True, False])
+    assert m.states.tolist() == ["fragile", "unsupported", "unscored", "unscored", "irrelevant"]
+    close(m.supported, [1, 0, nan, nan, nan])
+    assert m.n_unscored == 6
+    # The irrelevant last row is in no mean: U of the others is 0.5, 0.7, 0.8 and unknown.
+    assert m.mean_uncertainty == Share(pytest.approx(2 / 3), 3, 1, None)
+    close(m.passage_importance, [(0.9 + 0.2 + 0.2) / 3, (0.1 + 0.4) / 2, 0.3])
+    close(m.passage_support, [1, nan, nan])
+    # Most uncertain first, then unscored, then irrelevant.
+    assert m.order.tolist() == [2, 1, 0, 3, 4]
+    frame = m.to_frame()
+    assert len(frame) == 15 and frame["probability"].isna().sum() == 6
+    assert frame.iloc[3].to_dict() == {
+        "claim_index": 1,
+        "claim": "c1",
+        "passage": "p0",
+        "relevant": True,
+        "probability": 0.2,
+        "judge": "by hand",
+    }
+    claims = m.claims_frame()
+    assert claims["n_supporting"].tolist() == [1, 0, 0, 0, 2] and claims["n_unscored"].tolist() == [
+        1,
+        0,
+        2,
+        3,
+        0,
+    ]
+
+
+def test_the_matrix_is_frozen_and_keeps_a_copy():
+    values = np.array([[0.2, 0.9]])
+    m = ClaimEvidenceMatrix(("c",), ("p", "q"), values, np.array([True]), "")
+    values[0, 0] = 1
+    assert m.probabilities[0, 0] == 0.2
+    with pytest.raises(ValueError, match="read-only"):
+        m.probabilities[0, 0] = 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"probabilities": [[0.1]]}, "2 passages"),
+        ({"relevant": [True, True]}, "one per claim"),
+        ({"threshold": 0}, "threshold"),
+        ({"probabilities": []}, "2 passages"),
+    ],
+)
+def test_parts_that_do_not_fit(changes, message):
+    parts = {
+        "claims": ("c",),
+        "passages": ("p", "q"),
+        "probabilities": [[0.1, 0.2]],
+        "relevant": [True],
+        "judge": "",
+    }
+    with pytest.raises(ValueError, match=message):
+        ClaimEvidenceMatrix(**(parts | changes))
+
+
+def test_aggregated_by_hand():
+    # Order by U: rows 2 (0.8), 1 (0.7), 0 (0.5), 4 (0.5), 3 (unscored); groups of 2 and 3; columns 1 and 2.
+    small = matrix().aggregated(max_claims=2, max_passages=2)
+    assert small.claims == ((2, 1), (0, 4, 3)) and small.passages == ((0,), (1, 2))
+    close(small.values, [[0.2, (0.4 + 0.3) / 2], [(0.9 + 0.5) / 2, (0.1 + 1.0 + 0.0) / 3]])
+    close(small.unscored, [[0, 2 / 4], [1 / 3, 3 / 6]])
+    whole = matrix().aggregated()
+    assert whole.claims == ((2,), (1,), (0,), (4,), (3,))
+    close(whole.values, np.array(MIXED)[[2, 1, 0, 4, 3]])
+    with pytest.raises(ValueError, match="at least 1"):
+        matrix().aggregated(max_claims=0)
+
+
+def test_aggregated_of_nothing_and_of_much():
+    empty = ClaimEvidenceMatrix((), ("p",), [], np.array([], bool), "").aggregated()
+    assert empty.values.shape == (0, 1)
+    big = matrix(np.full((1000, 130), 0.25)).aggregated()
+    assert big.values.shape == (60, 60) and (big.values == 0.25).all()
+    assert sorted(i for group in big.claims for i in group) == list(range(1000))
+
+
+@given(matrices, st.integers(1, 5), st.integers(1, 5))
+def test_aggregation_keeps_the_mean_and_the_unknown(m, rows, columns):
+    small = matrix(m).aggregated(rows, columns)
+    sizes = np.outer([len(g) for g in small.claims], [len(g) for g in small.passages])
+    scored = (1 - small.unscored) * sizes
+    assert scored.sum() == pytest.approx((~np.isnan(m)).sum())
+    assert np.nansum(small.values * scored) == pytest.approx(np.nansum(m))
+    assert (np.isnan(small.values) == (small.unscored == 1)).all()
