@@ -142,6 +142,14 @@ def _number(key: str) -> Callable[[Side], str]:
     return lambda side: _DASH if side.numbers[key] is None else number(side.numbers[key])
 
 
+def _mean(key: str, n_key: str) -> Callable[[Side], str]:
+    def write(side: Side) -> str:
+        n = side.numbers[n_key]
+        return f"{_number(key)(side)} ({n:,} question{'s' * (n != 1)})" if n else _DASH
+
+    return write
+
+
 def _count(key: str, of: str) -> Callable[[Side], str]:
     def write(side: Side) -> str:
         whole = side.numbers[of]
@@ -168,8 +176,8 @@ _HEADLINES: tuple[tuple[str, Callable[[Side], str]], ...] = (
     ("With a ρ", _count("n_defined", "n_queries")),
     ("Mean ρ (95 % interval)", _mean_rho),
     ("Divergent", _count("n_divergent", "n_defined")),
-    ("Mean dominance", _number("mean_dominance")),
-    ("Mean entropy (nats)", _number("mean_entropy")),
+    ("Mean dominance", _mean("mean_dominance", "n_dominance")),
+    ("Mean entropy (nats)", _mean("mean_entropy", "n_dominance")),
     ("Right answers", _count("n_correct", "n_judged")),
     ("Abstained", _count("n_abstained", "n_queries")),
     ("Empty answers", _count("n_empty_answers", "n_queries")),

@@ -62,7 +62,7 @@ def test_headlines_by_hand():
     # The t interval of 1 and -1 is far wider than [-1, 1] and is cut there.
     assert values["Mean ρ (95 % interval)"] == "0.00 (−1.00 to 1.00)"
     assert values["Divergent"] == "1 of 2"
-    assert values["Mean dominance"] == "0.60"  # 0.9 / 1.5
+    assert values["Mean dominance"] == "0.60 (2 questions)"  # 0.9 / 1.5
     assert values["Right answers"] == "1 of 1"
     assert values["Empty answers"] == "1 of 3"
     assert values["Calls made"] == "1,234"

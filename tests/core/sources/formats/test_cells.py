@@ -53,9 +53,11 @@ def test_what_is_no_literal_is_refused(cell):
 @given(st.text(alphabet="[](){}'\",:\\ 01.-enaNoTruxf\n", max_size=80))
 def test_any_text_is_a_value_or_a_value_error(cell):
     try:
-        json.dumps(literal(cell), allow_nan=False)
-    except ValueError:
-        pass
+        value = literal(cell)
+    except ValueError as error:
+        assert str(error)
+    else:
+        assert json.dumps(value, allow_nan=False)
 
 
 def test_numbers_and_missing_cells():
