@@ -183,7 +183,7 @@ def _passage(question: Any, raw: Any, row: Any, *, opened: bool) -> None:
 def _difference(question: Any, raw: Any) -> None:
     before, after = question["answer"], raw["ablated_answer"]
     if not isinstance(after, str):
-        st.markdown("*The data hold no answer without this passage, only its influence score.*")
+        st.markdown("*The data hold no answer without this passage.*")
     elif not isinstance(before, str):
         st.markdown(plain(after))
     elif before == after:
