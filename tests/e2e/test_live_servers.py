@@ -123,7 +123,7 @@ def test_two_servers_and_their_runs_side_by_side(app, new_page, llama, folder):
     assert "When did the harbour bridge of Pellhaven open?" in main_text(page)
     # Back by the menu: the choice is still there.
     page.get_by_role("link", name="Side by side").first.click()
-    page.get_by_text("The questions they share").wait_for(timeout=60_000)
+    page.get_by_role("heading", name="The questions they share").wait_for(timeout=60_000)
     settle(page)
     assert page.url.count("compare=") == 2
     # The key went to its server, and nowhere else.
