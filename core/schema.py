@@ -172,6 +172,9 @@ CLAIMS = Table(
                "stands to the claim, as an imported file says.", values=("Entailment", "Neutral", "Contradiction")),
         Column("start", "int", "First character in the answer.", range=(0, None)),
         Column("end", "int", "One past the last character in the answer.", range=(0, None)),
+        Column("spans", "list", "Every place in the answer that says it, each as start:end; the first is start and end."),
+        Column("added", "list", "Content words that the claim has and its place in the answer has not."),
+        Column("dropped", "list", "Content words of its place in the answer that no claim has."),
         Column("relevance", "str", "Whether the claim says something about the question.", values=("RELEVANT", "IRRELEVANT")),
         Column("verdict", "str", "Verdict against the retrieved passages.", values=("SUPPORTED", "NOT_SUPPORTED")),
         Column("scored", "bool", "False where the verifier failed; never read as not supported."),
@@ -187,6 +190,24 @@ SUPPORT = Table(
         Column("probability", "float", "Probability that the passage supports the claim.", range=(0, 1),
                direction="higher = better supported"),
         Column("label", "str", "The judge's own label, if it gives one."),
+        Column("judge", "str", "Which verifier said so."),
+        Column("agreement", "float", "Share of repeated verdicts that say what most of them say.", range=(0.5, 1),
+               direction="higher = the judge agrees with itself"),
+        Column("start", "int", "First character of the sentence of the passage that is most like the claim.", range=(0, None)),
+        Column("end", "int", "One past the last character of that sentence.", range=(0, None)),
+    ),
+)  # fmt: skip
+
+JOINT_SUPPORT = Table(
+    "joint_support", "Pairs of passages that support a claim which neither supports alone.",
+    ("query_id", "claim_id", "passage_id", "second_passage_id"),
+    (
+        _QUERY,
+        Column("claim_id", "str", "The claim.", required=True),
+        _PASSAGE,
+        Column("second_passage_id", "str", "The other passage of the pair.", required=True),
+        Column("probability", "float", "Probability that the two together support the claim.", range=(0, 1),
+               direction="higher = better supported"),
         Column("judge", "str", "Which verifier said so."),
     ),
 )  # fmt: skip
@@ -237,6 +258,7 @@ TABLES: Mapping[str, Table] = {
         SAMPLES,
         CLAIMS,
         SUPPORT,
+        JOINT_SUPPORT,
         SIGNALS,
         VERDICTS,
         REPORTED,
