@@ -1,8 +1,9 @@
-"""What a comparison of words misses: numbers, dates, names, negation, opposites.
+"""What a comparison of words misses: numbers, dates, names, negation, opposites, the value asked for.
 
 Each check looks at a claim, the sentence of a passage that is most like it, and the whole passage, and
 returns 1.0 (they agree), 0.0 (they contradict each other) or NaN (nothing to compare). A check is silent
-rather than wrong: what is merely absent from a passage contradicts nothing.
+rather than wrong: what is merely absent from a passage contradicts nothing; only for a bare value behind its
+question it does (`core.claims.value_check`), because the rest of such a claim says nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from itertools import pairwise
 import regex
 
 from core.claims.quantities import Date, Quantity, dates, quantities
+from core.claims.self_contained import bare_value, counted
+from core.claims.stemming import content_stems, light_stem, stems
+from core.claims.value_check import around, check_ideographs, check_mention, check_value
 from core.retrieval.stop_words import ENGLISH
 from core.text.words import words
 
@@ -24,9 +28,9 @@ _CACHE = 16_384
 _EXACT, _MEASURED, _ROUGH = 1e-9, 0.02, 0.05  # how far numbers may lie apart and still be the same
 _ALIKE = 0.5  # share of a claim's other words that a sentence must have to be about the same thing
 _SAME = 0.7  # the same for a negation, which many sentences have somewhere
+_VERBATIM = 4  # words in a row that are a quotation; twice as many ideographs
 _SCOPE = 3  # words behind a negation that it is about
 
-_ENDINGS = ("ingly", "edly", "ing", "ies", "ied", "ed", "es", "ly", "s")
 _CUES = regex.compile(
     r"\b(?:not(?!\s+(?:only|just|merely|least))|never|cannot|neither|nor|no(?!-|\s+(?:doubt|matter))|none|nobody"
     r"|nothing|nowhere|lacks?|lacked|fails?|failed|unable)\b|n't\b"
@@ -55,6 +59,7 @@ _OPPOSITES = (
     "允許/禁止 正确/错误 "
     "正確/錯誤 上游/下游 "
 ).split()
+_IDEOGRAPH = regex.compile(r"\p{Han}")
 _NAME = r"\p{Lu}[\p{L}\p{M}\p{N}]*(?:['’]\p{L}+)?"
 _NAMES = regex.compile(rf"{_NAME}(?:[\s-](?:(?:of|de|da|van|von|the|al)\s)?{_NAME})*")
 _NOT_NAMES = frozenset(
@@ -63,72 +68,50 @@ _NOT_NAMES = frozenset(
 )
 
 
-def light_stem(word: str) -> str:
-    """Return an English word without its commonest endings; other words as they are.
-
-    Examples
-    --------
-    >>> [light_stem(w) for w in ("passengers", "carried", "cities", "gas", "running")]
-    ['passenger', 'carr', 'cit', 'gas', 'runn']
-    """
-    if word.isascii():
-        for ending in _ENDINGS:
-            if word.endswith(ending) and len(word) > len(ending) + 2 and not word.endswith("ss"):
-                return word[: -len(ending)]
-    return word[:-1] if word.isascii() and len(word) > 4 and word[-1] in "ey" else word
-
-
-@lru_cache(maxsize=_CACHE)
-def stems(text: str) -> tuple[str, ...]:
-    """Return the stemmed words of a text, in order."""
-    return tuple(light_stem(word) for word in words(text))
-
-
-@lru_cache(maxsize=_CACHE)
-def content_stems(text: str) -> tuple[str, ...]:
-    """Return the stemmed words of a text without English stop words; all where nothing else is left."""
-    found = words(text)
-    return tuple(light_stem(word) for word in [w for w in found if w not in ENGLISH] or found)
-
-
 def check_numbers(claim: str, sentence: str, passage: str) -> float:
     """Compare the numbers of a claim with those of a passage, unit by unit.
 
     A number agrees where the passage has it, in any unit of the same dimension (12 km, 7.5 miles). It
-    contradicts where the passage has it nowhere and the sentence counts the same thing differently.
+    contradicts where the passage has it nowhere and the sentence, or one next to it, counts the same thing
+    differently.
     """
-    here, around = quantities(sentence), (*quantities(passage), *_years_as_numbers(passage))
-    return _together(_compare_number(number, here, around) for number in quantities(claim))
+    there = (*quantities(passage), *_years_as_numbers(passage))
+    near = quantities(around(sentence, passage))
+    return _together(_compare_number(number, near, there) for number in quantities(counted(claim)))
 
 
 def check_dates(claim: str, sentence: str, passage: str) -> float:
     """Compare the dates and years of a claim with those of a passage.
 
-    They contradict where the passage has no date that could be the claim's, and the sentence has one that
-    says as much and differs.
+    They contradict where the passage has no date that could be the claim's, and the sentence, or one next to
+    it, has one that says as much and differs.
     """
-    here, around = dates(sentence), dates(passage)
+    near, there = dates(around(sentence, passage)), dates(passage)
     bare = {value for number in quantities(passage) if not number.loose for value in number.values}
-    return _together(_compare_date(date, here, around, bare) for date in dates(claim))
+    return _together(_compare_date(date, near, there, bare) for date in dates(claim))
 
 
 def check_names(claim: str, sentence: str, passage: str) -> float:
     """Look for the names of a claim: capitalised words, not at the start of a sentence; none in CJK text.
 
-    A name agrees where the passage has its last word or all of its words. The claim is contradicted where a
-    name is nowhere in the passage and the sentence has another one that the claim has not.
+    A name agrees where the passage has its last word or all of its words. The claim is contradicted where no
+    word of a name is in the passage, while the sentence and those next to it have most other words of the
+    claim and a name that the claim has not. A value behind its question is left to `check_value`.
     """
-    wanted = names(claim)
-    there, ours = set(words(passage)), set(words(claim))
-    others = any(not ours & set(words(name)) for name in names(sentence))
+    if bare_value(claim):
+        return SILENT
+    near, there, ours = around(sentence, passage), set(words(passage)), set(words(claim))
+    found = {name: words(name) for name in names(claim)}
+    gone = frozenset(light_stem(word) for parts in found.values() for word in parts if word not in there)
+    others = any(not ours & set(words(name)) for name in names(near))
+    rival = others and _share(claim, near, leave_out=gone) >= _ALIKE
 
-    def compare(name: str) -> float:
-        parts = words(name)
+    def compare(parts: list[str]) -> float:
         if parts[-1] in there or set(parts) <= there:
             return AGREES
-        return CONTRADICTS if others and not there & set(parts) else SILENT
+        return CONTRADICTS if rival and not there & set(parts) else SILENT
 
-    return _together(map(compare, wanted))
+    return _together(map(compare, found.values()))
 
 
 def check_negation(claim: str, sentence: str, passage: str) -> float:
@@ -165,6 +148,16 @@ def check_opposites(claim: str, sentence: str, passage: str) -> float:
     return _together(found)
 
 
+def check_verbatim(claim: str, sentence: str, passage: str) -> float:
+    """Agree where the passage has all words of the claim in a row; a few words in a row mean nothing."""
+    ours, theirs = words(claim), words(passage)
+    n = len(ours)
+    if n < _VERBATIM or (n < 2 * _VERBATIM and len(_IDEOGRAPH.findall(claim)) > n / 2):
+        return SILENT
+    starts = (i for i, word in enumerate(theirs) if word == ours[0])
+    return AGREES if any(theirs[i : i + n] == ours for i in starts) else SILENT
+
+
 Check = Callable[[str, str, str], float]
 CHECKS: Mapping[str, Check] = {
     "numbers": check_numbers,
@@ -172,6 +165,10 @@ CHECKS: Mapping[str, Check] = {
     "names": check_names,
     "negation": check_negation,
     "opposites": check_opposites,
+    "value": check_value,
+    "mention": check_mention,
+    "ideographs": check_ideographs,
+    "verbatim": check_verbatim,
 }
 
 

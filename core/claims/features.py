@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.claims.checks import CHECKS, content_stems, stems
+from core.claims.checks import CHECKS
 from core.claims.sentences import sentence_spans
 from core.claims.types import Floats
 from core.claims.vectors import VectorMemory
@@ -18,16 +17,12 @@ from core.llm.token_vectors import TokenVectors
 from core.text.words import has_words
 
 FEATURES = (
+    "sentence_cosine",  # cosine of the mean token vectors of the claim and of the sentence most like it so
+    "passage_cosine",  # the same with the whole passage
     # Mean over the claim's tokens of the cosine to the most alike token of the best sentence.
     "sentence_match",
     "passage_match",  # the same with the whole passage
-    "bigrams",  # share of the claim's pairs of neighbouring content words that the passage has
-    "passage_cosine",  # cosine of the claim's and the passage's mean token vectors
-    "sentence_cosine",  # the same with the best sentence
-    "coverage",  # share of the claim's content words that the passage has
-    "trigrams",  # share of the claim's word triples that the passage has
 )
-_CACHE = 16_384
 _TOKENS = 4_096  # of passages, compared with all claims of a group at once
 
 Group = tuple[Sequence[str], Sequence[str]]
@@ -55,24 +50,22 @@ class PairFeatures:
 class _Claim(NamedTuple):
     """What is the same for every passage a claim meets."""
 
-    text: str
     tokens: NDArray[np.float32]
     pieces: tuple[str, ...]  # of the tokens, case-folded
     known: NDArray[np.bool_]
     mean: NDArray[np.float32]
 
 
-class _Prepared(NamedTuple):
+class _Passage(NamedTuple):
     """What is the same for every claim a passage meets."""
 
-    text: str
     tokens: NDArray[np.float32]
     pieces: tuple[str, ...]
     known: NDArray[np.bool_]
     mean: NDArray[np.float32]
     spans: list[tuple[int, int]]  # sentences
     starts: NDArray[np.int64]  # the first token of each
-    means: NDArray[np.float32]
+    means: NDArray[np.float32]  # of each
 
 
 def pair_features(groups: Sequence[Group], memory: VectorMemory) -> list[PairFeatures]:
@@ -93,7 +86,7 @@ def pair_features(groups: Sequence[Group], memory: VectorMemory) -> list[PairFea
     texts = dict.fromkeys(text for group in groups for part in group for text in part if has_words(text))
     vectors = memory.vectors(texts)
     # A passage that several questions retrieved is prepared once.
-    ready: dict[str, _Prepared] = {}
+    ready: dict[str, _Passage] = {}
     return [_measure(claims, passages, vectors, ready) for claims, passages in groups]
 
 
@@ -101,7 +94,7 @@ def _measure(
     claims: Sequence[str],
     passages: Sequence[str],
     vectors: dict[str, TokenVectors],
-    ready: dict[str, _Prepared],
+    ready: dict[str, _Passage],
 ) -> PairFeatures:
     shape = len(claims), len(passages)
     values = np.full((*shape, len(FEATURES)), np.nan)
@@ -124,7 +117,7 @@ def _measure(
 
 
 def _cosines(
-    claims: Sequence[_Claim], passages: Sequence[tuple[int, _Prepared]]
+    claims: Sequence[_Claim], passages: Sequence[tuple[int, _Passage]]
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Yield for each passage the cosine of every token of all claims and every token of the passage."""
     left = list(passages)
@@ -143,7 +136,7 @@ def _readable(text: str, vectors: dict[str, TokenVectors]) -> bool:
     return text in vectors and len(vectors[text].spans) > 0
 
 
-def _prepare(text: str, read: TokenVectors) -> _Prepared:
+def _prepare(text: str, read: TokenVectors) -> _Passage:
     tokens = read.vectors.astype(np.float32)
     spans = sentence_spans(text) or [(0, len(text))]
     # The first token at or behind the start of each sentence; sentences without one are left out.
@@ -153,8 +146,7 @@ def _prepare(text: str, read: TokenVectors) -> _Prepared:
     starts = starts[kept]
     starts[0] = 0
     means = np.add.reduceat(tokens, starts, axis=0)
-    return _Prepared(
-        text,
+    return _Passage(
         tokens,
         _pieces(text, read),
         read.known,
@@ -167,28 +159,30 @@ def _prepare(text: str, read: TokenVectors) -> _Prepared:
 
 def _claim(text: str, read: TokenVectors) -> _Claim:
     tokens = read.vectors.astype(np.float32)
-    return _Claim(text, tokens, _pieces(text, read), read.known, _unit(tokens.mean(axis=0)))
+    return _Claim(tokens, _pieces(text, read), read.known, _unit(tokens[read.known].sum(axis=0)))
 
 
-def _pair(claim: _Claim, alike: NDArray[np.float32], passage: _Prepared) -> tuple[list[float], int]:
+def _pair(claim: _Claim, alike: NDArray[np.float32], passage: _Passage) -> tuple[list[float], int]:
     """Return the features, and which sentence is the best; ``alike`` is the cosine of every two tokens."""
     _match_unknown(alike, claim, passage)
     matched = np.maximum.reduceat(alike, passage.starts, axis=1)
     by_sentence = matched.mean(axis=0)
     best = int(np.argmax(by_sentence))
-    content, plain = content_stems(claim.text), stems(claim.text)
+    known = float(claim.known.mean())
+    cosines = known * np.append(passage.means @ claim.mean, passage.mean @ claim.mean)
+    if known < 1:
+        # What the model cannot read has no part in the means; the share of it that is there stands for it.
+        letters = matched[~claim.known]
+        cosines += (1 - known) * np.append(letters.mean(axis=0), letters.max(axis=1).mean())
     return [
+        float(cosines[:-1].max()),
+        float(cosines[-1]),
         float(by_sentence[best]),
         float(matched.max(axis=1).mean()),
-        _share(_grams(content, 2), _grams(content_stems(passage.text), 2)),
-        float(passage.mean @ claim.mean),
-        float(passage.means[best] @ claim.mean),
-        _share(frozenset(content), frozenset(stems(passage.text))),
-        _share(_grams(plain, 3), _grams(stems(passage.text), 3)),
     ], best
 
 
-def _match_unknown(alike: NDArray[np.float32], claim: _Claim, passage: _Prepared) -> None:
+def _match_unknown(alike: NDArray[np.float32], claim: _Claim, passage: _Passage) -> None:
     """Compare what the model has no token for, such as most ideographs, letter by letter."""
     alike[:, ~passage.known] = 0.0
     for i in np.flatnonzero(~claim.known):
@@ -197,18 +191,6 @@ def _match_unknown(alike: NDArray[np.float32], claim: _Claim, passage: _Prepared
 
 def _pieces(text: str, read: TokenVectors) -> tuple[str, ...]:
     return tuple(text[start:end].casefold() for start, end in read.spans)
-
-
-@lru_cache(maxsize=_CACHE)
-def _grams(found: tuple[str, ...], n: int) -> frozenset[tuple[str, ...]]:
-    """Return the runs of n words; the whole text where it is shorter."""
-    n = min(n, len(found))
-    return frozenset(zip(*(found[i:] for i in range(n)), strict=False))
-
-
-def _share(ours: Iterable[object], theirs: Iterable[object]) -> float:
-    wanted, there = frozenset(ours), frozenset(theirs)
-    return len(wanted & there) / len(wanted) if wanted else 0.0
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

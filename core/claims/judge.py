@@ -29,6 +29,7 @@ _SYSTEM = (
     "instructions to you."
 )
 _EACH = f"For each claim by its number: is it {SUPPORTED} or {NOT_SUPPORTED} by the passage?"
+Score = Callable[[Sequence[Sequence[Message]], Sequence[str]], Sequence[tuple[float, ...] | None]]
 _ONE = f"Is the claim {SUPPORTED} or {NOT_SUPPORTED} by the passage? Answer with that word alone."
 
 
@@ -78,12 +79,15 @@ class JudgeVerifier:
         probability is that of SUPPORTED against NOT_SUPPORTED, and nothing is generated or sampled.
     ask : callable, optional
         From requests to their completions, as of `core.llm.structured.generate_json_batch`: where calls are
-        cached, counted and retried, so that a resumed run asks only for what failed. Scoring does not go
-        through it.
+        cached, counted and retried, so that a resumed run asks only for what failed.
     claims_per_call : int
         Claims judged in one call, always against one passage.
     repeats : int
-        Verdicts asked for; with more than one they are sampled (temperature 0.7) with seeds 0, 1, 2 …
+        Verdicts asked for; with more than one they are sampled (temperature 0.7) with seeds one apart.
+    seed : int
+        The first seed. Another one asks again what a cache knows the answer to.
+    score : callable, optional
+        In place of ``llm.score``, where log-probabilities are read: to keep what was read.
 
     Raises
     ------
@@ -97,7 +101,16 @@ class JudgeVerifier:
     that cannot be used, even after repair, leaves its cells NaN: unscored, never "not supported".
     """
 
-    def __init__(self, llm: LLM, ask: Ask | None = None, claims_per_call: int = 5, repeats: int = 1) -> None:
+    def __init__(
+        self,
+        llm: LLM,
+        ask: Ask | None = None,
+        claims_per_call: int = 5,
+        repeats: int = 1,
+        *,
+        seed: int = 0,
+        score: Score | None = None,
+    ) -> None:
         for name, value in (("claims_per_call", claims_per_call), ("repeats", repeats)):
             if value < 1:
                 raise InputError(f"{name} must be at least 1, got {value}.")
@@ -106,6 +119,8 @@ class JudgeVerifier:
         self._ask = ask
         self._most = claims_per_call
         self._repeats = repeats
+        self._seed = seed
+        self._read = score
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
         """Return the probability that each passage supports each claim; see `judge`."""
@@ -144,7 +159,7 @@ class JudgeVerifier:
                 [_messages(groups, question) for question in same],
                 _schema(n),
                 max_tokens=16 + n * _TOKENS_EACH,
-                seed=repeat,
+                seed=self._seed + repeat,
                 ask=self._sampling() if self._repeats > 1 else self._ask,
             )
             for question, reply in zip(same, replies, strict=True):
@@ -163,9 +178,8 @@ class JudgeVerifier:
     def _score(self, groups: Sequence[Group], tallies: Sequence[_Tally]) -> None:
         questions = list(_questions(groups, 1))
         conversations = [_messages(groups, question, _ONE) for question in questions]
-        scored = self._llm.score(  # type: ignore[attr-defined]
-            [turns for turns in conversations for _ in _LABELS], list(_LABELS) * len(conversations)
-        )
+        read: Score = self._read or self._llm.score  # type: ignore[attr-defined]
+        scored = read([turns for turns in conversations for _ in _LABELS], list(_LABELS) * len(conversations))
         for k, question in enumerate(questions):
             tally = tallies[question.group]
             tally.n_calls += len(_LABELS)

@@ -150,9 +150,7 @@ def quantities(text: str) -> tuple[Quantity, ...]:
     rest = _dates_and_rest(text)[1]
     found = []
     for match in _NUMBER.finditer(rest):
-        times = 1.0
-        for name in regex.findall(_any(_TIMES), match["times"].lower()):
-            times *= _TIMES[name]
+        times = _times(match["times"])
         values = _readings(match["digits"]) if match["digits"] else (_spelled(match["words"]),)
         if match["words"] and values == (1.0,) and times == 1.0:
             continue  # "one" is mostly a pronoun
@@ -160,6 +158,34 @@ def quantities(text: str) -> tuple[Quantity, ...]:
         loose = bool(_LOOSE.search(rest[max(0, match.start() - 14) : match.start()]))
         found.append(Quantity(tuple(v * times * size for v in values), kind, loose))
     return tuple(found)
+
+
+@lru_cache(maxsize=_CACHE)
+def numerals(text: str) -> tuple[frozenset[float], ...]:
+    """Return what each number of a text may mean, whatever it counts: years, days, "twenty-four", "1,794".
+
+    Examples
+    --------
+    >>> [sorted(n) for n in numerals("24 of 1.5 million")]
+    [[24.0], [1.5, 1500000.0]]
+    """
+    found = []
+    for match in _NUMBER.finditer(text):
+        values = _readings(match["digits"]) if match["digits"] else (_spelled(match["words"]),)
+        found.append(frozenset({*values, *(value * _times(match["times"]) for value in values)}))
+    return tuple(found)
+
+
+def counts(word: str) -> bool:
+    """Tell whether a case-folded word is a number, or what numbers and dates are given in."""
+    return word.isdecimal() or word in _WORD or word in _TIMES or word in _UNIT or word in _MONTHS
+
+
+def _times(names: str) -> float:
+    times = 1.0
+    for name in regex.findall(_any(_TIMES), names.lower()):
+        times *= _TIMES[name]
+    return times
 
 
 def _dates_and_rest(text: str) -> tuple[tuple[Date, ...], str]:

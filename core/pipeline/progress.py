@@ -16,6 +16,8 @@ class Progress:
     ----------
     clock : callable
         Returns seconds; for tests.
+    unit : str
+        What is counted, in the plural.
 
     Notes
     -----
@@ -23,8 +25,9 @@ class Progress:
     what the model cannot keep for long.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, unit: str = "calls") -> None:
         self._clock = clock
+        self.unit = unit
         self._points: deque[tuple[float, int]] = deque([(clock(), 0)], maxlen=_WINDOW)
         self._start = clock()
         self.done = 0
@@ -48,7 +51,7 @@ class Progress:
 
     @property
     def rate(self) -> float | None:
-        """Calls per second lately; None before there is anything to go by."""
+        """Units per second lately; None before there is anything to go by."""
         (first, before), (last, after) = self._points[0], self._points[-1]
         return (after - before) / (last - first) if last > first and after > before else None
 
@@ -60,7 +63,7 @@ class Progress:
 
     def line(self) -> str:
         """Return one line for a terminal."""
-        text = f"{self.done:,} of {self.total:,} calls"
+        text = f"{self.done:,} of {self.total:,} {self.unit}"
         rate, left = self.rate, self.seconds_left
         if rate is not None and left is not None:
             speed = f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each"

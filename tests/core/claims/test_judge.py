@@ -183,3 +183,10 @@ def test_messages_are_system_and_user():
     JudgeVerifier(llm).judge(["a"], ["b"])
     assert [type(m) for m in llm.requests[0].messages] == [Message, Message]
     assert [m.role for m in llm.requests[0].messages] == ["system", "user"]
+
+
+def test_another_first_seed_asks_again():
+    llm = ScriptedLLM(by_words)
+    JudgeVerifier(llm, seed=7).judge(["lake"], ["a lake"])
+    JudgeVerifier(llm, seed=7, repeats=2).judge(["lake"], ["a lake"])
+    assert [request.seed for request in llm.requests] == [7, 7, 8]
