@@ -12,6 +12,9 @@ from typing import Annotated
 
 import typer
 
+from core.claims import ClaimsAnalysis, analyse_claims
+from core.claims.known import DEFAULT_SUPPORT
+from core.cli_claims import ClaimsSettings, add_claims, claims_source
 from core.cli_files import (
     finished_run,
     free_file,
@@ -23,17 +26,19 @@ from core.cli_files import (
     tell_possible,
     write_file,
 )
-from core.cli_live import LiveSettings, with_live_settings
+from core.cli_live import LiveSettings, with_settings
 from core.definitions import DEFAULT_THRESHOLD
 from core.errors import Cancelled, InputError, LeadlineError
-from core.influence import InfluenceAnalysis, analyse, summary
+from core.influence import InfluenceAnalysis, analyse
 from core.llm import LLM, CompletionCache, default_cache_path
 from core.pipeline import CallPlan, calibrate, execute, make_plan
+from core.pipeline.claims_run import calls_beyond
+from core.report.summary import run_summary
 from core.run import Run
 from core.sources.formats import IMPORT_FORMATS, import_file
 from core.terminal import ProgressLine, plan_text, put, put_json, say, stoppable, summary_text
 
-STEPS = ("influence",)
+STEPS = ("influence", "claims")
 DOWNLOADS = ("nq",)
 
 app = typer.Typer(
@@ -50,16 +55,20 @@ OutOpt = Annotated[str, typer.Option("--out", help="Folder for the run.")]
 JsonOpt = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace another run in --out.")]
 NameOpt = Annotated[str | None, typer.Option("--name", help="Name of the run.")]
-StepsOpt = Annotated[str, typer.Option("--steps", help=f"What to run: {', '.join(STEPS)}.")]
+StepsOpt = Annotated[
+    str, typer.Option("--steps", help=f"What to run, separated by commas: {', '.join(STEPS)}.")
+]
+SupportOpt = Annotated[float, typer.Option("--support", help="Probability from which a claim is supported.")]
 ThresholdOpt = Annotated[float, typer.Option("--threshold", help="Rank agreement from which it is aligned.")]
 
 
 @app.command("analyze")
-@with_live_settings
+@with_settings(settings=LiveSettings, claims=ClaimsSettings)
 def analyze_command(
     dataset: DatasetArg,
     out: OutOpt,
     settings: LiveSettings,
+    claims: ClaimsSettings,
     steps: StepsOpt = "influence",
     name: NameOpt = None,
     overwrite: OverwriteOpt = False,
@@ -67,10 +76,22 @@ def analyze_command(
 ) -> None:
     """Ask a model every question, leave out passages one by one, and save the run.
 
-    The folder of a saved run in place of a data set asks its questions again with the passages it has.
-    Started again after a stop, it goes on where it stopped and repeats no finished call.
+    The folder of a saved run in place of a data set asks its questions again with the passages it has;
+    with --steps claims its answers are checked as they are, and no question is asked. Started again after
+    a stop, it goes on where it stopped and repeats no finished call.
     """
-    _check_steps(steps)
+    wanted = _steps(steps)
+    judge = claims.open(settings) if "claims" in wanted else None
+    if "influence" in wanted:
+        run = _influence(dataset, out, settings, name, overwrite)
+    else:
+        run = claims_source(dataset, out, claims.options(), judge, overwrite)
+    if "claims" in wanted:
+        run = add_claims(run, out, claims.options(), judge, settings.cache)
+    _show(run, DEFAULT_THRESHOLD, DEFAULT_SUPPORT, as_json)
+
+
+def _influence(dataset: str, out: str, settings: LiveSettings, name: str | None, overwrite: bool) -> Run:
     data = open_dataset(dataset, settings.limit, settings.corpus)
     options = settings.options(data, continued=Path(dataset).is_dir())
     llm = settings.open()
@@ -83,20 +104,21 @@ def analyze_command(
             f"Stopped on request; {n} of {len(data.questions)} questions are saved in {out}: "
             "run the same command again to go on."
         )
-    _show(run, DEFAULT_THRESHOLD, as_json)
+    return run
 
 
 @app.command("plan")
-@with_live_settings
+@with_settings(settings=LiveSettings, claims=ClaimsSettings)
 def plan_command(
     dataset: DatasetArg,
     settings: LiveSettings,
+    claims: ClaimsSettings,
     steps: StepsOpt = "influence",
     timed: Annotated[bool, typer.Option("--calibrate", help="Make two calls to estimate the time.")] = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Show calls, tokens, prompt and time of a run before anything is spent."""
-    _check_steps(steps)
+    wanted = _steps(steps)
     data = open_dataset(dataset, settings.limit, settings.corpus)
     options = settings.options(data, continued=Path(dataset).is_dir())
     llm = settings.open()
@@ -105,7 +127,9 @@ def plan_command(
         if timed:
             calibration = calibrate(llm, plan, store)
             plan = make_plan(data, options, llm, store).calibrated(calibration)
-    put_json(plan.to_dict()) if as_json else put(plan_text(plan))
+    judge = claims.open(settings) if "claims" in wanted else None
+    about = calls_beyond(plan, claims.options(), judge) if "claims" in wanted else None
+    put_json({**plan.to_dict(), "claims_calls_about": about}) if as_json else put(plan_text(plan, about))
 
 
 @app.command("download")
@@ -156,7 +180,7 @@ def simulate_command(
     sizes = [("queries", str(queries)), ("passages", str(passages)), ("seed", str(seed))]
     run = simulate(options_from_pairs([*sizes, *option_pairs("--set", knobs or [])]))
     save_run(run.renamed(name) if name else run, out, overwrite)
-    _show(Run.load(out), DEFAULT_THRESHOLD, as_json)
+    _show(Run.load(out), DEFAULT_THRESHOLD, DEFAULT_SUPPORT, as_json)
 
 
 @app.command("import")
@@ -177,15 +201,18 @@ def import_command(
     tell_possible(imported.report)
     save_run(imported.run.renamed(name) if name else imported.run, out, overwrite)
     tell_changes(imported.run)
-    _show(Run.load(out), DEFAULT_THRESHOLD, as_json)
+    _show(Run.load(out), DEFAULT_THRESHOLD, DEFAULT_SUPPORT, as_json)
 
 
 @app.command("summary")
 def summary_command(
-    run: RunArg, threshold: ThresholdOpt = DEFAULT_THRESHOLD, as_json: JsonOpt = False
+    run: RunArg,
+    threshold: ThresholdOpt = DEFAULT_THRESHOLD,
+    support: SupportOpt = DEFAULT_SUPPORT,
+    as_json: JsonOpt = False,
 ) -> None:
     """Print the headline numbers of a saved run, with how many questions each rests on."""
-    _show(Run.load(run), threshold, as_json)
+    _show(Run.load(run), threshold, support, as_json)
 
 
 @app.command("export")
@@ -258,10 +285,12 @@ def _fail(error: BaseException, line: str, status: int) -> int:
     return status
 
 
-def _check_steps(steps: str) -> None:
-    for step in steps.split(","):
-        if step.strip() not in STEPS:
-            raise InputError(f"--steps can name {', '.join(STEPS)}, got {step.strip()!r}.")
+def _steps(steps: str) -> list[str]:
+    wanted = [step.strip() for step in steps.split(",")]
+    unknown = next((step for step in wanted if step not in STEPS), None)
+    if unknown is not None:
+        raise InputError(f"--steps can name {', '.join(STEPS)}, got {unknown!r}.")
+    return wanted
 
 
 def _execute(plan: CallPlan, llm: LLM, cache: CompletionCache, out: str, name: str | None) -> Run:
@@ -297,8 +326,15 @@ def _analyse(run: Run, threshold: float) -> InfluenceAnalysis:
     return analyse(run, threshold)
 
 
-def _show(run: Run, threshold: float, as_json: bool) -> None:
-    facts = summary(run, _analyse(run, threshold))
+def _claims(run: Run, influence: InfluenceAnalysis, support: float) -> ClaimsAnalysis:
+    if not 0 < support <= 1:
+        raise InputError(f"--support must lie above 0 and not above 1, got {support:g}.")
+    return analyse_claims(run, influence, support)
+
+
+def _show(run: Run, threshold: float, support: float, as_json: bool) -> None:
+    influence = _analyse(run, threshold)
+    facts = run_summary(run, influence, _claims(run, influence, support))
     if as_json:
         put_json(facts)
     else:

@@ -11,7 +11,7 @@ from typing import Any
 from core.errors import InputError
 from core.influence import analyse, compare_reported
 from core.pipeline import CallPlan
-from core.run import MANIFEST_FILE, Run, read_manifest
+from core.run import MANIFEST_FILE, Run, check_target, read_manifest
 from core.sources.continue_run import open_questions
 from core.sources.dataset import Dataset, load_dataset
 from core.sources.report import ValidationReport
@@ -50,13 +50,15 @@ def tell_possible(report: ValidationReport) -> None:
         say(f"  cannot show {what}")
 
 
-def _occupant(out: str) -> dict[str, Any] | None:
+def occupant(out: str) -> dict[str, Any] | None:
+    """Return the manifest of the run that a folder holds, if any."""
     return read_manifest(out) if (Path(out) / MANIFEST_FILE).exists() else None
 
 
 def check_free(run_id: str, out: str, overwrite: bool) -> None:
-    """Refuse a folder that holds another run, naming that run."""
-    there = None if overwrite else _occupant(out)
+    """Refuse a folder that holds another run, naming that run, or other things, before any work is done."""
+    check_target(out)
+    there = None if overwrite else occupant(out)
     if there is not None and there.get("run_id") != run_id:
         raise InputError(
             f"{out} already holds another run, {there.get('name')!r} ({there.get('run_id')}): "
@@ -67,7 +69,7 @@ def check_free(run_id: str, out: str, overwrite: bool) -> None:
 def finished_run(plan: CallPlan, out: str, overwrite: bool) -> Run | None:
     """Return the run of this plan where it is already there, whole and without a gap."""
     check_free(plan.run_id, out, overwrite)
-    there = None if overwrite else _occupant(out)
+    there = None if overwrite else occupant(out)
     if there is None or not there.get("complete") or there.get("notes"):
         return None
     say(f"{out} already holds this run.")

@@ -19,7 +19,8 @@ from core.sources.dataset import Dataset
 _DEFAULTS = RunOptions()
 
 
-def _option(*names: str, text: str) -> Any:
+def option(*names: str, text: str) -> Any:
+    """Describe an option of the command line."""
     return typer.Option(*names, help=text)
 
 
@@ -31,40 +32,40 @@ class LiveSettings:
     environment variable of the back end.
     """
 
-    llm: Annotated[str, _option("--llm", text=f"Back end: {', '.join(BACKENDS)}.")] = "embedded"
-    model: Annotated[str | None, _option("--model", text="Name or path; else the back end's default.")] = None
-    base_url: Annotated[str | None, _option("--base-url", text="Address of the model's server.")] = None
-    limit: Annotated[int | None, _option("--limit", text="Only the first N questions.")] = None
+    llm: Annotated[str, option("--llm", text=f"Back end: {', '.join(BACKENDS)}.")] = "embedded"
+    model: Annotated[str | None, option("--model", text="Name or path; else the back end's default.")] = None
+    base_url: Annotated[str | None, option("--base-url", text="Address of the model's server.")] = None
+    limit: Annotated[int | None, option("--limit", text="Only the first N questions.")] = None
     corpus: Annotated[
-        str | None, _option("--corpus", text="Folder or JSONL of documents for questions that bring none.")
+        str | None, option("--corpus", text="Folder or JSONL of documents for questions that bring none.")
     ] = None
     k: Annotated[
-        int | None, _option("--k", text="Passages in the prompt; else 10, or all that a saved run has.")
+        int | None, option("--k", text="Passages in the prompt; else 10, or all that a saved run has.")
     ] = None
-    passage_words: Annotated[int, _option("--passage-words", text="Words per passage.")] = (
+    passage_words: Annotated[int, option("--passage-words", text="Words per passage.")] = (
         _DEFAULTS.passage_words
     )
-    retriever: Annotated[str, _option("--retriever", text=f"Retriever: {', '.join(RETRIEVERS)}.")] = (
+    retriever: Annotated[str, option("--retriever", text=f"Retriever: {', '.join(RETRIEVERS)}.")] = (
         _DEFAULTS.retriever
     )
-    tokenizer: Annotated[str, _option("--tokenizer", text="How BM25 splits words: words, split.")] = (
+    tokenizer: Annotated[str, option("--tokenizer", text="How BM25 splits words: words, split.")] = (
         _DEFAULTS.tokenizer
     )
     embedding_model: Annotated[
-        str | None, _option("--embedding-model", text="Name or path, for dense and hybrid retrieval.")
+        str | None, option("--embedding-model", text="Name or path, for dense and hybrid retrieval.")
     ] = None
-    repeats: Annotated[int, _option("--repeats", text="Extra baseline calls: the noise floor.")] = (
+    repeats: Annotated[int, option("--repeats", text="Extra baseline calls: the noise floor.")] = (
         _DEFAULTS.repeats
     )
     closed_book: Annotated[
-        bool, _option("--closed-book/--no-closed-book", text="One call without passages.")
+        bool, option("--closed-book/--no-closed-book", text="One call without passages.")
     ] = _DEFAULTS.closed_book
-    style: Annotated[str, _option("--style", text=f"Prompt: {', '.join(STYLES)}.")] = _DEFAULTS.style
-    seed: Annotated[int, _option("--seed", text="Seed of the calls.")] = _DEFAULTS.seed
+    style: Annotated[str, option("--style", text=f"Prompt: {', '.join(STYLES)}.")] = _DEFAULTS.style
+    seed: Annotated[int, option("--seed", text="Seed of the calls.")] = _DEFAULTS.seed
     max_tokens: Annotated[
-        int | None, _option("--max-tokens", text="Most tokens of an answer; else the back end's default.")
+        int | None, option("--max-tokens", text="Most tokens of an answer; else the back end's default.")
     ] = None
-    cache: Annotated[str | None, _option("--cache", text="File of finished calls.")] = None
+    cache: Annotated[str | None, option("--cache", text="File of finished calls.")] = None
 
     def open(self) -> LLM:
         """Open the model."""
@@ -88,26 +89,41 @@ class LiveSettings:
         )
 
 
-def with_live_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command every field of `LiveSettings` as an option; it gets them as ``settings``."""
-    hints = get_type_hints(LiveSettings, include_extras=True)
+def with_settings(**kinds: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command every field of some dataclasses as an option; it gets them back as ``name=object``.
+
+    Parameters
+    ----------
+    **kinds : type
+        Name of the command's argument, and the dataclass whose fields are the options.
+    """
+    options = {name: _options(kind) for name, kind in kinds.items()}
+
+    def wrap(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True)
+        kept = [p for name, p in own.parameters.items() if name not in kinds]
+
+        @functools.wraps(command)
+        def wrapped(*args: Any, **kwargs: Any) -> None:
+            for name, kind in kinds.items():
+                given = {o.name: kwargs.pop(o.name) for o in options[name] if o.name in kwargs}
+                kwargs[name] = kind(**given)
+            command(*args, **kwargs)
+
+        added = [option for listed in options.values() for option in listed]
+        wrapped.__signature__ = own.replace(  # type: ignore[attr-defined]
+            parameters=[*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in kept), *added]
+        )
+        return wrapped
+
+    return wrap
+
+
+def _options(kind: type) -> list[inspect.Parameter]:
+    hints = get_type_hints(kind, include_extras=True)
     options = [
         inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
-        for f in fields(LiveSettings)
+        for f in fields(kind)
     ]
     assert not any(option.default is MISSING for option in options)
-    own = inspect.signature(command, eval_str=True)
-    kept = [p for name, p in own.parameters.items() if name != "settings"]
-    names = {option.name for option in options}
-
-    @functools.wraps(command)
-    def wrapped(*args: Any, **kwargs: Any) -> None:
-        given = {name: kwargs.pop(name) for name in names & kwargs.keys()}
-        command(*args, settings=LiveSettings(**given), **kwargs)
-
-    wrapped.__signature__ = own.replace(parameters=[*_keyword_only(kept), *options])  # type: ignore[attr-defined]
-    return wrapped
-
-
-def _keyword_only(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
-    return [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    return options

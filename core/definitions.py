@@ -43,6 +43,15 @@ class UndefinedReason:
     meaning: str
 
 
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a state, verdict or label means, and what to do about it."""
+
+    name: str
+    meaning: str
+    advice: str = ""
+
+
 UNDEFINED_REASONS: Mapping[str, UndefinedReason] = {
     reason.name: reason
     for reason in (
@@ -76,6 +85,73 @@ RETRIEVAL_REASONS: Mapping[str, UndefinedReason] = {
     )
 }
 
+CLAIM_REASONS: Mapping[str, UndefinedReason] = {
+    reason.name: reason
+    for reason in (
+        UndefinedReason("not_run", "No claims were looked for in the answer."),
+        UndefinedReason("error", "No answer could be had from the model."),
+        UndefinedReason("empty", "The answer is empty, so it claims nothing."),
+        UndefinedReason("abstained", "The model declined to answer: neither right nor wrong, and nothing to be supported."),
+        UndefinedReason("no_claims", "No claim was found in the answer."),
+        UndefinedReason("no_relevant_claims", "The answer only talks about itself: nothing in it could be supported."),
+        UndefinedReason("no_passages", "There are no passages that could support the claims."),
+        UndefinedReason("unscored", "No claim could be judged; that is not the same as no support."),
+        # RAGChecker's metrics have these, too.
+        UndefinedReason("no_answer_claims", "The answer has no claims to compare."),
+        UndefinedReason("no_reference_claims", "The reference answer has no claims to compare."),
+        UndefinedReason("no_reference", "The answer was not compared with a reference answer."),
+        UndefinedReason("nothing_retrieved", "No claim of the reference answer is in the passages."),
+    )
+}  # fmt: skip
+
+CLAIM_STATES: Mapping[str, Meaning] = {
+    state.name: state
+    for state in (
+        Meaning("well supported", "Two passages or more support the claim, each by itself."),
+        Meaning("fragile", "Exactly one passage supports the claim: right perhaps, but it rests on that one."),
+        Meaning("joint", "No passage supports the claim by itself, but two do together; it counts as SUPPORTED."),
+        Meaning("unsupported", "Every passage was judged, and none supports the claim.", "Read these first."),
+        Meaning("unscored", "Not known: no support was found, but some or all passages could not be judged.",
+                "Judge the missing cells; this is not the same as unsupported."),
+        Meaning("irrelevant", "A refusal, a greeting or talk about the answer: nothing to be supported. It enters no mean."),
+    )
+}  # fmt: skip
+
+CLAIM_VERDICTS: Mapping[str, Meaning] = {
+    verdict.name: verdict
+    for verdict in (
+        Meaning("SUPPORTED", "The retrieved passages support the claim: one of them, or two together."),
+        Meaning("NOT_SUPPORTED", "Every passage was judged, and neither one nor a pair that was tried supports the claim."),
+        Meaning("IRRELEVANT", "The claim says nothing that could be supported; it is in neither count."),
+        Meaning("UNSCORED", "No support was found, but some passages could not be judged, or there are none; it is in neither count."),
+    )
+}  # fmt: skip
+
+QUADRANTS: Mapping[str, Meaning] = {
+    quadrant.name: quadrant
+    for quadrant in (
+        Meaning("used evidence", "Leaving the passage out changes the answer, and it supports a claim.",
+                "As it should be."),
+        Meaning("distractor", "Leaving the passage out changes the answer, but it supports no claim.",
+                "It moves the answer without backing it: read the passage, and filter or re-rank."),
+        Meaning("redundant or wasted", "The passage supports a claim, but leaving it out changes nothing.",
+                "Other passages say the same, or the model does not use it: a smaller k may do."),
+        Meaning("idle", "The passage neither supports a claim nor changes the answer.",
+                "It costs tokens only: a smaller k or a better query."),
+        Meaning("undefined", "Influence or support of the passage is not known, or the answer claims nothing."),
+    )
+}  # fmt: skip
+
+CAUSAL_LABELS: Mapping[str, Meaning] = {
+    label.name: label
+    for label in (
+        Meaning("kept", "Without the passage the answer still says it."),
+        Meaning("changed", "Without the passage the answer says it with another number or name, or the opposite."),
+        Meaning("gone", "Without the passage the answer no longer says it."),
+        Meaning("unknown", "The answer without the passage is missing, or cannot be compared."),
+    )
+}  # fmt: skip
+
 MODES: Mapping[str, Mode] = {
     mode.name: mode
     for mode in (
@@ -103,6 +179,8 @@ MODES: Mapping[str, Mode] = {
              "The retriever missed the evidence: no generator can make up for that."),
     )
 }  # fmt: skip
+
+_RAGCHECKER = "Ru et al. 2024, RAGChecker, arXiv 2408.08067"
 
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
@@ -153,6 +231,64 @@ METRICS: Mapping[str, Metric] = {
         Metric("gold_most_influential", "Evidence used most", "Does the answer rest on a gold passage more than on any other?",
                "1 if no other passage is as influential as the best gold one, else 0", "", "[0, 1]",
                "higher = what was found is also used", "no gold passage was retrieved, or the influence is constant or unknown", ""),
+        Metric("claim_uncertainty", "Claim uncertainty U", "How little redundant evidence a claim has: with one supporting "
+               "passage of ten it is 0.9, so read it beside the support maximum.",
+               "1 − mean support over the scored passages; of an answer, the mean over its relevant claims", "", "[0, 1]",
+               "higher = more fragile", "no passage was scored", "Claim-evidence matrix of rag_uncertainty"),
+        Metric("support_maximum", "Support maximum", "How well the best single passage supports a claim.",
+               "maximum over the scored passages", "", "[0, 1]", "higher = better supported", "no passage was scored", ""),
+        Metric("any_support", "Any support", "Chance that some passage supports a claim, were passages independent; "
+               "repeated passages are not, so it flatters them.",
+               "1 − Π (1 − support) over the scored passages", "", "[0, 1]", "higher = better supported", "no passage was scored", ""),
+        Metric("joint_support", "Joint support", "Whether two passages together support a claim that neither supports alone. "
+               "Such a claim counts as supported.", "probability that the judge gives to the pair, one text after the other; "
+               "pairs of the three best passages", "", "[0, 1]", "higher = better supported", "no pair was judged", ""),
+        Metric("grounding", "Grounding", "Share of an answer's claims that the retrieved passages support.",
+               "supported / (supported + not supported); irrelevant and unscored claims are in neither; the 95 % interval of the "
+               "mean over answers is Student's t (Wilson's where all are equal)", "", "[0, 1]",
+               "higher = more of the answer is backed", "no relevant claim was scored; the answer is empty, in error or an abstention",
+               "RAFE, after SAFE: Wei et al. 2024, arXiv 2403.18802"),
+        Metric("passage_importance", "Passage importance", "How much of the answer a passage supports.",
+               "mean support over the relevant claims scored against it", "", "[0, 1]", "higher = supports more of the answer",
+               "no relevant claim was scored against it", "Claim-evidence matrix of rag_uncertainty"),
+        Metric("f1_at_k", "F1@K", "Precision of the claims, and whether there are as many as a good answer is expected to hold.",
+               "2PR / (P + R), P = S / (S + N), R = min(S / K, 1) for S supported and N unsupported claims; 0 when S = 0",
+               "", "[0, 1]", "higher is better", "no relevant claim was scored", "Wei et al. 2024, arXiv 2403.18802, section 5"),
+        Metric("causal_effect", "Removals that undo a claim", "How many passages a claim rests on by experiment: without them "
+               "the answer says it differently, or not at all.", "changed + gone, among the passages that were left out", "passages",
+               "[0, k]", "higher = rests on more passages", "no passage was left out", ""),
+        Metric("quadrant", "Quadrant", "What a passage was good for: whether it moves the answer, and whether it backs it.",
+               "influence above noise (or above 0 without repeats) × supports a relevant claim", "", "", "",
+               "influence or support is unknown", ""),
+        Metric("precision", "Precision (RAGChecker)", "Share of the answer's claims that the reference answer entails.",
+               "mean over the answer's claims", "", "[0, 1]", "higher is better", "the answer has no claims, or there is no reference",
+               _RAGCHECKER),
+        Metric("recall", "Recall (RAGChecker)", "Share of the reference's claims that the answer entails.",
+               "mean over the reference's claims", "", "[0, 1]", "higher is better", "as for precision", _RAGCHECKER),
+        Metric("f1", "F1 (RAGChecker)", "Precision and recall in one.", "2PR / (P + R); 0 when both are 0", "", "[0, 1]",
+               "higher is better", "either is undefined", _RAGCHECKER),
+        Metric("claim_recall", "Claim recall", "Share of the reference's claims that some passage entails.",
+               "mean over the reference's claims", "", "[0, 1]", "higher = more was retrieved",
+               "the reference has no claims, or there are no passages", _RAGCHECKER),
+        Metric("context_precision", "Context precision", "Share of the passages that entail some claim of the reference.",
+               "mean over the passages", "", "[0, 1]", "higher = less of the context is beside the point",
+               "as for claim recall", _RAGCHECKER),
+        Metric("context_utilization", "Context utilisation", "Of what was retrieved of the reference, the share that the answer says.",
+               "mean over the reference's claims that some passage entails", "", "[0, 1]", "higher = what was found is used",
+               "no claim of the reference was retrieved", _RAGCHECKER),
+        Metric("noise_sensitivity_in_relevant", "Noise sensitivity, relevant passages",
+               "Share of the answer's claims that are wrong and come from a relevant passage.",
+               "mean over the answer's claims", "", "[0, 1]", "lower is better", "as for precision", _RAGCHECKER),
+        Metric("noise_sensitivity_in_irrelevant", "Noise sensitivity, irrelevant passages",
+               "Share of the answer's claims that are wrong and come from irrelevant passages only.",
+               "mean over the answer's claims", "", "[0, 1]", "lower is better", "as for precision", _RAGCHECKER),
+        Metric("hallucination", "Hallucination", "Share of the answer's claims that are wrong and in no passage.",
+               "mean over the answer's claims", "", "[0, 1]", "lower is better", "as for precision", _RAGCHECKER),
+        Metric("self_knowledge", "Self-knowledge", "Share of the answer's claims that are right and in no passage.",
+               "mean over the answer's claims", "", "[0, 1]", "", "as for precision", _RAGCHECKER),
+        Metric("faithfulness", "Faithfulness", "Share of the answer's claims that some passage entails.",
+               "mean over the answer's claims", "", "[0, 1]", "higher is better", "the answer has no claims, or there are no passages",
+               _RAGCHECKER),
     )
 }  # fmt: skip
 

@@ -142,12 +142,7 @@ class Run:
         InputError
             The folder exists, is not empty and holds no run; or it cannot be written (full disk …).
         """
-        target = Path(folder)
-        if target.exists() and not target.is_dir():
-            raise InputError(f"{target} is a file; a run is saved as a folder.")
-        if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST_FILE).exists():
-            if any(not p.name.endswith((".parquet", ".tmp")) for p in target.iterdir()):
-                raise InputError(f"{target} is not empty and holds no run; choose another folder.")
+        target = check_target(folder)
         try:
             target.mkdir(parents=True, exist_ok=True)
             files = {name: _write_table(target, name, frame) for name, frame in self.tables.items()}
@@ -181,6 +176,17 @@ class Run:
             return cls.create(manifest, **frames)
         except InputError as error:
             raise RunFormatError(f"The run in {source} is damaged: {error}") from error
+
+
+def check_target(folder: str | os.PathLike[str]) -> Path:
+    """Return the folder as a path where a run may be saved there; InputError where it holds other things."""
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise InputError(f"{target} is a file; a run is saved as a folder.")
+    if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST_FILE).exists():
+        if any(not p.name.endswith((".parquet", ".tmp")) for p in target.iterdir()):
+            raise InputError(f"{target} is not empty and holds no run; choose another folder.")
+    return target
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:

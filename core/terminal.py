@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from core.definitions import MODES, UNDEFINED_REASONS
+from core.definitions import CLAIM_REASONS, MODES, QUADRANTS, UNDEFINED_REASONS
 from core.pipeline.plan import CallPlan
 from core.pipeline.progress import Progress, duration
 
@@ -41,8 +41,8 @@ def put_json(value: Mapping[str, Any]) -> None:
 class ProgressLine:
     """A progress callback: one line that redraws itself in a terminal, a line now and then in a log."""
 
-    def __init__(self) -> None:
-        self._progress = Progress()
+    def __init__(self, unit: str = "calls") -> None:
+        self._progress = Progress(unit=unit)
         self._terminal = sys.stderr.isatty()
         self._shown = 0.0 if self._terminal else time.monotonic()
 
@@ -65,7 +65,7 @@ class ProgressLine:
         if self._terminal and self._progress.total:
             sys.stderr.write("\r\x1b[K")
         if self._progress.done:
-            say(f"{self._progress.done:,} calls in {duration(self._progress.seconds)}.")
+            say(f"{self._progress.done:,} {self._progress.unit} in {duration(self._progress.seconds)}.")
 
 
 @contextmanager
@@ -90,8 +90,8 @@ def stoppable() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def plan_text(plan: CallPlan) -> str:
-    """Describe a plan for people."""
+def plan_text(plan: CallPlan, claims_calls: int | None = None) -> str:
+    """Describe a plan for people; ``claims_calls``: about so many more, for the claims."""
     without = f" ({plan.n_without_passages} of them without passages)" if plan.n_without_passages else ""
     lines = [
         f"{plan.dataset.name}: {len(plan.dataset.questions):,} questions{without}, model {plan.model}",
@@ -100,6 +100,11 @@ def plan_text(plan: CallPlan) -> str:
     lines += [
         f"  {row.item:<24}{row.count:>12,}  {row.note}".rstrip() for row in plan.to_frame().itertuples()
     ]
+    if claims_calls is not None:
+        note = (
+            "beyond those above, at three claims an answer" if claims_calls else "no language model is asked"
+        )
+        lines.append(f"  {'calls for claims, about':<24}{claims_calls:>12,}  {note}")
     time_text = f"{duration(plan.seconds)}" if plan.seconds is not None else "unknown; --calibrate times it"
     lines += [f"  {'time':<24}{time_text:>12}", "", "Prompt:", ""]
     lines += [f"  | {line}" for line in plan.prompt_sent.split("\n")]
@@ -154,10 +159,52 @@ def summary_text(facts: Mapping[str, Any]) -> str:
                 f"{count:,}",
                 f"of {tested:,} that could show it: {MODES[name].rule}",
             )
+    lines += _claims_lines(facts)
     untested = [MODES[name].title.lower() for name, m in facts["failure_modes_tested"].items() if not m]
     if n and untested:
         lines += ["", f"  Not tested, for lack of data: {', '.join(untested)}"]
     return "\n".join(lines)
+
+
+def _claims_lines(facts: Mapping[str, Any]) -> list[str]:
+    """Describe the claims of a run; nothing where none were looked for."""
+    if facts.get("n_claims") is None:
+        return []
+    lines = ["", "  Claims and evidence"]
+
+    def row(title: str, value: str, note: str = "") -> None:
+        lines.append(f"    {title:<30}{value:>9}  {note}".rstrip())
+
+    judged = f"in {_answers(facts['n_with_claims'])}, judged by {facts['claims_judge'] or 'nobody'}"
+    limit = f"support from {facts['support_threshold']:.2f}"
+    joint, interval = facts["n_claims_joint"], facts["grounding_ci"]
+    band = f", 95 % interval {interval[0]:.2f} to {interval[1]:.2f}" if interval else ""
+    unscored = facts["n_cells_unscored"]
+    row("Claims", f"{facts['n_claims']:,}", judged)
+    row(
+        "Supported",
+        f"{facts['n_claims_supported']:,}",
+        limit + (f", {joint:,} of them only by a pair" if joint else ""),
+    )
+    row("Not supported", f"{facts['n_claims_not_supported']:,}")
+    row("Irrelevant", f"{facts['n_claims_irrelevant']:,}")
+    row("Unscored", f"{facts['n_claims_unscored']:,}", f"{unscored:,} cells unscored" if unscored else "")
+    row("Mean grounding", _number(facts["mean_grounding"]), _answers(facts["n_grounding"]) + band)
+    uncertainty = _number(facts["mean_claim_uncertainty"])
+    row("Mean claim uncertainty", uncertainty, _answers(facts["n_claim_uncertainty"]))
+    for reason, count in facts["claims_undefined_reasons"].items():
+        row(f"Without grounding: {reason}", f"{count:,}", CLAIM_REASONS[reason].meaning)
+    for name, count in facts["quadrants"].items():
+        row(f"Passages: {name}", f"{count:,}", QUADRANTS[name].meaning)
+    if facts["n_verdicts_changed"]:
+        row("Verdicts changed", f"{facts['n_verdicts_changed']:,}", "the file's own cells say otherwise")
+    if facts["n_verdicts_from_file"]:
+        row("Verdicts of the file", f"{facts['n_verdicts_from_file']:,}", "of claims without any cell")
+    return lines
+
+
+def _answers(n: int) -> str:
+    return f"{n:,} answer{'s' * (n != 1)}"
 
 
 def _number(value: float | None) -> str:

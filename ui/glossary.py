@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.definitions import METRICS, MODES, UNDEFINED_REASONS
+from core.definitions import (
+    CAUSAL_LABELS,
+    CLAIM_REASONS,
+    CLAIM_STATES,
+    CLAIM_VERDICTS,
+    METRICS,
+    MODES,
+    QUADRANTS,
+    UNDEFINED_REASONS,
+)
 from core.influence import chance_band
 from core.schema import TABLES
 from ui import show
@@ -92,12 +101,25 @@ def modes() -> None:
             show.definition(mode.title, mode.advice, {"Rule": mode.rule})
 
 
+def claims() -> None:
+    """List what the words for claims and passages mean."""
+    for title, words in (
+        ("States of a claim", CLAIM_STATES),
+        ("Verdicts on a claim", CLAIM_VERDICTS),
+        ("What became of a claim without a passage", CAUSAL_LABELS),
+        ("What a passage was good for", QUADRANTS),
+    ):
+        lines = (
+            f"- **{w.name.replace('_', ' ')}** — {f'{w.meaning} {w.advice}'.strip()}" for w in words.values()
+        )
+        st.markdown(f"{title}:\n\n" + "\n".join(lines))
+
+
 def reasons() -> None:
     """List the reasons why a number may be undefined."""
-    lines = (
-        f"- **{r.name.replace('_', ' ').capitalize()}** — {r.meaning}" for r in UNDEFINED_REASONS.values()
-    )
-    st.markdown("\n".join(lines))
+    for title, codes in (("Influence", UNDEFINED_REASONS), ("Claims and evidence", CLAIM_REASONS)):
+        lines = (f"- **{r.name.replace('_', ' ').capitalize()}** — {r.meaning}" for r in codes.values())
+        st.markdown(f"{title}:\n\n" + "\n".join(lines))
 
 
 def limits() -> None:

@@ -9,6 +9,7 @@ traditional and simplified characters are different ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -102,9 +103,10 @@ def _label(claim: str, ablated: str, baseline: str, asked: Reading) -> str:
     stated, base = read(claim), whole(baseline)
     origin = max(sentences(baseline), key=lambda s: len(s.units & stated.units))
     said = stated.units & origin.units
-    if words(ablated) == words(baseline):
+    now_words, status = _heard(ablated)
+    if now_words == _heard(baseline)[0]:
         return KEPT
-    if answer_status(ablated) != "answered":
+    if status != "answered":
         return GONE
     if not said:
         return UNKNOWN
@@ -118,6 +120,12 @@ def _label(claim: str, ablated: str, baseline: str, asked: Reading) -> str:
     bare = len(base.units - asked.units) <= _BARE
     other = not wanted & now.units or whole(ablated).units - base.units - asked.units
     return CHANGED if bare and other else GONE
+
+
+@lru_cache(maxsize=4096)
+def _heard(answer: str) -> tuple[list[str], str]:
+    """Words of an answer and what became of it: asked again for every claim."""
+    return words(answer), answer_status(answer)
 
 
 def _still_said(wanted: frozenset[str], said: frozenset[str], now: Reading) -> bool:

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from core.claims.analysis import analyse_claims
 from core.influence.analysis import InfluenceAnalysis
-from core.influence.summary import summary
+from core.report.summary import run_summary
 from core.run import Run
 from core.sources.formats import FORMATS
 from core.sources.formats.records import records_of
@@ -106,11 +107,23 @@ def queries_csv(run: Run, analysis: InfluenceAnalysis) -> bytes:
     return csv_bytes(analysis.queries, simulated=run.simulated)
 
 
+def claims_csv(run: Run, analysis: InfluenceAnalysis) -> bytes:
+    """Return one row per claim of an answer and passage, as `csv_bytes`; no rows where there are no claims.
+
+    State, verdict and scores of the claim stand in each of its rows, probability, sentence and judge are
+    those of the passage; ``causal`` says what became of the claim without it. Claims of reference answers
+    are not in it. ``data_source`` is ``simulated``, ``upload`` or ``live``.
+    """
+    frame = analyse_claims(run, analysis).to_frame()
+    frame["data_source"] = _data_source(run)
+    return csv_bytes(frame)
+
+
 def summary_json(run: Run, analysis: InfluenceAnalysis) -> bytes:
     """Return ``{data_source, summary, manifest}`` as UTF-8 JSON; numbers without a value are null."""
     content = {
         "data_source": _data_source(run),
-        "summary": summary(run, analysis),
+        "summary": run_summary(run, analysis),
         "manifest": dict(run.manifest),
     }
     text = json.dumps(_plain(content), ensure_ascii=False, indent=2, allow_nan=False)
@@ -135,6 +148,7 @@ EXPORTERS: Mapping[str, Callable[[Run, InfluenceAnalysis], bytes]] = MappingProx
     {
         "csv": run_csv,
         "queries-csv": queries_csv,
+        "claims-csv": claims_csv,
         "json": summary_json,
         **{name: records_export(file_format) for name, file_format in FORMATS.items()},
     }

@@ -15,7 +15,7 @@ import pandas as pd
 from core.charts.theme import number
 from core.errors import InputError
 from core.influence.analysis import InfluenceAnalysis
-from core.influence.summary import summary
+from core.report.summary import run_summary
 from core.run import Run
 
 LETTERS = "ABCD"
@@ -35,7 +35,7 @@ class Side:
     run, analysis : Run, InfluenceAnalysis
         The run, and what `analyse` made of it.
     numbers : Mapping
-        Its headline numbers, as `summary` returns them.
+        Its headline numbers, as `run_summary` returns them.
     """
 
     letter: str
@@ -55,7 +55,7 @@ def sides_of(runs: Sequence[tuple[Run, InfluenceAnalysis]]) -> tuple[Side, ...]:
     if len(runs) > len(LETTERS):
         raise InputError(f"At most {len(LETTERS)} runs fit side by side, got {len(runs)}.")
     return tuple(
-        Side(letter, run, analysis, summary(run, analysis))
+        Side(letter, run, analysis, run_summary(run, analysis))
         for letter, (run, analysis) in zip(LETTERS, runs, strict=False)
     )
 
@@ -63,9 +63,12 @@ def sides_of(runs: Sequence[tuple[Run, InfluenceAnalysis]]) -> tuple[Side, ...]:
 def headline_table(sides: Sequence[Side]) -> pd.DataFrame:
     """Return one row per headline number: ``Number``, then one column of text per run.
 
-    Numbers without a value are "—". Every share says of how many.
+    Numbers without a value are "—". Every share says of how many. Grounding and claim uncertainty have rows
+    where claims were looked for in every run.
     """
-    return _table("Number", {title: [write(side) for side in sides] for title, write in _HEADLINES}, sides)
+    claims = _CLAIMS if sides and all(side.numbers["n_claims"] is not None for side in sides) else ()
+    rows = (*_HEADLINES[:_BEFORE_CLAIMS], *claims, *_HEADLINES[_BEFORE_CLAIMS:])
+    return _table("Number", {title: [write(side) for side in sides] for title, write in rows}, sides)
 
 
 def setup_differences(sides: Sequence[Side]) -> pd.DataFrame:
@@ -186,6 +189,12 @@ _HEADLINES: tuple[tuple[str, Callable[[Side], str]], ...] = (
     ("Calls answered from the cache", _cost("cached")),
     ("Time for the calls made", _cost("seconds", " s")),
     ("Prompt tokens", _cost("prompt_tokens")),
+)
+_BEFORE_CLAIMS = [title for title, _ in _HEADLINES].index("Right answers")
+_CLAIMS: tuple[tuple[str, Callable[[Side], str]], ...] = (
+    ("Mean grounding", _mean("mean_grounding", "n_grounding")),
+    ("Mean claim uncertainty", _mean("mean_claim_uncertainty", "n_claim_uncertainty")),
+    ("Claims supported", _count("n_claims_supported", "n_claims")),
 )
 
 

@@ -162,7 +162,7 @@ def test_bad_rows_are_listed_on_standard_error(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["analyze", "no-such-file.jsonl", "--out", "r"], "no-such-file.jsonl"),
-        (["analyze", "{questions}", "--steps", "influence,claims", "--out", "r"], "--steps can name influence, got 'claims'"),
+        (["analyze", "{questions}", "--steps", "influence,sampling", "--out", "r"], "--steps can name influence, claims, got 'sampling'"),
         (["analyze", "{questions}", "--k", "0", "--out", "r"], "k must be a whole number"),
         (["analyze", "{questions}", "--limit", "0", "--out", "r"], "at least 1, got 0"),
         (["analyze", "{questions}"], "--out"),
@@ -315,3 +315,103 @@ def test_questions_are_downloaded_from_local_files_in_the_schema_of_the_data_set
     kept = json.loads(out.read_text())
     assert kept["answers"] == ["1893"]
     assert "canal opened in 1893" in kept["documents"][0]["text"]
+
+
+@pytest.fixture
+def checked(questions, llm, tmp_path):
+    """The folder of a finished run without claims."""
+    out = tmp_path / "plain"
+    assert command("analyze", questions, "--out", out) == 0
+    return out
+
+
+def test_claims_are_found_with_the_run(questions, llm, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert command("analyze", questions, "--steps", "influence,claims", "--out", out, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    run = Run.load(out)
+    assert facts["n_claims"] == int((run["claims"]["side"] == "answer").sum()) == 3
+    assert facts["claims_judge"] == "offline"
+    assert facts["mean_claim_uncertainty"] is not None
+    assert len(run["support"]) == run.manifest["claims"]["n_cells"]
+    calls = llm.calls
+    assert command("analyze", questions, "--steps", "influence,claims", "--out", out) == 0
+    assert "already there" in capsys.readouterr().err
+    assert llm.calls == calls
+
+
+def test_claims_of_a_saved_run_make_a_run_that_names_its_parent(checked, llm, tmp_path, capsys):
+    calls, parent = llm.calls, Run.load(checked)
+    assert command("analyze", checked, "--steps", "claims", "--out", tmp_path / "claims") == 0
+    assert "Claims and evidence" in capsys.readouterr().out
+    run = Run.load(tmp_path / "claims")
+    assert run.manifest["parent"] == parent.run_id != run.run_id
+    assert run.queries.equals(parent.queries)
+    assert llm.calls == calls
+    assert not len(Run.load(checked)["claims"])
+    # In its own folder a run gains claims and stays the run it is.
+    assert command("analyze", checked, "--steps", "claims", "--out", checked) == 0
+    assert len(Run.load(checked)["claims"]) == len(run["claims"])
+    assert Run.load(checked).run_id == parent.run_id
+
+
+def test_a_judge_is_asked_and_its_failures_are_asked_again(checked, tmp_path, monkeypatch, capsys):
+    working = []
+
+    def verdicts(request):
+        if not working:
+            return "no JSON at all"
+        asked = request.messages[-1].content
+        if asked.startswith("Break this answer"):
+            return json.dumps({"claims": [{"sentence": 1, "claim": "fact 0 0 is meant"}]})
+        n = sum(line.startswith("Claim ") for line in asked.splitlines())
+        return json.dumps({str(i): "SUPPORTED" for i in range(1, n + 1)})
+
+    model = ScriptedLLM(verdicts)
+    monkeypatch.setattr(core.cli_live, "open_llm", lambda kind, name=None, **_: model)
+    arguments = ("analyze", checked, "--steps", "claims", "--verifier", "judge", "--out", tmp_path / "judged")
+    assert command(*arguments, "--json") == 0
+    captured = capsys.readouterr()
+    facts = json.loads(captured.out)
+    assert facts["n_cells_unscored"] > 0 == facts["n_claims_not_supported"]
+    assert "could not be judged" in captured.err
+    working.append(True)
+    assert command(*arguments, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["n_cells_unscored"] == 0 < facts["n_claims_supported"]
+    assert facts["claims_judge"] == f"judge:{model.name}"
+
+
+def test_the_plan_says_about_how_many_calls_claims_take(questions, llm, capsys):
+    def expected(*more):
+        assert command("plan", questions, "--json", *more) == 0
+        return json.loads(capsys.readouterr().out)["claims_calls_about"]
+
+    assert expected() is None
+    assert expected("--steps", "influence,claims") == 0
+    # Three questions to take apart, and for each of them one call for each of three passages.
+    assert expected("--steps", "influence,claims", "--verifier", "judge") == 3 + 9
+    assert llm.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["analyze", "{questions}", "--steps", "claims", "--out", "r"], "use --steps influence,claims"),
+        (["analyze", "{run}", "--steps", "claims", "--verifier", "oracle", "--out", "r"], "verifier must be one of offline, judge, nli"),
+        (["analyze", "{run}", "--steps", "claims", "--verifier", "nli", "--out", "r"], "verifier_model"),
+        (["analyze", "{run}", "--steps", "claims", "--out", "folder"], "is not empty"),
+        (["summary", "{run}", "--support", "0"], "--support must lie above 0"),
+    ],
+)  # fmt: skip
+def test_bad_claims_settings_are_one_line_and_status_2(
+    arguments, message, questions, checked, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "mine.txt").write_text("keep")
+    capsys.readouterr()
+    assert command(*(a.format(questions=questions, run=checked) for a in arguments)) == 2
+    err = capsys.readouterr().err
+    assert message in err.splitlines()[-1]
+    assert "Traceback" not in err

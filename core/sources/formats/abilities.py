@@ -50,7 +50,7 @@ def _has_answer(record: Record) -> bool:
 
 
 def _has_claims(record: Record) -> bool:
-    return any(claim.side == "answer" and claim.support for claim in record.claims)
+    return any(claim.side == "answer" and (claim.support or claim.verdict) for claim in record.claims)
 
 
 def _has_samples(record: Record) -> bool:
@@ -74,7 +74,11 @@ _ANALYSES: tuple[tuple[str, Callable[[Record], bool], str], ...] = (
     ("retrieval metrics", _has_gold, "gold passages"),
     ("right and wrong answers", _has_references, "answers and right answers to compare them with"),
     ("the file's own scores beside each question", _has_reported, "scores in the file"),
+    (
+        "claims and evidence, with verdicts and uncertainty",
+        _has_claims,
+        "claims, which can be found offline where there are answers and passages with text",
+    ),
     # Kept in the run and exported, nothing more yet.
-    ("claims and their support, kept and exported", _has_claims, "claims with their support"),
     ("sampled answers, kept and exported", _has_samples, "two sampled answers or more a question"),
 )

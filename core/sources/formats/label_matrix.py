@@ -10,6 +10,7 @@ from core.sources.formats.records import CONTRADICTION, ENTAILMENT, NEUTRAL
 
 LABELS = (ENTAILMENT, NEUTRAL, CONTRADICTION)
 Orientation = Literal["claims", "passages", "mixed"]
+_ENTAILED_FROM = 0.5  # of a probability, as everywhere unless another threshold is chosen
 _WANTED = "Entailment, Neutral or Contradiction"
 
 
@@ -64,6 +65,13 @@ def label_matrix(
         fields.warn(name, matrix, f"{n_claims} rows (claims) of {n_passages} labels (passages)")
         return unscored
     return [_row(fields, f"{name}[{place}]", row, n_passages) for place, row in enumerate(matrix)]
+
+
+def as_label(support: str | float | None) -> str | None:
+    """Return a label as it is; a probability is Entailment from a half on, Neutral below."""
+    if isinstance(support, float):
+        return ENTAILMENT if support >= _ENTAILED_FROM else NEUTRAL
+    return support if support in LABELS else None
 
 
 def _fits(matrix: object, n_rows: int, n_columns: int) -> bool:

@@ -10,7 +10,7 @@ from core.sources.corpus import text_problem
 from core.sources.formats.fields import Fields, as_number
 from core.sources.formats.json_text import to_document
 from core.sources.formats.kept import Kept, as_id, first_kept, keep, read_each, unique, with_file
-from core.sources.formats.label_matrix import LABELS, Orientation, label_matrix, orientation_of
+from core.sources.formats.label_matrix import LABELS, Orientation, as_label, label_matrix, orientation_of
 from core.sources.formats.records import Record, RecordClaim, RecordPassage
 from core.sources.formats.types import Content, Format, ReadRecords
 from core.sources.report import IssueLog, counted, shorten
@@ -233,7 +233,7 @@ def _result(record: Record) -> dict[str, Any]:
         "retrieved_context": _contexts(record, kept),
     }
     for side, (name, matrix, counterpart) in SIDES.items():
-        claims = [claim for claim in record.claims if claim.side == side]
+        claims = [claim for claim in record.claims if claim.side == side and not _is_talk(claim)]
         if claims:
             result[name] = _claims(claims, kept.mapping("claims").get(side))
             result[matrix] = _matrix(claims, [p.passage_id for p in record.passages])
@@ -263,9 +263,14 @@ def _claims(claims: Sequence[RecordClaim], originals: Any) -> list[Any]:
 
 
 def _matrix(claims: Sequence[RecordClaim], ids: Sequence[str]) -> list[list[Any]] | None:
-    rows = [[claim.support.get(passage_id) for passage_id in ids] for claim in claims]
+    rows = [[as_label(claim.support.get(passage_id)) for passage_id in ids] for claim in claims]
     complete = bool(ids) and all(label in LABELS for row in rows for label in row)
     return rows if complete else None
+
+
+def _is_talk(claim: RecordClaim) -> bool:
+    """Tell a claim that has nothing to be supported, and was compared with nothing."""
+    return claim.relevance == "IRRELEVANT" and not claim.support and claim.counterpart is None
 
 
 FORMAT = Format(
@@ -282,8 +287,10 @@ FORMAT = Format(
         "Of several reference answers only the first is written.",
         "Labels that are none of RAGChecker's three words, and labels in lists of the wrong shape, are lost; "
         "a matrix is written only when every claim has a label for every passage.",
-        "Support given as probabilities is not written, since RAGChecker knows labels only.",
+        "Support given as probabilities comes back as labels: Entailment from 0.5 on, Neutral below.",
+        "Irrelevant claims that were compared with nothing are not written.",
         "Metrics over the whole file come back only while all its questions are there.",
-        "Passage titles, retrieval scores, sampled answers and what other tools reported are not written.",
+        "Support by pairs of passages, passage titles, retrieval scores, sampled answers and what other "
+        "tools reported are not written.",
     ),
 )

@@ -42,7 +42,8 @@ class RecordClaim:
     side : {"answer", "reference"}
         Whose claim it is.
     support : Mapping[str, str | float]
-        Passage id to the judge's label (one of Entailment, Neutral, Contradiction) or to a probability;
+        Passage id to the judge's label (one of Entailment, Neutral, Contradiction) or to a probability,
+        which a judge with labels of its own has, too;
         passages that were not judged are absent.
     counterpart : str or None
         Label of the claim against the other text: the reference for a claim of the answer, and the reverse.
@@ -239,7 +240,9 @@ def _record(
 ) -> Record:
     judged: dict[str, dict[str, str | float]] = {}
     for row in support:
-        value = row["label"] if row["label"] is not None else row["probability"]
+        # A judge's own words for its verdict are no label here; what it is sure of is the probability.
+        own = row["label"] is None or (row["label"] not in _PROBABILITY and row["probability"] is not None)
+        value = row["probability"] if own else row["label"]
         if value is not None:
             judged.setdefault(row["claim_id"], {})[row["passage_id"]] = value
     return Record(

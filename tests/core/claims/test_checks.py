@@ -69,6 +69,46 @@ def test_dates(claim, sentence, expected):
     assert result("dates", claim, sentence) == expected
 
 
+def test_numbers_and_dates_next_to_the_sentence_contradict_too():
+    passage = "The road is in Peru. It was built in 1912. It is 12 km long. It is old. It has 3 bridges."
+    claim = "The road was built in 1950 and is 20 km long and has 9 bridges."
+    first, second, third = "The road is in Peru.", "It was built in 1912.", "It is old."
+    assert result("dates", claim, first, passage) == 0
+    assert result("numbers", claim, first, passage) is None
+    assert result("numbers", claim, second, passage) == 0
+    assert result("dates", claim, third, passage) is None
+    assert result("numbers", claim, third, passage) == 0
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        ("How many seats does it have? 25", 1),
+        ("How many seats does it have? 26", 0),
+        ("How many windows does it have? 26", NONE),
+        ("How many hours does it run? 3", 0),
+        ("How many hours does it run? 2", 1),
+        ("How long does it run? 3", NONE),
+    ],
+)
+def test_a_bare_number_counts_what_the_question_asks_for(claim, expected):
+    assert result("numbers", claim, "It has 25 seats and runs for 2 hours.") == expected
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage", "expected"),
+    [
+        ("The mill was old.", "Long ago, the MILL was old, they say.", 1),
+        ("The mill was old.", "The old mill was sold.", NONE),
+        ("The mill", "The mill was old.", NONE),
+        ("它建于一九一二年", "桥它建于一九一二年。", 1),
+        ("它建于年", "桥它建于年。", NONE),
+    ],
+)
+def test_verbatim(claim, passage, expected):
+    assert result("verbatim", claim, passage) == expected
+
+
 def test_a_date_elsewhere_in_the_passage_is_no_contradiction():
     assert result("dates", "Built in 1912.", "Closed in 1950.", "Built in 1912. Closed in 1950.") == 1
 
@@ -79,9 +119,11 @@ def test_a_date_elsewhere_in_the_passage_is_no_contradiction():
         ("It was built by Gustave Eiffel.", "The tower that Eiffel built", 1),
         ("It was built by Gustave Eiffel.", "The hall was built by Joseph Paxton.", 0),
         ("It was built by Gustave Eiffel.", "the hall was built of glass", NONE),
+        ("It was painted green by Gustave Eiffel.", "The hall was built by Joseph Paxton.", NONE),
         ("The tower is tall.", "It was built by Joseph Paxton.", NONE),
         ("这座塔由埃菲尔建造。", "It was built by Joseph Paxton.", NONE),
         ("Nó nằm ở Hà Nội.", "Nó nằm ở Hải Phòng.", 0),
+        ("Who built the tower? Gustave Eiffel", "The tower was built by Joseph Paxton.", NONE),
     ],
 )
 def test_names(claim, sentence, expected):

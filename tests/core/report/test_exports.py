@@ -6,11 +6,12 @@ import pandas as pd
 import pytest
 
 from core.influence import analyse
-from core.report.exports import EXPORTERS, csv_bytes, queries_csv, run_csv, summary_json
+from core.report.exports import EXPORTERS, claims_csv, csv_bytes, queries_csv, run_csv, summary_json
 from core.run import Run
 from core.sources.formats import FORMATS, import_file
 from core.sources.influence_csv import PUBLISHED_COLUMNS, read_influence_csv
 from core.sources.simulation import SimulationOptions, simulate
+from tests.core.claims.claim_runs import CANAL, analysed
 
 
 def table(data):
@@ -145,8 +146,61 @@ def test_summary_json_has_null_and_never_nan(simulated):
     assert content["manifest"]["options"]["noise"] == 0.05
 
 
+def test_claims_csv_has_a_row_per_claim_and_passage_and_is_safe():
+    run, found = analysed(
+        [
+            {
+                "query_id": "a",
+                "question": "=cmd|' /C calc'!A0",
+                "answer": "+1 is so. Paris",
+                "passages": [
+                    {"passage_id": "-1", "title": "@t", "text": "=HYPERLINK()"},
+                    {"passage_id": "p2"},
+                ],
+                "claims": [
+                    {
+                        "text": "+1 is so",
+                        "cells": {"-1": {"probability": 0.75, "judge": "=judge", "start": 0, "end": 12}},
+                    },
+                    {"text": "Paris", "cells": {"-1": 0.25, "p2": 0.5}},
+                ],
+            },
+            {"answer": "Rome", "claims": [{"text": "Rome"}]},
+        ]
+    )
+    read = table(claims_csv(run, analyse(run)))
+    assert len(read) == 5 and set(read["data_source"]) == {"upload"}
+    assert list(read.columns) == [*found.to_frame().columns, "data_source"]
+    first = read.iloc[0]
+    assert (first["question"], first["claim"]) == ("'=cmd|' /C calc'!A0", "'+1 is so")
+    assert (first["passage_id"], first["title"], first["judge"]) == ("'-1", "'@t", "'=judge")
+    assert first["sentence"] == "'=HYPERLINK()"
+    assert (first["probability"], first["state"], first["verdict"]) == ("0.75", "fragile", "SUPPORTED")
+    # No cell for the second passage: nothing is known, and nothing stands there.
+    second = read.iloc[1]
+    assert (second["passage_id"], second["probability"], second["causal"]) == ("p2", "", "unknown")
+    assert read["support_maximum"].to_list() == ["0.75", "0.75", "0.5", "0.5", ""]
+    last = read.iloc[4]
+    assert (last["claim"], last["passage_id"], last["state"], last["verdict"]) == (
+        "Rome",
+        "",
+        "unscored",
+        "UNSCORED",
+    )
+
+
+def test_claims_csv_without_claims_is_its_head_only(simulated):
+    assert claims_csv(*simulated).count(b"\n") == 1
+
+
+def test_summary_json_has_the_claims():
+    run, _ = analysed([CANAL])
+    content = json.loads(summary_json(run, analyse(run)))["summary"]
+    assert (content["n_claims"], content["mean_grounding"], content["claims_judge"]) == (2, 1, "hand")
+
+
 def test_every_exporter_gives_bytes(hostile):
-    assert set(EXPORTERS) == {"csv", "queries-csv", "json", *FORMATS}
+    assert set(EXPORTERS) == {"csv", "queries-csv", "claims-csv", "json", *FORMATS}
     for export in EXPORTERS.values():
         assert len(export(*hostile)) > 50
 

@@ -7,6 +7,7 @@ from core.errors import InputError
 from core.influence import analyse
 from core.report.side_by_side import headline_table, setup_differences, shared_questions, sides_of
 from core.run import Run
+from tests.core.claims.claim_runs import CANAL, claims_run
 
 QUESTIONS = {"q1": "Who built it?", "q2": "When was it built?", "q3": "How long is it?"}
 
@@ -68,6 +69,17 @@ def test_headlines_by_hand():
     assert values["Calls made"] == "1,234"
     assert values["Time for the calls made"] == "12.5 s"
     assert values["Prompt tokens"] == "98,765"
+
+
+def test_claims_have_rows_where_every_run_has_them():
+    with_claims = claims_run([CANAL], {"name": "With"})
+    silent = claims_run([{"answer": "", "answer_status": "empty"}], {"name": "Silent", "claims": {}})
+    table = headline_table(sides(with_claims, silent)).set_index("Number")
+    shown = table.loc[["Mean grounding", "Mean claim uncertainty", "Claims supported"]]
+    assert shown["A · With"].to_list() == ["1.00 (1 question)", "0.70 (1 question)", "2 of 2"]
+    assert shown["B · Silent"].to_list() == ["—", "—", "—"]
+    assert "Mean grounding" not in set(headline_table(sides(with_claims, make_run({"q1": "x"})))["Number"])
+    assert len(headline_table(())) == len(headline_table(sides(make_run({"q1": "x"}))))
 
 
 def test_what_has_no_value_is_a_dash_and_never_zero():

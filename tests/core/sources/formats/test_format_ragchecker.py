@@ -237,9 +237,29 @@ def test_records_of_other_sources():
                 "response": "",
                 "retrieved_context": [{"doc_id": "a", "text": ""}, {"doc_id": "b", "text": "Ann did it."}],
                 "response_claims": ["Ann did it."],
+                "retrieved2response": [[N, E]],
             }
         ]
     }
+
+
+def test_probabilities_become_labels_and_talk_is_left_out():
+    claims = (
+        RecordClaim("At the limit.", support={"a": 0.5, "b": 0.49}, counterpart=E),
+        RecordClaim("I hope this helps!", relevance="IRRELEVANT"),
+        RecordClaim(
+            "No matter, but judged.", support={"a": C, "b": 0.0}, counterpart=N, relevance="IRRELEVANT"
+        ),
+        RecordClaim("Half judged.", "reference", {"a": 0.9}),
+    )
+    record = Record("one", "Who?", "x", (RecordPassage("a", "A"), RecordPassage("b", "B")), claims=claims)
+    result = json.loads(FORMAT.write([record]))["results"][0]
+    assert result["response_claims"] == ["At the limit.", "No matter, but judged."]
+    assert result["retrieved2response"] == [[E, N], [C, N]]
+    assert result["answer2response"] == [E, N]
+    # A passage that was not judged has no label, so there is no matrix; a missing comparison is none.
+    assert result["gt_answer_claims"] == ["Half judged."]
+    assert "retrieved2answer" not in result and "response2answer" not in result
 
 
 def test_run_of_hostile_values_is_written_all_the_same():

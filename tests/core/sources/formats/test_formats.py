@@ -261,7 +261,7 @@ def test_what_a_file_enables_and_what_is_missing():
     )
     assert [line.split(":")[0] for line in bare.missing] == [
         "influence vs retrieval", "retrieval metrics", "right and wrong answers",
-        "the file's own scores beside each question", "claims and their support, kept and exported",
+        "the file's own scores beside each question", "claims and evidence, with verdicts and uncertainty",
         "sampled answers, kept and exported",
     ]  # fmt: skip
     full = import_file(
@@ -280,7 +280,7 @@ def test_what_a_file_enables_and_what_is_missing():
     )
     assert [line.split(":")[0] for line in full.missing] == [
         "influence vs retrieval",
-        "claims and their support, kept and exported",
+        "claims and evidence, with verdicts and uncertainty",
     ]
     assert "continue live with the same passages" in full.missing[0]
 
@@ -296,7 +296,7 @@ def test_claims_that_are_imported_enable_their_analysis():
         ]
     }
     assert (
-        "claims and their support, kept and exported"
+        "claims and evidence, with verdicts and uncertainty"
         in import_file(json.dumps(file).encode(), "x").report.enables
     )
 

@@ -101,3 +101,18 @@ def test_reported_values_come_back_from_disk(tmp_path):
     values = {("a", ""): "12", ("b", "x"): [1, None], ("c", ""): 2**70, ("d", ""): 0.1, ("e", ""): False}
     run_of([Record("q", "Q?", reported=values)], {"source": "upload"}).save(tmp_path / "r")
     assert records_of(Run.load(tmp_path / "r"))[0].reported == values
+
+
+def test_a_judge_of_another_vocabulary_is_read_by_its_probability():
+    rows = {
+        "queries": [{"query_id": "q", "question": "Q?"}],
+        "passages": [{"query_id": "q", "passage_id": p, "retrieval_rank": 1.0} for p in "abc"],
+        "claims": [{"query_id": "q", "claim_id": "c", "text": "C."}],
+        "support": [
+            {"query_id": "q", "claim_id": "c", "passage_id": "a", "probability": 0.7, "label": "SUPPORTED"},
+            {"query_id": "q", "claim_id": "c", "passage_id": "b", "probability": 0.4, "label": CONTRADICTION},
+            {"query_id": "q", "claim_id": "c", "passage_id": "c", "probability": None, "label": "no idea"},
+        ],
+    }
+    run = Run.create({"source": "live"}, **{name: pd.DataFrame(table) for name, table in rows.items()})
+    assert records_of(run)[0].claims[0].support == {"a": 0.7, "b": CONTRADICTION, "c": "no idea"}

@@ -1,0 +1,70 @@
+"""Where in its answer a claim stands: as the run says, or else as the text is found."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+Span = tuple[int, int]
+_SPAN = re.compile(r"(\d{1,9}):(\d{1,9})")
+_AROUND = " \t\n\r.,;:!?。，；：！？\"'“”‘’"
+
+
+def spans_of(answer: str | None, text: str, spans: object, start: object, end: object) -> tuple[Span, ...]:
+    """Return every place of a claim as half-open character ranges of the answer, in order.
+
+    Parameters
+    ----------
+    answer : str or None
+        The answer as it is.
+    text : str
+        The claim; looked for where the run gives no usable place.
+    spans, start, end : object
+        The cells of the table ``claims``; what is no place within the answer is ignored.
+
+    Examples
+    --------
+    >>> spans_of("It opened in 1914. It is long.", "it is long", None, None, None)
+    ((19, 29),)
+    """
+    if not answer:
+        return ()
+    given = [_pair(entry) for entry in spans] if isinstance(spans, (list, tuple)) else []
+    places = {place for place in given if place is not None and _within(place, answer)}
+    if not places and isinstance(start, int) and isinstance(end, int) and _within((start, end), answer):
+        places = {(start, end)}
+    return tuple(sorted(places)) or _found(answer, text)
+
+
+def excerpt(text: object, start: object, end: object) -> str:
+    """Return the sentence of a passage that is meant, "" where none is."""
+    if not (isinstance(text, str) and isinstance(start, int) and isinstance(end, int)):
+        return ""
+    return text[start:end].strip() if _within((start, end), text) else ""
+
+
+def whole_numbers(column: pd.Series) -> list[int | None]:
+    """Return a column of whole numbers as plain ones, None where one is missing."""
+    numbers = column.fillna(0).to_numpy(dtype=np.int64).tolist()
+    return [number if known else None for number, known in zip(numbers, column.notna(), strict=True)]
+
+
+def _pair(entry: object) -> Span | None:
+    match = _SPAN.fullmatch(entry) if isinstance(entry, str) else None
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _within(place: Span, text: str) -> bool:
+    return 0 <= place[0] < place[1] <= len(text)
+
+
+def _found(answer: str, text: str) -> tuple[Span, ...]:
+    wanted = text.strip(_AROUND)
+    if not wanted:
+        return ()
+    at = answer.find(wanted)
+    if at < 0 and len(lowered := answer.lower()) == len(answer):
+        at = lowered.find(wanted.lower())
+    return ((at, at + len(wanted)),) if at >= 0 else ()
