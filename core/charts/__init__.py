@@ -1,6 +1,10 @@
 """Figures: each function takes a result and returns a plotly figure; where nothing is there, it says so."""
 
 from core.charts.by_rank import influence_by_rank
+from core.charts.claims_f1 import f1_at_k_chart
+from core.charts.claims_heatmap import claims_heatmap
+from core.charts.claims_importance import passage_importance_bars
+from core.charts.claims_quadrants import claims_quadrants
 from core.charts.entropy import entropy_dominance
 from core.charts.labels import label_counts
 from core.charts.modes import failure_mode_counts
@@ -16,11 +20,15 @@ from core.charts.verdicts import verdict_changes
 
 __all__ = [
     "alt_text",
+    "claims_heatmap",
+    "claims_quadrants",
     "entropy_dominance",
+    "f1_at_k_chart",
     "failure_mode_counts",
     "influence_by_rank",
     "label_counts",
     "passage_bars",
+    "passage_importance_bars",
     "rank_against_rank",
     "rank_slope",
     "recovery_chart",

@@ -45,6 +45,23 @@ STYLES: dict[str, Style] = {
     "highlight": Style("#B57A00", "star", "x"),
     "raised": Style("#009E73", "triangle-up", "/"),
     "lowered": Style("#B8679A", "triangle-down", "\\"),
+    # Claims: blue is support, as in the matrix; what has none is red or grey.
+    "well supported": Style("#0072B2", "circle", ""),
+    "fragile": Style("#B57A00", "triangle-up", "/"),
+    "joint": Style("#B8679A", "cross", "+"),
+    "unsupported": Style("#D55E00", "diamond", "\\"),
+    "unscored": Style("#858585", "x", "."),
+    "irrelevant": Style("#6E8197", "square", "-"),
+}
+
+# One character per state of a claim, for places that have text and no markers.
+SIGNS: dict[str, str] = {
+    "well supported": "●",
+    "fragile": "▲",
+    "joint": "✚",
+    "unsupported": "◆",
+    "unscored": "✖",
+    "irrelevant": "■",
 }
 
 

@@ -1,0 +1,117 @@
+"""F1@K of a run's answers against the number of supported claims one wants of an answer."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.charts.theme import AXIS, STYLES, empty_figure, fade, marker, new_figure, number, several
+from core.claims.analysis import ClaimsAnalysis
+from core.claims.rafe import DEFAULT_K
+
+LEAST, MOST = 20, 100  # the curve ends between these values of K
+
+
+class _Data(NamedTuple):
+    curve: pd.DataFrame  # k, mean, low, high, n; rows with a mean only
+    n_undefined: int
+
+
+def f1_at_k_chart(analysis: ClaimsAnalysis) -> go.Figure:
+    """Draw the mean F1@K over the answers against K, the number of supported claims that is wanted.
+
+    Parameters
+    ----------
+    analysis : ClaimsAnalysis
+        The run's analysis.
+
+    Returns
+    -------
+    Figure
+        The mean with its 95 % interval, and a mark at the usual K = 10; an empty figure when no answer has
+        a claim with a verdict.
+    """
+    return _draw(_data(analysis))
+
+
+def _data(analysis: ClaimsAnalysis) -> _Data:
+    curve = analysis.f1_curve(ks_of(analysis))
+    left_out = int(curve["n_undefined"].max()) if len(curve) else 0
+    return _Data(curve[curve["mean"].notna()].reset_index(drop=True), left_out)
+
+
+def ks_of(analysis: ClaimsAnalysis) -> tuple[int, ...]:
+    """Return 1 to twice the largest number of claims of an answer, at least 20 and at most 100."""
+    claims = analysis.queries["n_claims"]
+    largest = int(claims.max()) if len(claims) and claims.notna().any() else 0
+    return tuple(range(1, int(np.clip(2 * largest, LEAST, MOST)) + 1))
+
+
+def _draw(data: _Data) -> go.Figure:
+    curve = data.curve
+    if not len(curve):
+        return empty_figure("No answer has a relevant claim with a verdict, so F1@K is undefined.")
+    first, last = curve.iloc[0], curve.iloc[-1]
+    usual = curve[curve["k"] == DEFAULT_K]
+    shown = [first, *(row for _, row in usual.iterrows()), last]
+    values = ", ".join(f"{number(row['mean'])} at K = {int(row['k'])}" for row in shown)
+    n = int(last["n"])
+    alt = f"Mean F1@K over {several(n, 'answer')}: {values}; {data.n_undefined:,} undefined and left out."
+    figure = new_figure(alt, "K, supported claims wanted of an answer", "Mean F1@K")
+    _add_band(figure, curve[curve["low"].notna() & curve["high"].notna()])
+    color = STYLES["well supported"].color
+    figure.add_scatter(
+        name=f"Mean of {several(n, 'answer')}",
+        mode="lines",
+        x=curve["k"],
+        y=curve["mean"],
+        customdata=[
+            (f"95 %: {number(row.low)} to {number(row.high)}<br>" if not np.isnan(row.low) else "")
+            + f"{several(row.n, 'answer')}, {row.n_undefined:,} left out"
+            for row in curve.itertuples()
+        ],
+        hovertemplate="F1@%{x}: %{y:.3f}<br>%{customdata}<extra></extra>",
+        line={"color": color, "width": 2.5},
+    )
+    _add_usual(figure, usual)
+    top = float(last["k"])
+    figure.update_xaxes(range=[0.5, top + 0.5], tickvals=_ticks(int(top)))
+    figure.update_yaxes(range=[0, 1.05], tick0=0, dtick=0.2, tickformat=".1f")
+    return figure
+
+
+def _add_band(figure: go.Figure, known: pd.DataFrame) -> None:
+    if len(known):
+        figure.add_scatter(
+            name="95 % interval",
+            mode="lines",
+            x=[*known["k"], *known["k"][::-1]],
+            y=[*known["high"], *known["low"][::-1]],
+            fill="toself",
+            fillcolor=fade("well supported", 0.22)[0][1],
+            line={"width": 0},
+            hoverinfo="skip",
+        )
+
+
+def _add_usual(figure: go.Figure, usual: pd.DataFrame) -> None:
+    if not len(usual):
+        return
+    value = float(usual["mean"].iloc[0])
+    figure.add_vline(x=DEFAULT_K, line={"color": AXIS, "width": 1.5, "dash": "dot"})
+    figure.add_scatter(
+        name=f"F1@{DEFAULT_K} = {number(value)}",
+        mode="markers",
+        x=[DEFAULT_K],
+        y=[value],
+        hoverinfo="skip",
+        marker={**marker("highlight", 13), "line": {"width": 1, "color": "white"}},
+    )
+
+
+def _ticks(top: int) -> list[int]:
+    step = 5 if top <= 30 else 10 if top <= 60 else 20
+    return [1, *range(step, top + 1, step)]

@@ -1,0 +1,180 @@
+"""One answer: what each passage supports of it, beside what leaving the passage out changes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.charts.theme import (
+    STYLES,
+    bar_marker,
+    empty_figure,
+    marker,
+    new_figure,
+    number,
+    plain_text,
+    safe_text,
+    several,
+)
+from core.claims.answer_claims import AnswerClaims
+from core.claims.known import decided
+
+_MOST_TICKS = 60
+
+
+class _Data(NamedTuple):
+    bars: pd.DataFrame  # place (1 on top), importance, supports (1, 0, NaN), influence, hover
+    n_relevant: int
+
+
+def passage_importance_bars(answer: AnswerClaims, passages: pd.DataFrame | None = None) -> go.Figure:
+    """Draw the mean support of each passage for the relevant claims, in retrieval order.
+
+    Bars of passages that support no claim are hatched; a passage against which nothing was scored has no
+    bar and is called unscored. Circles show the influence, so that support and use can be compared.
+
+    Parameters
+    ----------
+    answer : AnswerClaims
+        One question of a `ClaimsAnalysis`.
+    passages : DataFrame, optional
+        Rows of ``ClaimsAnalysis.passages``, with ``passage_id``, ``influence`` and ``quadrant``; rows of
+        other questions are left out.
+
+    Returns
+    -------
+    Figure
+        An empty figure where there are no passages or no relevant claims.
+    """
+    return _draw(_data(answer, passages))
+
+
+def _data(answer: AnswerClaims, passages: pd.DataFrame | None) -> _Data:
+    matrix = answer.matrix
+    relevant = matrix.probabilities[matrix.relevant]
+    n_supported = (decided(relevant, matrix.threshold) == 1).sum(axis=0)
+    known = _known(answer, passages)
+    bars = pd.DataFrame(
+        {
+            "place": np.arange(1, len(matrix.passages) + 1),
+            "importance": matrix.passage_importance,
+            "supports": matrix.passage_support,
+            "influence": known["influence"].astype(float).to_numpy(),
+        }
+    )
+    bars["hover"] = [
+        _hover(row.place, name, title, row.importance, n, row.influence, quadrant)
+        for row, name, title, n, quadrant in zip(
+            bars.itertuples(),
+            answer.passage_ids,
+            answer.titles,
+            n_supported,
+            known["quadrant"],
+            strict=True,
+        )
+    ]
+    return _Data(bars, int(matrix.relevant.sum()))
+
+
+def _known(answer: AnswerClaims, passages: pd.DataFrame | None) -> pd.DataFrame:
+    """Return influence and quadrant of the answer's passages, missing where they are not given."""
+    if passages is None:
+        return pd.DataFrame({"influence": np.nan, "quadrant": ""}, index=range(len(answer.passage_ids)))
+    rows = passages
+    if "query_id" in rows:
+        rows = rows[rows["query_id"] == answer.query_id]
+    rows = rows.drop_duplicates("passage_id").set_index("passage_id")
+    found = rows.reindex(list(answer.passage_ids))[["influence", "quadrant"]]
+    return found.astype({"quadrant": object}).fillna({"quadrant": ""})
+
+
+def _hover(
+    place: int, name: str, title: object, importance: float, n: int, influence: float, quadrant: str
+) -> str:
+    lines = [f"P{place}: {safe_text(name, 40)}"]
+    if plain_text(title) not in ("", "—"):
+        lines.append(safe_text(title, 60))
+    lines.append(
+        "No claim was scored against it"
+        if np.isnan(importance)
+        else f"Mean support {number(importance, 3)}<br>Supports {several(n, 'claim')}"
+    )
+    lines.append(f"Influence {'unknown' if np.isnan(influence) else number(influence, 3)}")
+    return "<br>".join([*lines, safe_text(quadrant, 40)] if quadrant else lines)
+
+
+def _draw(data: _Data) -> go.Figure:
+    bars = data.bars
+    if not len(bars):
+        return empty_figure("This question has no passages that could support a claim.")
+    if not data.n_relevant:
+        return empty_figure("This answer has no relevant claim that a passage could support.")
+    known = bars[bars["importance"].notna()]
+    influence = bars[bars["influence"].notna()]
+    height = int(np.clip(160 + 26 * len(bars), 260, 1_600))
+    title = "Mean support" if not len(influence) else "Mean support (bar), influence (circle)"
+    figure = new_figure(_alt(data, known, influence), title, "Passage, in retrieval order", height)
+    _add_bars(figure, known[known["supports"] == 1], "Supports a claim", "well supported")
+    _add_bars(figure, known[known["supports"] == 0], "Supports no claim", "unsupported")
+    _add_bars(figure, known[known["supports"].isna()], "No support found, not all scored", "unscored")
+    if len(influence):
+        figure.add_scatter(
+            name="Influence",
+            mode="markers",
+            x=influence["influence"],
+            y=influence["place"],
+            customdata=influence["hover"],
+            hovertemplate="%{customdata}<extra></extra>",
+            cliponaxis=False,
+            marker={**marker("influence", 11), "line": {"width": 1.5, "color": "white"}},
+        )
+    for at in bars.loc[bars["importance"].isna(), "place"]:
+        figure.add_annotation(text="unscored", x=0, y=at, xanchor="left", xshift=8, showarrow=False)
+    step = max(1, int(np.ceil(len(bars) / _MOST_TICKS)))
+    shown = bars["place"].iloc[::step]
+    figure.update_xaxes(range=[0, 1.02], tickvals=[0, 0.25, 0.5, 0.75, 1])
+    figure.update_yaxes(
+        range=[len(bars) + 0.6, 0.4],
+        tickvals=shown,
+        ticktext=[f"P{at}" for at in shown],
+        showgrid=False,
+    )
+    figure.update_layout(barmode="overlay")
+    return figure
+
+
+def _alt(data: _Data, known: pd.DataFrame, influence: pd.DataFrame) -> str:
+    n = len(data.bars)
+    text = f"Mean support of {several(n, 'passage')} for {several(data.n_relevant, 'relevant claim')}: "
+    if len(known):
+        best = known.loc[known["importance"].idxmax()]
+        text += f"highest {number(best['importance'])} (P{int(best['place'])}), "
+    text += f"{int((known['supports'] == 1).sum())} support a claim, {n - len(known)} unscored"
+    if len(influence):
+        most = influence.loc[influence["influence"].idxmax()]
+        text += f"; highest influence {number(most['influence'])} (P{int(most['place'])})"
+        text += f", unknown for {n - len(influence)}"
+    return f"{text}."
+
+
+def _add_bars(figure: go.Figure, bars: pd.DataFrame, name: str, style: str) -> None:
+    if len(bars):
+        figure.add_bar(
+            name=f"{name} ({len(bars):,})",
+            orientation="h",
+            x=bars["importance"],
+            y=bars["place"],
+            # Left alone, a trace whose bars are far apart would draw them wide.
+            width=0.7,
+            customdata=bars["hover"],
+            hovertemplate="%{customdata}<extra></extra>",
+            # Outlined, so that a 0 shows as a line; pale, so that a circle shows on it.
+            marker={
+                **bar_marker(style),
+                "line": {"width": 1.5, "color": STYLES[style].color},
+                "opacity": 0.65,
+            },
+        )

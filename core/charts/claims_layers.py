@@ -1,0 +1,210 @@
+"""The traces that make up the picture of one answer's claims against its passages."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.charts.claims_cells import Cells
+from core.charts.theme import STYLES, fade, marker, number, several
+from core.claims.causal import CHANGED, GONE, KEPT, UNKNOWN
+from core.claims.matrix import Bools
+from core.claims.rafe import IRRELEVANT, NOT_SUPPORTED, SUPPORTED, UNSCORED
+from core.claims.types import Floats
+
+MATRIX_SHARE = 0.8  # of the width; the rest is the column of verdicts
+TWO_LINES_UP_TO = 25  # rows with room for two lines of text
+MOVED_FROM = 0.5  # share of changed or gone claims from which a cell that stands for several has a mark
+_SIGNS_UP_TO = 20  # columns whose cells have room for a letter
+_LETTERS = {SUPPORTED: "S", NOT_SUPPORTED: "N", IRRELEVANT: "I", UNSCORED: "?"}
+_SIGNS = {KEPT: "=", CHANGED: "≠", GONE: "×", UNKNOWN: "?"}
+
+
+class _Mark(NamedTuple):
+    name: str
+    symbol: str
+    color: str
+    size: int
+
+
+# White and outlined where it lies on strong blue: seen there, and in the legend of either page.
+_MARKS = {
+    "both": _Mark("Supports; gone or changed without it", "star", "#FFFFFF", 14),
+    "text only": _Mark("Supports; kept without it", "circle", "#FFFFFF", 8),
+    "causal only": _Mark("No support; gone or changed without it", "diamond", "#F0A030", 11),
+    "unscored": _Mark("Not scored; gone or changed without it", "diamond-tall", "#B8679A", 13),
+}
+
+
+def _add_heatmap(
+    figure: go.Figure, z: Floats, cells: Cells, scale: object, grey: object, **options: object
+) -> None:
+    """Draw the rows of relevant claims in colour and the others, which are last, in grey."""
+    split = int((~cells.grey).sum())
+    for rows, colors, has_bar in ((slice(0, split), scale, True), (slice(split, None), grey, False)):
+        if z[rows].size:
+            figure.add_heatmap(
+                x=np.arange(z.shape[1]),
+                y=np.arange(z.shape[0])[rows],
+                z=z[rows],
+                text=cells.hover[rows],
+                hovertemplate="%{text}<extra></extra>",
+                colorscale=colors,
+                xgap=1,
+                ygap=2,
+                **{**options, "showscale": bool(options.get("showscale")) and has_bar},
+            )
+
+
+def _stepped(style: str, threshold: float) -> list[tuple[float, str]]:
+    """Return a scale that grows darker and jumps at the threshold, so that each cell shows the decision."""
+    (_, low), (_, below) = fade(style, 0.06, 0.38)
+    (_, above), (_, full) = fade(style, 0.78, 1.0)
+    return [(0.0, low), (threshold, below), (threshold, above), (1.0, full)]
+
+
+def add_text(figure: go.Figure, cells: Cells, threshold: float) -> None:
+    """Draw the probabilities, and a cross where there is none."""
+    bar = _bar("Probability of support", {0.0: "0", 1.0: "1", threshold: f"{threshold:g}: supports"})
+    scales = _stepped("well supported", threshold), _stepped("unscored", threshold)
+    _add_heatmap(figure, cells.values, cells, *scales, zmin=0, zmax=1, showscale=True, colorbar=bar)
+    rows, columns = np.nonzero(cells.unscored > 0)
+    if len(rows):
+        share = cells.unscored[rows, columns]
+        name = "Not scored" if cells.labels is not None else "Not scored, in part or all"
+        figure.add_scatter(
+            name=f"{name} ({several(len(rows), 'cell')})",
+            mode="markers",
+            x=columns,
+            y=rows,
+            hoverinfo="skip",
+            marker={**marker("unscored"), "size": np.where(share == 1, 9, 5) * _scale(cells)},
+        )
+
+
+def _scale(cells: Cells) -> float:
+    """Return how much smaller marks are drawn where columns are narrow."""
+    return 1.0 if len(cells.columns) <= _SIGNS_UP_TO else 0.6
+
+
+def _bar(title: str, ticks: dict[float, str]) -> dict[str, object]:
+    return {
+        "title": {"text": title, "side": "top"},
+        "orientation": "h",
+        "thickness": 10,
+        "len": MATRIX_SHARE,
+        "x": 0,
+        "xanchor": "left",
+        "yref": "container",
+        "y": 1,
+        "yanchor": "top",
+        "ypad": 2,
+        "outlinewidth": 0,
+        "tickvals": sorted(ticks),
+        "ticktext": [ticks[at] for at in sorted(ticks)],
+    }
+
+
+def add_causal(figure: go.Figure, cells: Cells) -> None:
+    """Draw what became of each claim; where cells stand for several, how often it changed or went."""
+    if cells.labels is None:
+        scales = fade("unsupported", 0.06), fade("unscored", 0.06)
+        bar = _bar("Claims changed or gone", {0.0: "0 %", 0.5: "50 %", 1.0: "100 %"})
+        _add_heatmap(figure, cells.removed, cells, *scales, zmin=0, zmax=1, showscale=True, colorbar=bar)
+        return
+    codes = np.select([cells.labels == name for name in (KEPT, CHANGED, GONE)], [0.0, 1.0, 2.0], np.nan)
+    colors = fade("neutral", 0.18)[0][1], STYLES["fragile"].color, STYLES["unsupported"].color
+    scale = [(at / 3, color) for i, color in enumerate(colors) for at in (i, i + 1)]
+    _add_heatmap(figure, codes, cells, scale, fade("unscored", 0.18), zmin=-0.5, zmax=2.5)
+    for label, fill in zip((KEPT, CHANGED, GONE, UNKNOWN), (*colors, "rgba(0,0,0,0)"), strict=True):
+        where = cells.labels == label
+        if where.any():
+            add_signs(figure, where, _SIGNS[label], "white" if label in (CHANGED, GONE) else None)
+            _add_key(figure, f"{_SIGNS[label]} {label} ({int(where.sum()):,})", fill)
+
+
+def add_signs(figure: go.Figure, where: Bools, sign: str, color: str | None) -> None:
+    """Write a sign into cells, where the columns leave room for one."""
+    rows, columns = np.nonzero(where)
+    if len(rows) and where.shape[1] <= _SIGNS_UP_TO:
+        figure.add_scatter(
+            mode="text",
+            x=columns,
+            y=rows,
+            text=[sign] * len(rows),
+            textfont={"color": color, "size": 14},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+
+
+def _add_key(figure: go.Figure, name: str, color: str) -> None:
+    """Add a line to the legend that draws nothing."""
+    outline = {"width": 1, "color": STYLES["unscored"].color}
+    figure.add_scatter(
+        name=name,
+        mode="markers",
+        x=[None],
+        y=[None],
+        marker={"symbol": "square", "color": color, "size": 11, "line": outline},
+    )
+
+
+def add_removals(figure: go.Figure, cells: Cells, threshold: float) -> None:
+    """Mark where support and removal agree, and where one of them stands alone."""
+    moved, kept = cells.removed >= MOVED_FROM, cells.removed < MOVED_FROM
+    supports, silent = cells.values >= threshold, cells.values < threshold
+    where = {
+        "both": moved & supports,
+        "text only": kept & supports,
+        "causal only": moved & silent,
+        "unscored": moved & np.isnan(cells.values),
+    }
+    for key, mask in where.items():
+        rows, columns = np.nonzero(mask)
+        if len(rows):
+            look = _MARKS[key]
+            figure.add_scatter(
+                name=f"{look.name} ({len(rows):,})",
+                mode="markers",
+                x=columns,
+                y=rows,
+                hoverinfo="skip",
+                marker={
+                    "symbol": look.symbol,
+                    "color": look.color,
+                    "size": look.size * _scale(cells),
+                    "line": {"width": 1, "color": "#333333"},
+                },
+            )
+
+
+def add_verdicts(figure: go.Figure, cells: Cells) -> None:
+    """Draw the column of verdicts: one trace per state, so that the legend names the symbols."""
+    for style in dict.fromkeys(row.style for row in cells.rows):
+        chosen = [(i, row) for i, row in enumerate(cells.rows) if row.style == style]
+        name = (
+            f"{style[0].upper()}{style[1:]} ({cells.states[style]:,})"
+            if style != "neutral"
+            else "Several states"
+        )
+        figure.add_scatter(
+            name=name,
+            mode="markers+text",
+            xaxis="x2",
+            x=[0.0] * len(chosen),
+            y=[i for i, _ in chosen],
+            text=[_verdict_text(row.verdict, row.uncertainty, len(cells.rows)) for _, row in chosen],
+            textposition="middle right",
+            textfont={"size": 11},
+            customdata=[row.hover for _, row in chosen],
+            hovertemplate="%{customdata}<extra></extra>",
+            marker=marker(style, 10),
+        )
+
+
+def _verdict_text(verdict: str, uncertainty: float, n_rows: int) -> str:
+    letter = f" <b>{_LETTERS.get(verdict, '')}</b>"
+    return f"{letter}<br> {number(uncertainty)}" if n_rows <= TWO_LINES_UP_TO else letter

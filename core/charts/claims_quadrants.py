@@ -1,0 +1,206 @@
+"""What each passage of a run was good for: whether the answer uses it and whether it supports the answer."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from core.charts.theme import AXIS, count_heatmap, empty_figure, marker, new_figure, safe_text, several
+from core.claims.analysis import ClaimsAnalysis
+from core.claims.quadrants import DISTRACTOR, IDLE, REDUNDANT, UNDEFINED, USED, quadrant_counts
+
+DENSITY_ABOVE = 2_000  # passages
+_CELLS = 30  # a side
+_NAMED = 3  # passages that the hover of one marker names
+_STYLES = {USED: "well supported", DISTRACTOR: "unsupported", REDUNDANT: "fragile", IDLE: "irrelevant"}
+_ROOM = 0.26  # above and below the values, for the names of the quadrants
+
+
+class _Data(NamedTuple):
+    places: pd.DataFrame  # quadrant, influence, support, n, names: one row per place that passages share
+    counts: pd.DataFrame  # quadrant, n, share; the last row is "undefined"
+    threshold: float
+    with_noise: bool  # some influence was held against repeated calls
+    n_passages: int
+    cells: _Cells | None
+
+
+class _Cells(NamedTuple):
+    influence: NDArray[np.float64]  # edges; the first cell is for no influence at all
+    support: NDArray[np.float64]  # edges; the threshold is one of them
+    counts: NDArray[np.float64]  # rows are support
+
+
+def claims_quadrants(analysis: ClaimsAnalysis) -> go.Figure:
+    """Draw the best support of every passage for a relevant claim against its influence.
+
+    Symbols and colours are the quadrants; their names stand in the corners with the number and the share
+    of the passages. Nothing is moved to make room: passages with the same numbers share a marker, whose
+    area grows with them. Above 2,000 passages counts per cell are drawn instead. Where the noise of a
+    question is known, influence counts only above it, so the quadrants have no common border there.
+
+    Parameters
+    ----------
+    analysis : ClaimsAnalysis
+        The run's analysis.
+
+    Returns
+    -------
+    Figure
+        Passages with unknown influence or support are left out and counted; an empty figure when all are.
+    """
+    return _draw(_data(analysis))
+
+
+def _data(analysis: ClaimsAnalysis) -> _Data:
+    passages = analysis.passages
+    counts = quadrant_counts(passages["quadrant"].tolist())
+    known = passages[(passages["quadrant"] != UNDEFINED).to_numpy(dtype=bool)]
+    influence = known["influence"].astype(float).to_numpy()
+    support = known["support"].astype(float).to_numpy()
+    with_noise = bool(known["above_noise"].notna().any())
+    if len(known) > DENSITY_ABOVE:
+        cells = _cells(influence, support, analysis.threshold)
+        return _Data(pd.DataFrame(), counts, analysis.threshold, with_noise, len(known), cells)
+    frame = pd.DataFrame(
+        {
+            "quadrant": known["quadrant"].to_numpy(),
+            "influence": influence.round(3),
+            # Rounding must not carry a passage over the line that decides.
+            "support": np.where(
+                support < analysis.threshold, np.floor(support * 1000) / 1000, support.round(3)
+            ),
+            "name": [
+                f"{safe_text(q, 24)} · {safe_text(p, 24)}"
+                for q, p in zip(known["query_id"], known["passage_id"], strict=True)
+            ],
+        }
+    )
+    places = frame.groupby(["quadrant", "influence", "support"], as_index=False).agg(
+        n=("name", "size"), names=("name", lambda names: list(names[:_NAMED]))
+    )
+    return _Data(places, counts, analysis.threshold, with_noise, len(known), None)
+
+
+def _cells(influence: NDArray[np.float64], support: NDArray[np.float64], threshold: float) -> _Cells:
+    top = max(float(influence.max()), 1e-9)
+    across = np.linspace(0, top, _CELLS + 1)
+    below = max(1, round(_CELLS * threshold))
+    up = np.linspace(0, threshold, below + 1)
+    if threshold < 1:
+        up = np.concatenate([up, np.linspace(threshold, 1, max(1, _CELLS - below) + 1)[1:]])
+    else:
+        up = np.append(up, 1 + 1 / below)  # a support of 1 lies above the line, not below
+    # Cells are open below: an influence of 0 is no small influence and has a column of its own.
+    column = np.clip(np.searchsorted(across, influence, side="left"), 0, _CELLS)
+    row = np.clip(np.searchsorted(up, support, side="right") - 1, 0, len(up) - 2)
+    counts = np.zeros((len(up) - 1, _CELLS + 1))
+    np.add.at(counts, (row, column), 1)
+    return _Cells(np.append(-across[1], across), up, counts)
+
+
+def _draw(data: _Data) -> go.Figure:
+    undefined = int(data.counts["n"].iloc[-1])
+    if not data.n_passages:
+        return empty_figure(
+            "No passage has both a known influence and a known support, so none has a quadrant."
+            if undefined
+            else "There are no passages with claims to support."
+        )
+    listed = ", ".join(f"{n:,} {name} ({_percent(share)})" for name, n, share in _defined(data))
+    alt = (
+        f"Best support against influence of {several(data.n_passages, 'passage')}: {listed}; "
+        f"{undefined:,} undefined and not shown."
+    )
+    figure = new_figure(alt, f"Influence ({_rule(data)})", "Best support for a relevant claim", height=460)
+    if data.cells:
+        _add_cells(figure, data.cells)
+    else:
+        _add_markers(figure, data.places)
+    figure.add_hline(y=data.threshold, line={"color": AXIS, "width": 1.5, "dash": "dot"})
+    if not data.with_noise:
+        # Not over the full height: there are the names of the quadrants.
+        line = {"color": AXIS, "width": 1.5, "dash": "dot"}
+        figure.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, line=line, layer="below")
+    _name_corners(figure, data)
+    top = float(data.cells.influence[-1] if data.cells else data.places["influence"].max())
+    margin = 0.06 * max(top, 0.1)
+    low = (
+        float(data.cells.influence[0])
+        if data.cells
+        else min(0.0, float(data.places["influence"].min())) - margin
+    )
+    figure.update_xaxes(range=[low, max(top, 0.1) + margin])
+    figure.update_yaxes(range=[-_ROOM, 1 + _ROOM], tickvals=[0, 0.25, 0.5, 0.75, 1])
+    return figure
+
+
+def _rule(data: _Data) -> str:
+    return "used = above the noise" if data.with_noise else "used = above 0"
+
+
+def _defined(data: _Data) -> list[tuple[str, int, float]]:
+    rows = data.counts.iloc[:-1]
+    return list(zip(rows["quadrant"], rows["n"], rows["share"], strict=True))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _add_cells(figure: go.Figure, cells: _Cells) -> None:
+    hover = "Influence about %{x:.2f}<br>Support about %{y:.2f}"
+    figure.add_trace(count_heatmap(cells.influence, cells.support, cells.counts, "passages", hover))
+    width = cells.influence[-1] - cells.influence[-2]
+    ticks = [at for at in (0.25, 0.5, 0.75, 1.0) if at <= cells.influence[-1]] or [float(cells.influence[-1])]
+    figure.update_xaxes(tickvals=[-width / 2, *ticks], ticktext=["0", *(f"{at:g}" for at in ticks)])
+
+
+def _add_markers(figure: go.Figure, places: pd.DataFrame) -> None:
+    most = int(places["n"].max())
+    for quadrant, style in _STYLES.items():
+        chosen = places[places["quadrant"] == quadrant]
+        if len(chosen):
+            figure.add_scatter(
+                name=f"{quadrant[0].upper()}{quadrant[1:]} ({int(chosen['n'].sum()):,})",
+                mode="markers",
+                cliponaxis=False,
+                x=chosen["influence"],
+                y=chosen["support"],
+                text=[_named(row.n, row.names) for row in chosen.itertuples()],
+                hovertemplate="%{text}<br>Influence %{x:.3f} · support %{y:.3f}"
+                f"<extra>{quadrant}</extra>",
+                marker={
+                    **marker(style),
+                    "size": 8 + 18 * np.sqrt((chosen["n"].to_numpy() - 1) / most),
+                    "opacity": 0.75,
+                    "line": {"width": 0.5, "color": "white"},
+                },
+            )
+
+
+def _named(n: int, names: list[str]) -> str:
+    more = f"<br>and {n - len(names):,} more" if n > len(names) else ""
+    return "<br>".join(names) + more
+
+
+def _name_corners(figure: go.Figure, data: _Data) -> None:
+    corners = {USED: (1, 1), DISTRACTOR: (1, 0), REDUNDANT: (0, 1), IDLE: (0, 0)}
+    for quadrant, n, share in _defined(data):
+        x, y = corners[quadrant]
+        figure.add_annotation(
+            text=f"<b>{quadrant[0].upper()}{quadrant[1:]}</b><br>{n:,} ({_percent(share)})",
+            xref="paper",
+            yref="paper",
+            x=x,
+            y=y,
+            xanchor="right" if x else "left",
+            yanchor="top" if y else "bottom",
+            align="right" if x else "left",
+            showarrow=False,
+            font={"size": 12},
+        )

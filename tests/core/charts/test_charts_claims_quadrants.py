@@ -1,0 +1,139 @@
+import dataclasses
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.charts import alt_text, claims_quadrants
+from core.charts.claims_quadrants import _cells, _data
+from tests.core.charts.chart_claims import claims_analysis
+from tests.core.charts.chart_runs import HOSTILE, shown_strings
+
+# Used, distractor, redundant, idle; unknown influence and unknown support are undefined.
+MATRIX = [[0.9, 0.1, 0.8, 0.2, 0.9, None]]
+INFLUENCE = [0.4, 0.3, 0.0, 0.0, None, 0.2]
+
+
+def test_each_quadrant_by_hand():
+    figure = claims_quadrants(claims_analysis([MATRIX], influence=[INFLUENCE]))
+    assert [(t.name, list(t.x), list(t.y)) for t in figure.data] == [
+        ("Used evidence (1)", [0.4], [0.9]),
+        ("Distractor (1)", [0.3], [0.1]),
+        ("Redundant or wasted (1)", [0], [0.8]),
+        ("Idle (1)", [0], [0.2]),
+    ]
+    assert len({t.marker.symbol for t in figure.data}) == len({t.marker.color for t in figure.data}) == 4
+    assert alt_text(figure) == (
+        "Best support against influence of 4 passages: 1 used evidence (25 %), 1 distractor (25 %), "
+        "1 redundant or wasted (25 %), 1 idle (25 %); 2 undefined and not shown."
+    )
+
+
+def test_corners_have_names_counts_and_shares():
+    figure = claims_quadrants(claims_analysis([MATRIX], influence=[INFLUENCE]))
+    corners = {(note.x, note.y): note.text for note in figure.layout.annotations}
+    assert corners == {
+        (1, 1): "<b>Used evidence</b><br>1 (25 %)",
+        (1, 0): "<b>Distractor</b><br>1 (25 %)",
+        (0, 1): "<b>Redundant or wasted</b><br>1 (25 %)",
+        (0, 0): "<b>Idle</b><br>1 (25 %)",
+    }
+    assert figure.layout.yaxis.range[0] < -0.1 and figure.layout.yaxis.range[1] > 1.1  # room for them
+
+
+def test_passages_at_one_place_share_a_marker_and_none_is_moved():
+    figure = claims_quadrants(claims_analysis([[[0.9] * 5 + [0.6]]], influence=[[0.4] * 6]))
+    (trace,) = figure.data
+    assert (list(trace.x), list(trace.y)) == ([0.4, 0.4], [0.6, 0.9])
+    assert trace.marker.size[1] > trace.marker.size[0]
+    assert trace.text[0] == "q1 · p6"
+    assert trace.text[1] == "q1 · p1<br>q1 · p2<br>q1 · p3<br>and 2 more"
+
+
+def test_rounding_carries_no_passage_over_the_threshold():
+    figure = claims_quadrants(claims_analysis([[[0.4999]]], influence=[[0.2]]))
+    assert figure.data[0].name == "Distractor (1)"
+    assert figure.data[0].y[0] < 0.5
+
+
+def test_influence_has_a_border_only_where_no_noise_is_known():
+    analysis = claims_analysis([MATRIX], influence=[INFLUENCE])
+    figure = claims_quadrants(analysis)
+    assert [(s.x0, s.x1) for s in figure.layout.shapes if s.x0 == s.x1] == [(0, 0)]
+    assert figure.layout.xaxis.title.text == "Influence (used = above 0)"
+    noisy = analysis.passages.assign(above_noise=pd.array([True, True, False, False, None, None], "boolean"))
+    figure = claims_quadrants(_with_passages(analysis, noisy))
+    assert not [s for s in figure.layout.shapes if s.x0 == s.x1]
+    assert figure.layout.xaxis.title.text == "Influence (used = above the noise)"
+
+
+@dataclasses.dataclass
+class _Other:
+    passages: pd.DataFrame
+    threshold: float
+
+
+def _with_passages(analysis, passages):
+    return _Other(passages, analysis.threshold)
+
+
+def test_the_threshold_is_drawn():
+    figure = claims_quadrants(claims_analysis([MATRIX], threshold=0.7, influence=[INFLUENCE]))
+    assert [s.y0 for s in figure.layout.shapes if s.y0 == s.y1] == [0.7]
+
+
+def test_cells_keep_no_influence_apart_and_the_threshold_as_a_border():
+    influence = np.array([0.0, 0.0, 0.001, 0.9])
+    support = np.array([0.3, 0.29999, 1.0, 0.0])
+    cells = _cells(influence, support, 0.3)
+    assert cells.influence[:2].tolist() == pytest.approx([-0.03, 0])
+    border = int(np.flatnonzero(cells.support == 0.3)[0])
+    assert cells.counts.sum() == 4
+    assert cells.counts[border, 0] == 1  # exactly the threshold: above the line
+    assert cells.counts[border - 1, 0] == 1
+    assert cells.counts[-1, 1] == 1  # little influence is not none
+    assert cells.counts[0, -1] == 1
+
+
+def test_cells_where_only_certainty_supports():
+    cells = _cells(np.array([0.5, 0.5]), np.array([1.0, 0.99]), 1.0)
+    border = int(np.flatnonzero(cells.support == 1.0)[0])
+    assert cells.counts[border:].sum() == cells.counts[:border].sum() == 1
+
+
+def test_more_than_two_thousand_passages_become_counts():
+    matrices = [[[0.9, 0.1] * 101]] * 10
+    analysis = claims_analysis(matrices, influence=[[0.4, 0.0] * 101] * 10)
+    figure = claims_quadrants(analysis)
+    assert [t.type for t in figure.data] == ["heatmap"]
+    assert figure.data[0].customdata.sum() == 2_020
+    assert figure.layout.xaxis.ticktext[0] == "0"
+    assert "1,010 used evidence (50 %)" in alt_text(figure)
+    assert len(figure.to_json()) < 100_000
+    assert _data(analysis).cells.counts.sum() == 2_020
+
+
+@pytest.mark.parametrize(
+    ("matrices", "influence", "word"),
+    [([[[None]]], [[0.3]], "both a known influence"), ([[]], None, "no passages")],
+)
+def test_no_passage_with_a_quadrant(matrices, influence, word):
+    figure = claims_quadrants(claims_analysis(matrices, influence=influence))
+    assert not figure.data
+    assert word in alt_text(figure)
+
+
+def test_no_influence_at_all_still_has_width():
+    figure = claims_quadrants(claims_analysis([[[0.9, 0.1]]], influence=[[0.0, 0.0]]))
+    assert figure.layout.xaxis.range[1] - figure.layout.xaxis.range[0] > 0.1
+
+
+def test_hostile_ids_are_escaped_in_quadrants():
+    analysis = claims_analysis([MATRIX], influence=[INFLUENCE])
+    poisoned = analysis.passages.assign(query_id=HOSTILE, passage_id=HOSTILE)
+    found = shown_strings(claims_quadrants(_with_passages(analysis, poisoned)))
+    assert any("&lt;scrip" in text for _, text in found)
+    for _, text in found:
+        assert "<" not in re.sub(r"<br>|</?b>|</?extra>", "", text)
+        assert not re.search(r"[\x00-\x1f\u202e$]", text)
