@@ -14,13 +14,15 @@ from typing import Any
 import streamlit as st
 
 from core import charts
-from core.influence import InfluenceAnalysis, analyse, compare_reported, recovery, summary
+from core.claims.analysis import ClaimsAnalysis, analyse_claims
+from core.influence import InfluenceAnalysis, analyse, compare_reported, recovery
 from core.influence.attention import what_to_look_at
 from core.report.exports import EXPORTERS
 from core.report.side_by_side import Side, headline_table, setup_differences, shared_questions, sides_of
+from core.report.summary import run_summary
 from core.retrieval.quality import retrieval_quality
 from core.run import Run
-from ui.state import session, threshold
+from ui.state import session, support_threshold, threshold
 
 
 def current_analysis() -> InfluenceAnalysis:
@@ -32,7 +34,26 @@ def current_analysis() -> InfluenceAnalysis:
 
 def current_summary() -> dict[str, Any]:
     """Return the headline numbers of the session's run."""
-    return _summary(*_key(), session().run, current_analysis())
+    return _summary(*_claims_key(), session().run, current_analysis(), claims())
+
+
+def claims() -> ClaimsAnalysis:
+    """Return the claims of the session's run and their evidence, at the current threshold of support."""
+    return _claims(*_claims_key(), session().run, current_analysis())
+
+
+def claims_chart(name: str, query_id: str | None = None, **settings: Any) -> Any:
+    """Return the figure that ``core.charts.<name>`` draws of the run's claims, or of those of one answer."""
+    analysis = claims()
+    data = (analysis,) if query_id is None else (analysis.answer(query_id),)
+    return _claims_figure(name, *_claims_key(), query_id, data, **settings)
+
+
+def importance_chart(query_id: str) -> Any:
+    """Return the figure of how much each passage of a question says for the answer, beside its influence."""
+    analysis = claims()
+    data = analysis.answer(query_id), analysis.passages
+    return _claims_figure("passage_importance_bars", *_claims_key(), query_id, data)
 
 
 def attention() -> Any:
@@ -94,14 +115,32 @@ def _key() -> tuple[str, float]:
     return session().run_key, threshold()
 
 
+def _claims_key() -> tuple[str, float, float]:
+    return (*_key(), support_threshold())
+
+
 @st.cache_resource(scope="session", max_entries=6, show_spinner="Computing influence and ranks …")
 def _analysis(run_key: str, tau: float, _run: Run) -> InfluenceAnalysis:
     return analyse(_run, tau)
 
 
 @st.cache_data(scope="session", max_entries=8, show_spinner=False)
-def _summary(run_key: str, tau: float, _run: Run, _analysis: InfluenceAnalysis) -> dict[str, Any]:
-    return summary(_run, _analysis)
+def _summary(
+    run_key: str,
+    tau: float,
+    support: float,
+    _run: Run,
+    _analysis: InfluenceAnalysis,
+    _found: ClaimsAnalysis,
+) -> dict[str, Any]:
+    return run_summary(_run, _analysis, _found)
+
+
+@st.cache_resource(scope="session", max_entries=6, show_spinner="Computing support and grounding …")
+def _claims(
+    run_key: str, tau: float, support: float, _run: Run, _analysis: InfluenceAnalysis
+) -> ClaimsAnalysis:
+    return analyse_claims(_run, _analysis, support)
 
 
 @st.cache_data(scope="session", max_entries=8, show_spinner=False)
@@ -134,3 +173,16 @@ def _quality(run_key: str, tau: float, _run: Run, _analysis: InfluenceAnalysis) 
 @st.cache_data(scope="session", max_entries=64, show_spinner=False)
 def _figure(name: str, run_key: str, tau: float, _data: Any, **settings: Any) -> Any:
     return getattr(charts, name)(_data, **settings)
+
+
+@st.cache_data(scope="session", max_entries=64, show_spinner=False)
+def _claims_figure(
+    name: str,
+    run_key: str,
+    tau: float,
+    support: float,
+    query_id: str | None,
+    _data: tuple[Any, ...],
+    **settings: Any,
+) -> Any:
+    return getattr(charts, name)(*_data, **settings)

@@ -65,6 +65,41 @@ def numbers(s: dict[str, Any]) -> None:
             ),
         ]
     )
+    _claims(s)
+
+
+def _claims(s: dict[str, Any]) -> None:
+    """Draw what the passages support of the answers, or the way to find it out."""
+    if s["n_claims"] is not None:
+        show.cards(claim_cards(s))
+    st.page_link(
+        router.CLAIMS,
+        label="Find the claims of the answers and check them against the passages"
+        if s["n_claims"] is None
+        else "Claims & evidence",
+        icon=":material/fact_check:",
+        query_params=sources.address(),
+    )
+
+
+def claim_cards(s: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Return the two headline numbers of claims, as `show.cards` draws them."""
+    interval = s["grounding_ci"]
+    band = f"; 95 % interval {show.number(interval[0])} to {show.number(interval[1])}" if interval else ""
+    return [
+        (
+            "Grounding",
+            show.number(s["mean_grounding"]),
+            f"on {s['n_grounding']:,} of {show.count(s['n_queries'], 'answer')}{band}",
+            METRICS["grounding"].meaning,
+        ),
+        (
+            "Claim uncertainty U",
+            show.number(s["mean_claim_uncertainty"]),
+            f"on {s['n_claim_uncertainty']:,} of {show.count(s['n_queries'], 'answer')}",
+            METRICS["claim_uncertainty"].meaning,
+        ),
+    ]
 
 
 def chance(s: dict[str, Any]) -> None:

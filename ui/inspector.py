@@ -12,7 +12,7 @@ from core.influence import chance_band
 from core.retrieval.stop_words import ENGLISH
 from core.sources.formats.kept import is_kept
 from core.text.diff import mark_words, word_diff
-from ui import cached, show
+from ui import cached, questions, show
 from ui.plain import plain, shortened, tinted
 from ui.state import session
 
@@ -42,6 +42,7 @@ def answer(query_id: str) -> None:
             st.caption("Closed-book answer (no passages)")
             quote(raw["closed_book_answer"], "not asked")
             _references(raw, row)
+    questions.claims_link(query_id)
     _agreement(row)
     for mode, definition in MODES.items():
         if row[mode]:

@@ -8,7 +8,10 @@ import streamlit as st
 
 from core.llm import BACKENDS, CompletionCache, default_cache_path
 from core.llm.prompts import STYLES
-from core.pipeline import RunOptions, calibrate, execute, make_plan
+from core.pipeline import Progress, RunOptions, calibrate, execute, make_plan
+from core.pipeline.claims import find_claims
+from core.pipeline.claims_options import ClaimsOptions
+from core.pipeline.claims_run import calls_beyond
 from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS
 from core.sources.dataset import Dataset
 from ui import library, servers
@@ -21,6 +24,11 @@ _RETRIEVERS = {
     "bm25s": "BM25, for large collections",
     "dense": "Embeddings",
     "hybrid": "BM25 and embeddings",
+}
+_CLAIMS = {
+    "offline": "Check them offline",
+    "judge": "The same model takes answers apart and judges",
+    "none": "Not now",
 }
 _STYLES = {"short": "Short answers", "full": "Whole sentences, with sources"}
 
@@ -117,7 +125,26 @@ def _start_plan(dataset: Dataset, options: RunOptions, choice: Choice) -> None:
     _adopt(jobs.start(Job("plan", f"Plan for {dataset.name}", settings=choice), work))
 
 
-def start_run(plan: Any, choice: Choice) -> None:
+def claims_choice(plan: Any) -> ClaimsOptions | None:
+    """Draw who is to check the claims of the answers after the run; None = nobody."""
+    chosen = st.selectbox(
+        "Claims and evidence",
+        list(_CLAIMS),
+        key="live_claims",
+        format_func=lambda name: _CLAIMS[name],
+        persist_state="session",
+        help="Afterwards every answer is taken apart into claims, and each is checked against the passages. "
+        "It can also be done later, on the page Claims & evidence.",
+    )
+    if chosen == "none":
+        return None
+    options = ClaimsOptions(verifier=chosen)
+    calls = calls_beyond(plan, options, None)
+    st.caption(f"About {calls:,} more calls, at three claims an answer." if calls else "No further calls.")
+    return options
+
+
+def start_run(plan: Any, choice: Choice, claims: ClaimsOptions | None) -> None:
     """Start, or go on with, the run of a plan; finished calls come from the cache."""
     jobs, open_model = registry(), servers.opener(choice)
 
@@ -126,19 +153,26 @@ def start_run(plan: Any, choice: Choice) -> None:
             job.partial, job.n_results = partial, job.n_results + 1
 
         job.meter.total = plan.n_calls
+        model = open_model()
         with CompletionCache(default_cache_path()) as cache:
             run = execute(
                 plan,
-                open_model(),
+                model,
                 cache,
                 progress=job.meter.update,
                 cancelled=job.cancelled,
                 on_question=arrived,
             )
-        library.save(run)
+            library.save(run)
+            if claims is not None and run.manifest["complete"]:
+                job.meter = Progress(unit="answers")
+                run = find_claims(
+                    run, claims, llm=model, cache=cache, progress=job.meter.update, cancelled=job.cancelled
+                )
+                library.save(run)
         return run
 
-    _adopt(jobs.start(Job("run", f"Run of {plan.dataset.name}", settings=(choice, plan)), work))
+    _adopt(jobs.start(Job("run", f"Run of {plan.dataset.name}", settings=(choice, plan, claims)), work))
 
 
 def _stop_old() -> None:

@@ -120,8 +120,9 @@ def _plan(job: Job) -> None:
         for part, text in plan.to_dict()["prompt"].items():
             st.caption(str(part).replace("_", " ").capitalize())
             st.text(str(text))
+    claims = live.claims_choice(plan)
     if st.button("Run", icon=":material/play_arrow:", type="primary", key="live_run"):
-        live.start_run(plan, choice)
+        live.start_run(plan, choice, claims)
         st.rerun()
 
 
@@ -150,6 +151,6 @@ def _finished(job: Job) -> None:
 
 def _run_again(job: Job, label: str) -> None:
     if job.kind == "run" and st.button(label, icon=":material/resume:", key="live_resume"):
-        choice, plan = job.settings
-        live.start_run(plan, choice)
+        choice, plan, claims = job.settings
+        live.start_run(plan, choice, claims)
         st.rerun()

@@ -15,13 +15,16 @@ from ui.servers import Choice, Models
 from ui.state import session
 
 
-def choose() -> Choice | None:
-    """Draw the choice of back end, address and model; None where the address is none."""
+def choose(prefix: str = "live") -> Choice | None:
+    """Draw the choice of back end, address and model; None where the address is none.
+
+    ``prefix`` starts the widgets' keys: each use of a model remembers its own choice.
+    """
     left, right = st.columns(2)
     kind = left.selectbox(
         "Back end",
         list(BACKENDS),
-        key="live_backend",
+        key=f"{prefix}_backend",
         format_func=lambda name: BACKENDS[name].title,
         persist_state="session",
     )
@@ -30,7 +33,7 @@ def choose() -> Choice | None:
     if backend.takes_base_url:
         typed = right.text_input(
             "Address of the server",
-            key=f"live_url_{kind}",
+            key=f"{prefix}_url_{kind}",
             placeholder=_configured(kind),
             persist_state="session",
             help="Leave it empty for the configured server. A configured key is sent to that server only, "
@@ -44,7 +47,7 @@ def choose() -> Choice | None:
         return None
     no_key = " A configured key is not sent there." if servers.without_key(choice) else ""
     st.caption(plain(backend.about) + (f" Address: {plain(where)}.{no_key}" if where else ""))
-    choice = Choice(kind, _model(choice), choice.base_url)
+    choice = Choice(kind, _model(choice, prefix), choice.base_url)
     if backend.pull is not None:
         _offer_to_fetch(choice, where)
     return choice
@@ -57,32 +60,34 @@ def _configured(kind: str) -> str:
         return "Address, like http://127.0.0.1:8080"
 
 
-def _model(choice: Choice) -> str | None:
+def _model(choice: Choice, prefix: str) -> str | None:
     """Draw a menu of the server's models, or a text field where it cannot be asked."""
     backend = BACKENDS[choice.kind]
     found = servers.models(choice) if backend.list_models is not None else Models()
     default = backend.default_model or "the server's own choice"
     if not found.names:
-        name = _typed(choice.kind, f"Default: {default}")
+        name = _typed(f"{prefix}_model", choice.kind, f"Default: {default}")
         if found.problem:
             st.warning(plain(found.problem), icon=":material/cloud_off:")
-            st.button("Ask again", icon=":material/refresh:", key="live_ask", on_click=servers.forget_models)
+            st.button(
+                "Ask again", icon=":material/refresh:", key=f"{prefix}_ask", on_click=servers.forget_models
+            )
         return name
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = _listed(choice.kind, found.names, f"Default: {default}")
+        name = _listed(f"{prefix}_model", choice.kind, found.names, f"Default: {default}")
         st.button(
             "",
             icon=":material/refresh:",
-            key="live_refresh",
+            key=f"{prefix}_refresh",
             on_click=servers.forget_models,
             help="Ask the server for its models again",
         )
     return name
 
 
-def _listed(kind: str, names: tuple[str, ...], default: str) -> str | None:
+def _listed(prefix: str, kind: str, names: tuple[str, ...], default: str) -> str | None:
     """Draw the menu; a name that is not in it can be typed, and stays in it while it is chosen."""
-    key = _same_text(kind, "menu")
+    key = _same_text(prefix, kind, "menu")
     chosen = st.session_state.get(key)
     options = [*names, chosen] if chosen and chosen not in names else list(names)
     name = st.selectbox(
@@ -95,28 +100,28 @@ def _listed(kind: str, names: tuple[str, ...], default: str) -> str | None:
         persist_state="session",
         help="Models of the server; any other name can be typed.",
     )
-    return _remembered(kind, name)
+    return _remembered(prefix, kind, name)
 
 
-def _typed(kind: str, default: str) -> str | None:
-    key = _same_text(kind, "text")
+def _typed(prefix: str, kind: str, default: str) -> str | None:
+    key = _same_text(prefix, kind, "text")
     return _remembered(
-        kind, st.text_input("Model", None, key=key, placeholder=default, persist_state="session")
+        prefix, kind, st.text_input("Model", None, key=key, placeholder=default, persist_state="session")
     )
 
 
-def _same_text(kind: str, widget: str) -> str:
+def _same_text(prefix: str, kind: str, widget: str) -> str:
     """Return the widget's key; a name chosen in the other widget is carried over when it takes its place."""
-    kept, key = session().live, f"live_model_{widget}_{kind}"
-    if kept.get(f"widget_{kind}") != widget:
-        kept[f"widget_{kind}"] = widget
-        st.session_state[key] = kept.get(f"model_{kind}")
+    kept, key = session().live, f"{prefix}_{widget}_{kind}"
+    if kept.get(f"{prefix}_widget_{kind}") != widget:
+        kept[f"{prefix}_widget_{kind}"] = widget
+        st.session_state[key] = kept.get(f"{prefix}_{kind}")
     return key
 
 
-def _remembered(kind: str, name: Any) -> str | None:
+def _remembered(prefix: str, kind: str, name: Any) -> str | None:
     value = str(name).strip() or None if name is not None else None
-    session().live[f"model_{kind}"] = value
+    session().live[f"{prefix}_{kind}"] = value
     return value
 
 

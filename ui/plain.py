@@ -46,9 +46,7 @@ def plain(text: object, *, one_line: bool = False) -> str:
         Line breaks stay line breaks; white space at the ends of lines is dropped; control
         characters show as the replacement character.
     """
-    value = "" if text is None else str(text)
-    value = _INVISIBLE.sub("\N{REPLACEMENT CHARACTER}", value.replace("\r\n", "\n").replace("\r", "\n"))
-    value = _SPACES.sub("", value.replace("\u2028", "\n").replace("\u2029", "\n"))
+    value = _SPACES.sub("", visible("" if text is None else str(text)))
     if one_line:
         value = " ".join(value.split("\n"))
     for pattern, replacement in _AFTER:
@@ -56,6 +54,12 @@ def plain(text: object, *, one_line: bool = False) -> str:
     value = _PUNCTUATION.sub(r"\\\1", value)
     # A backslash at the end of a line is a hard break, also on a line of its own.
     return value.strip("\n").replace("\n", "\\\n")
+
+
+def visible(text: str) -> str:
+    """Return ``text`` with one kind of line break, and a sign in place of characters that only act."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
+    return _INVISIBLE.sub("\N{REPLACEMENT CHARACTER}", lines)
 
 
 def shortened(text: object, length: int = 90) -> str:

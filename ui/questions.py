@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -13,11 +14,16 @@ from ui.plain import plain, shortened
 from ui.state import session
 
 CHOICES = 500  # a longer menu is slow in the browser; the search box narrows it
+Labels = Callable[[Any], dict[str, str]]
 SIGNS = {"Aligned": "●", "Divergent": "▲", "Undefined": "○"}
 
 
-def picker(key: str, wanted: str | None = None) -> str | None:
-    """Draw a menu of questions, with a search box where there are many; return the chosen id."""
+def picker(key: str, wanted: str | None = None, labels_of: Labels | None = None) -> str | None:
+    """Draw a menu of questions, with a search box where there are many; return the chosen id.
+
+    ``labels_of`` makes the menu's lines, by id, from rows of the analysis; by default they name the verdict.
+    """
+    labels_of = labels_of or _labels
     frame = cached.current_analysis().queries
     if frame.empty:
         st.info("This run holds no questions.", icon=":material/inbox:")
@@ -26,9 +32,9 @@ def picker(key: str, wanted: str | None = None) -> str | None:
     if found.empty:
         st.info("No question contains these words; try fewer.", icon=":material/search_off:")
         return None
-    labels = _labels(found.head(CHOICES))
+    labels = labels_of(found.head(CHOICES))
     if wanted is not None and wanted not in labels:
-        labels = _labels(frame[frame["query_id"] == wanted]) | labels
+        labels = labels_of(frame[frame["query_id"] == wanted]) | labels
     if wanted is not None:
         st.session_state[key] = wanted
     elif st.session_state.get(key) not in labels:
@@ -39,8 +45,8 @@ def picker(key: str, wanted: str | None = None) -> str | None:
     return chosen if chosen in labels else None
 
 
-def deep_linked_picker() -> str | None:
-    """Draw the inspector's menu, bound to the address: a link opens its question."""
+def deep_linked_picker(key: str = "inspector_question", labels_of: Labels | None = None) -> str | None:
+    """Draw a menu bound to the address: a link opens its question."""
     state, asked = session(), st.query_params.get("question")
     ids = cached.current_analysis().queries["query_id"]
     wanted = None
@@ -54,7 +60,7 @@ def deep_linked_picker() -> str | None:
             )
     elif asked is None and state.question is not None and (ids == state.question).any():
         wanted = state.question
-    chosen = picker("inspector_question", wanted)
+    chosen = picker(key, wanted, labels_of)
     if chosen is not None:
         state.question = chosen
         st.query_params["question"] = chosen
@@ -67,6 +73,16 @@ def link(query_id: str) -> None:
         router.INSPECTOR,
         label="Open in the inspector",
         icon=":material/arrow_forward:",
+        query_params=sources.address(question=query_id),
+    )
+
+
+def claims_link(query_id: str, label: str = "Its claims and their evidence") -> None:
+    """Draw a link to the claims of an answer."""
+    st.page_link(
+        router.CLAIMS,
+        label=label,
+        icon=":material/fact_check:",
         query_params=sources.address(question=query_id),
     )
 

@@ -15,7 +15,7 @@ _ACTIVE = "_router_active"
 _LOG = logging.getLogger("leadline")
 
 OVERVIEW, INFLUENCE, INSPECTOR = "pages/overview.py", "pages/influence.py", "pages/inspector.py"
-SIDE_BY_SIDE = "pages/side_by_side.py"
+CLAIMS, SIDE_BY_SIDE = "pages/claims.py", "pages/side_by_side.py"
 LIVE, DATA, METHODS = "pages/live.py", "pages/data.py", "pages/methods.py"
 
 
@@ -35,6 +35,12 @@ def build_pages() -> dict[str, list[Page]]:
                 title="Influence vs retrieval",
                 icon=":material/swap_vert:",
                 help="Does the model use the passages in the order the retriever gave them?",
+            ),
+            st.Page(
+                CLAIMS,
+                title="Claims & evidence",
+                icon=":material/fact_check:",
+                help="What each answer claims, and which passages support it.",
             ),
             st.Page(
                 INSPECTOR,

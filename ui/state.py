@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.claims.known import DEFAULT_SUPPORT
 from core.run import Run
 
 _KEY = "leadline"
@@ -38,7 +39,9 @@ class Session:
     compared : list of str or None
         Ids of the runs last chosen on the page Side by side; None before any choice.
     job_id : str or None
-        The job started last; the job itself lives in the registry.
+        The job of the Live page started last; the job itself lives in the registry.
+    claims_job : str or None
+        The job of the page Claims & evidence started last.
     live : dict
         What the Live page keeps: the data set, the names of models as typed, the fetch of a model.
     upload : dict
@@ -55,6 +58,7 @@ class Session:
     question: str | None = None
     compared: list[str] | None = None
     job_id: str | None = None
+    claims_job: str | None = None
     started: bool = False
     live: dict[str, Any] = field(default_factory=dict)
     upload: dict[str, Any] = field(default_factory=dict)
@@ -78,3 +82,9 @@ def threshold() -> float:
     """Return the one threshold, as the sidebar's slider has it."""
     value = st.session_state.get("threshold", 0.7)
     return min(1.0, max(-1.0, float(value)))
+
+
+def support_threshold() -> float:
+    """Return from which probability on a passage supports a claim, as the slider has it."""
+    value = st.session_state.get("support", DEFAULT_SUPPORT)
+    return min(1.0, max(0.05, float(value)))

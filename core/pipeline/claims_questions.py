@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.claims.counterparts import ENTAILMENT, NEUTRAL, compare_answer, compare_reference
 from core.claims.decompose import Decomposition
@@ -24,7 +25,7 @@ class ClaimQuestion:
     """A question of a run.
 
     ``references`` are the reference answers that have a word, each once; ``passages`` are ids and texts in
-    retrieval order.
+    retrieval order, ``titles`` those of their documents, empty where there is none.
     """
 
     query_id: str
@@ -33,6 +34,25 @@ class ClaimQuestion:
     status: str
     references: tuple[str, ...]
     passages: tuple[tuple[str, str], ...]
+    titles: tuple[str, ...]
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """The passages as they are judged: with the title in front, as the model was shown them.
+
+        A passage often says "it" of what only its title names.
+        """
+        return tuple(
+            f"{title}: {text}" if title and has_words(text) else text
+            for title, (_, text) in zip(self.titles, self.passages, strict=True)
+        )
+
+    def in_passages(self, columns: Sequence[int], sentences: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return character ranges of `evidence` as those of the passages' own texts; -1 within a title."""
+        shift = np.array([len(self.evidence[j]) - len(self.passages[j][1]) for j in columns], dtype=np.int64)
+        moved = np.maximum(sentences - shift[:, None], 0)
+        known = (sentences[..., :1] >= 0) & (moved[..., 1:] > 0)
+        return np.where(known, moved, -1)
 
     @property
     def answered(self) -> bool:
@@ -67,10 +87,12 @@ class ClaimQuestion:
 def claim_questions(run: Run, references: bool) -> list[ClaimQuestion]:
     """Return the questions of a run, in its order; without references where they are not wanted."""
     passages: dict[str, list[tuple[str, str]]] = {}
+    titles: dict[str, list[str]] = {}
     ranked = run.passages.sort_values("retrieval_rank", kind="stable")
-    texts = ranked["text"].astype("object").where(ranked["text"].notna(), "")
-    for query_id, passage_id, text in zip(ranked["query_id"], ranked["passage_id"], texts, strict=True):
+    said = (ranked[name].astype("object").where(ranked[name].notna(), "") for name in ("text", "title"))
+    for query_id, passage_id, text, title in zip(ranked["query_id"], ranked["passage_id"], *said, strict=True):
         passages.setdefault(query_id, []).append((passage_id, text))
+        titles.setdefault(query_id, []).append(title.strip())
     found = []
     columns = ("query_id", "question", "answer", "answer_status", "reference_answers")
     for row in zip(*(run.queries[name].astype("object") for name in columns), strict=True):
@@ -84,6 +106,7 @@ def claim_questions(run: Run, references: bool) -> list[ClaimQuestion]:
                 status if isinstance(status, str) else answer_status(text),
                 _different(right if references and isinstance(right, list) else ()),
                 tuple(passages.get(query_id, ())),
+                tuple(titles.get(query_id, ())),
             )
         )
     return found
@@ -119,7 +142,7 @@ def asked_about(question: ClaimQuestion, known: QuestionClaims, literal: bool) -
     depend on whether a reference answer is there.
     """
     asked = Asked()
-    texts = [text for _, text in question.passages]
+    texts = question.evidence
     for rows, columns in _unscored(known):
         asked.cells.append((rows, columns))
         asked.groups.append(([known.claims[i].text for i in rows], [texts[j] for j in columns]))

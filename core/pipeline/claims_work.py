@@ -134,7 +134,7 @@ class ClaimsWork:
         cells = [group for one in asked for group in one.groups[: len(one.cells)]]
         sentences = iter(like_sentences(self._verifier, cells) if cells else ())
         for (question, known), one, found in zip(listed, asked, scores, strict=True):
-            places = [next(sentences) for _ in one.cells]
+            places = [question.in_passages(columns, next(sentences)) for _, columns in one.cells]
             self.known[question.query_id] = self._filled(known, one, found, places)
             if self._joint and one.cells:
                 self.joint_left.add(question.query_id)
@@ -176,7 +176,7 @@ class ClaimsWork:
         n_failed = verifier.n_failed
         found = joint_support(
             [known.claims[i].text for i in rows],
-            [question.passages[j][1] for j in columns],
+            [question.evidence[j] for j in columns],
             known.probability[np.ix_(np.array(rows, dtype=np.int64), columns)],
             verifier,
         )

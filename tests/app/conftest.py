@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<script>alert(1)</script> [x](javascript:alert(1)) $x^2$ :smile: **b** # h"
 PAGES = {
     name: f"pages/{name}.py"
-    for name in ("overview", "influence", "inspector", "side_by_side", "live", "data", "methods")
+    for name in ("overview", "influence", "claims", "inspector", "side_by_side", "live", "data", "methods")
 }
 
 

@@ -15,6 +15,10 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.sync_api import sync_playwright  # noqa: E402
 
+from core.pipeline.claims import find_claims  # noqa: E402
+from core.pipeline.claims_options import ClaimsOptions  # noqa: E402
+from core.pipeline.claims_run import run_for_claims  # noqa: E402
+from core.run import Run  # noqa: E402
 from core.sources.simulation import SimulationOptions, simulate  # noqa: E402
 from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, running_app, settle  # noqa: E402
 
@@ -22,6 +26,7 @@ IMAGES = ROOT / "docs" / "images"
 PAGES = {
     "overview": "",
     "influence": "influence",
+    "claims": "claims?run={3}",
     "inspector": "inspector",
     "side_by_side": "side_by_side?compare={0}&compare={1}&compare={2}",
     "live": "live",
@@ -42,6 +47,7 @@ def main(folder: Path) -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         runs = [saved_simulation(Path(temporary), noise) for noise in (0.0, 0.1, 0.3)]
+        runs.append(saved_claims(Path(temporary)))
         with running_app(Path(temporary), Path(temporary) / "server.log") as address:
             browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
             for theme in ("light", "dark"):
@@ -58,6 +64,14 @@ def main(folder: Path) -> None:
 def saved_simulation(folder: Path, noise: float) -> str:
     """Save a simulated run, for pages that need more than the recorded one; return its id."""
     run = simulate(SimulationOptions(queries=40, noise=noise)).renamed(f"Simulated, noise {noise:g}")
+    run.save(folder / run.run_id)
+    return run.run_id
+
+
+def saved_claims(folder: Path) -> str:
+    """Save the recorded run with claims, as the offline verifier sees them; return its id."""
+    options = ClaimsOptions()
+    run = find_claims(run_for_claims(Run.load(ROOT / "sample_data" / "recorded_run"), options), options)
     run.save(folder / run.run_id)
     return run.run_id
 

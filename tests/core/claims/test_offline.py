@@ -72,7 +72,7 @@ def test_the_packaged_weights_never_punish_likeness_and_say_where_they_come_from
     assert min(weights.weights) >= 0 < max(weights.weights)
     assert set(weights.features) <= set(FEATURES)
     assert set(weights.floors) <= set(CHECKS)
-    assert 0 < weights.cap < 0.5 <= min(weights.floors.values()) <= max(weights.floors.values()) < 1
+    assert 0 < weights.cap < weights.floors["mention"] < 0.5 < weights.floors["verbatim"] < 1
     assert min(weights.scales) > 0
     assert len(weights.features) == len(weights.means) == len(weights.scales) == len(weights.weights)
     record = json.loads(files("core.claims").joinpath("offline_weights.json").read_text())
@@ -259,6 +259,11 @@ def test_a_yes_and_a_value_elsewhere_are_not_supported(verifier):
     M = verifier.support(claims, [CANAL, BEES])
     assert (M[0] <= packaged_weights().cap).all()
     assert M[1, 1] < 0.1
+
+
+def test_a_value_without_its_question_is_not_supported_by_being_there(verifier):
+    there, absent = verifier.support(["1950", "1951"], [CANAL])[:, 0]
+    assert absent <= packaged_weights().cap < there < 0.5
 
 
 def test_each_text_is_read_once_over_many_batches():

@@ -820,3 +820,39 @@ def test_cells_that_a_real_server_failed_on_are_filled_and_no_others_asked(llama
     assert (filled[p.notna()] == p.dropna()).all()
     assert {text.split("\n\n")[0] for text in asked} == {f"Passage: {json.dumps(TOWNS[1])}"}
     assert len(asked) == 2
+
+
+def test_a_passage_is_judged_with_the_title_in_front_of_it():
+    shown = []
+
+    def judge(claims, passages):
+        shown.append(list(passages))
+        return np.zeros((len(claims), len(passages)))
+
+    text = "Ships wait for the tide. It was opened in 1914 by the governor."
+    run = Run.create(
+        {"source": "live"},
+        queries=pd.DataFrame(
+            {
+                "query_id": ["q"],
+                "question": ["When was it?"],
+                "answer": ["The Panama Canal was opened in 1914."],
+                "answer_status": ["answered"],
+            }
+        ),
+        passages=pd.DataFrame(
+            {
+                "query_id": ["q"] * 3,
+                "passage_id": ["a", "b", "c"],
+                "title": ["Panama Canal", None, "Empty"],
+                "text": [text, "Coffee grows here.", ""],
+                "retrieval_rank": [1, 2, 3],
+            }
+        ),
+    )
+    found = find_claims(run, verifier=judge)
+    assert shown[0] == [f"Panama Canal: {text}", "Coffee grows here."]
+    # A title is no text: the passage without a word stays one that cannot be judged.
+    assert list(found["support"]["passage_id"]) == ["a", "b"]
+    start, end = found["support"].loc[0, ["start", "end"]]
+    assert text[start:end].strip() == "It was opened in 1914 by the governor."

@@ -1,0 +1,330 @@
+"""The page Claims & evidence: with claims and without, its form, and its job."""
+
+import json
+import time
+
+import pytest
+
+from core.llm.scripted import ScriptedLLM
+from core.run import Run
+from core.sources.formats import import_file
+from tests.app.claims_runs import ANSWER, HOSTILE, claims_run
+from ui import jobs
+
+
+@pytest.fixture
+def with_claims(tmp_path):
+    """Put the run made by hand where the recorded sample run is looked for."""
+
+    def put(run=None):
+        run = claims_run() if run is None else run
+        run.save(tmp_path / "samples" / "recorded_run")
+        return run
+
+    return put
+
+
+def metrics(app):
+    return [(metric.label, metric.value) for metric in app.metric]
+
+
+def drawn(app):
+    """Return what the component was given to draw: pieces, notes and legend."""
+    (element,) = app.get("bidi_component")
+    return json.loads(element.proto.json)
+
+
+def button(app, label):
+    return next(b for b in app.button if b.label.startswith(label))
+
+
+def wait(app, label, seconds=60.0):
+    """Run the page, as its polling does, until a sentence or button shows up."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        app.run()
+        said = [b.label for b in app.button] + [e.value for e in (*app.success, *app.info, *app.error)]
+        if any(text.startswith(label) for text in said):
+            return app
+        time.sleep(0.05)
+    raise AssertionError(f"{label!r} did not show up; there are {said}")
+
+
+def test_form_is_shown_where_there_are_no_claims(open_app, healthy, texts, recorded):
+    app = healthy(open_app("claims"))
+    said = texts(app)
+    assert "No claims were looked for in this run yet" in said
+    # The fourth answer is empty.
+    assert "**3 answers** to look at; 1 without one" in said and "4.0 passages each" in said
+    assert not app.metric and not app.get("plotly_chart") and not app.get("bidi_component")
+    assert not button(app, "Find claims and check them").disabled
+
+
+def test_without_data_the_claims_page_says_what_to_do(open_app, healthy, texts):
+    app = healthy(open_app("claims"))
+    assert app.title[0].value == "Claims & evidence" and "No run is loaded" in texts(app)
+
+
+def test_cold_server_opens_the_claims_page_in_its_frame(open_app, healthy, recorded, texts):
+    app = healthy(open_app("claims"))
+    assert app.slider(key="threshold").value == 0.7 and "The recorded run" in texts(app)
+
+
+def test_cost_is_told_for_each_verifier(open_app, healthy, texts, recorded):
+    app = healthy(open_app("claims"))
+    assert "without a call to judge" in texts(app)
+    app.radio(key="claims_verifier").set_value("judge").run()
+    # Three decompositions; three answers of four passages with one call each.
+    assert "about **15 calls**" in texts(healthy(app))
+    assert app.selectbox(key="claims_backend").value == "embedded"
+    app.number_input(key="claims_repeats").set_value(3).run()
+    assert "about **39 calls**" in texts(healthy(app))
+    app.radio(key="claims_verifier").set_value("nli").run()
+    # Three claims each are expected: 3 x 4 x 3 pairs.
+    assert "about **36 readings**" in texts(healthy(app))
+    assert button(app, "Find claims").disabled
+    app.text_input(key="claims_nli").set_value("some/folder").run()
+    assert not button(healthy(app), "Find claims").disabled
+
+
+def test_every_section_says_what_it_rests_on(open_app, healthy, texts, with_claims):
+    with_claims()
+    app = healthy(open_app("claims"))
+    said, found = texts(app), metrics(app)
+    # q1: c0, c1 and the joint c4 are supported, c2 is not, c3 is unscored, c5 irrelevant; q4: unscored.
+    assert found[:3] == [("Claims", "7"), ("Supported claims", "3 of 4"), ("Grounding", "0.75")]
+    assert ("Unscored cells", "3") in found and ("Joint claims", "1") in found
+    assert "in 2 answers; 1 irrelevant, 2 unscored" in said
+    # U of q1: 0.15, 0.6, 0.75, 0.6 (one passage known), 0.65; their mean is 0.55.
+    assert ("Claim uncertainty U", "0.55") in found and "on 1 of 5 answers" in said
+    assert "1 ×** The answer is empty" in said and "1 ×** No claim could be judged" in said
+    assert "weak on hard claims" in said and "AUROC of 0." in said and "0.5 is guessing" in said
+    assert "Claims were found by rules" in said
+    assert "**3 cells are unscored**" in app.warning[0].value
+    assert "Used evidence** · 1 passage" in said and "Undefined** · 2 passages" in said
+    assert "compare with the claims of reference answers" in said
+    # Heat map, importance, quadrants, F1@K.
+    assert len(app.get("plotly_chart")) == 4
+
+
+def test_claims_of_an_answer_are_drawn_with_their_states(open_app, healthy, texts, with_claims):
+    with_claims()
+    app = healthy(open_app("claims", question="q1"))
+    given = drawn(app)
+    text = "".join(part for piece in given["pieces"] for part, _ in piece["parts"])
+    assert text == ANSWER.replace("\u202e", "\ufffd").replace("\u202c", "\ufffd")
+    assert [note["state"] for note in given["notes"]] == [
+        "well supported",
+        "fragile",
+        "unsupported",
+        "unscored",
+        "joint",
+        "irrelevant",
+    ]
+    assert len({note["sign"] for note in given["notes"]}) == 6
+    said = texts(app)
+    assert "Claims without a place in the answer" in said and "joint · It is a town of the north" in said
+    assert "Supported only by two passages together" in said and "probability 0.80" in said
+
+
+def test_hostile_text_is_never_markup(open_app, healthy, texts, with_claims):
+    with_claims()
+    app = healthy(open_app("claims", question="q1"))
+    said = texts(app)
+    assert "<img" not in said.replace("\\<img", "") and "\u202e" not in said
+    given = json.dumps(drawn(app), ensure_ascii=False)
+    assert "<img src=x" in given and "\u202e" not in given  # as text: the component never makes HTML of it
+    app.segmented_control(key="claims_shown").set_value("both").run()
+    for element in healthy(app).get("plotly_chart"):
+        assert "<img" not in element.proto.spec
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("q2", "The model declined to answer"),
+        ("q3", "The answer is empty, so it claims nothing"),
+        ("q5", "No claim was found in the answer"),
+        ("q4", "No claim could be judged"),
+    ],
+)
+def test_answers_without_grounding_say_why_and_show_no_share(
+    question, sentence, open_app, healthy, texts, with_claims
+):
+    with_claims()
+    app = healthy(open_app("claims", question=question))
+    (told,) = [element.value for element in app.info]
+    assert sentence in told and "No grounding for this answer" in told
+    mine = metrics(app)[6:]  # after the run's own six
+    if question == "q4":
+        assert mine[0] == ("Supported", "—") and mine[1] == ("Mean U(c)", "—")
+        assert mine[3] == ("Unscored cells", "2 of 2")
+    else:
+        assert not mine and not app.get("bidi_component")
+    assert "%" not in " ".join(value for _, value in metrics(app))
+
+
+def test_threshold_of_support_drives_states_and_comes_from_the_address(open_app, healthy, with_claims):
+    with_claims()
+    app = healthy(open_app("claims", question="q1"))
+    app.slider(key="support").set_value(0.85).run()
+    # At 0.85 only c0 is supported, by one passage; the pair of 0.8 no longer counts.
+    assert dict(metrics(healthy(app)))["Supported claims"] == "1 of 4"
+    assert [note["state"] for note in drawn(app)["notes"]][:2] == ["fragile", "unsupported"]
+    linked = healthy(open_app("claims", question="q1", support="0.85"))
+    assert linked.slider(key="support").value == 0.85
+    assert dict(metrics(linked))["Supported claims"] == "1 of 4"
+    # It stays while other pages are looked at, and drives the overview's numbers.
+    app.switch_page("pages/overview.py").run()
+    assert dict(metrics(healthy(app)))["Grounding"] == "0.25"
+    app.switch_page("pages/claims.py").run()
+    assert healthy(app).slider(key="support").value == 0.85
+
+
+@pytest.mark.parametrize("junk", ["nonsense", "7", "-1", "NaN", ""])
+def test_junk_threshold_of_support_leaves_the_default(junk, open_app, healthy, with_claims):
+    with_claims()
+    assert healthy(open_app("claims", support=junk)).slider(key="support").value == 0.5
+
+
+def test_overview_shows_grounding_where_there_are_claims(open_app, healthy, texts, with_claims):
+    with_claims()
+    found = dict(metrics(healthy(open_app())))
+    assert found["Grounding"] == "0.75" and found["Claim uncertainty U"] == "0.55"
+
+
+def test_overview_and_inspector_link_to_claims(open_app, healthy, recorded):
+    app = healthy(open_app())
+    assert "Grounding" not in dict(metrics(app))
+    assert [link for link in app.get("page_link") if link.proto.label.startswith("Find the claims")]
+    inspector = healthy(open_app("inspector", question="q3"))
+    (link,) = [e for e in inspector.get("page_link") if e.proto.label == "Its claims and their evidence"]
+    assert "question=q3" in link.proto.query_string
+
+
+def test_simulation_has_no_claims_and_says_so(open_app, healthy, texts):
+    app = healthy(open_app("claims", sim="queries:12,seed:3"))
+    assert "Simulated data" in texts(app)
+    assert "No claims were looked for" in texts(app)
+
+
+def test_imported_ragchecker_file_is_shown_with_its_metrics(open_app, healthy, texts, with_claims):
+    file = {
+        "results": [
+            {
+                "query_id": "1",
+                "query": "Who planned it?",
+                "gt_answer": "Unwin.",
+                "response": "Unwin planned it. It is in the north.",
+                "retrieved_context": [{"doc_id": "a", "text": "Unwin planned it."}],
+                "response_claims": [["Unwin", "planned", "it"], ["it", "is in", "the north"]],
+                "gt_answer_claims": [["Unwin", "planned", "it"]],
+                "answer2response": ["Entailment", "Neutral"],
+                "response2answer": ["Entailment"],
+                "retrieved2response": [["Entailment"], ["Neutral"]],
+                "retrieved2answer": [["Entailment"]],
+            }
+        ]
+    }
+    imported = import_file(json.dumps(file).encode(), "ragchecker.json", "ragchecker").run
+    with_claims(imported)
+    app = healthy(open_app("claims"))
+    assert dict(metrics(app))["Supported claims"] == "1 of 2"
+    tables = [element.value for element in app.dataframe]
+    (means,) = [frame for frame in tables if "metric" in frame]
+    assert means.set_index("metric")["mean"]["precision"] == 0.5
+    assert means.set_index("metric")["mean"]["recall"] == 1.0
+
+
+def test_offline_job_finds_claims_and_shows_them(open_app, healthy, texts, recorded, tmp_path):
+    app = healthy(open_app("claims"))
+    button(app, "Find claims and check them").click().run()
+    app = healthy(wait(app, "Finished and saved"))
+    (folder,) = (tmp_path / "runs").iterdir()
+    saved = Run.load(folder)
+    assert saved.manifest["parent"] == recorded.run_id and saved.name == "The recorded run, claims"
+    assert app.query_params["run"] == saved.run_id and len(app.query_params["job"]) >= 24
+    assert saved.manifest["claims"]["complete"] and len(saved["claims"])
+    assert "Grounding" in dict(metrics(app)) and "weak on hard claims" in texts(app)
+    # A reload in a new session finds the job and the run.
+    again = healthy(open_app("claims", run=saved.run_id, job=app.query_params["job"]))
+    assert again.success and metrics(again) == metrics(app)
+    # The parent is as it was.
+    parent = healthy(open_app("claims", run=recorded.run_id))
+    assert "No claims were looked for in this run yet" in texts(parent)
+
+
+def judge_model(monkeypatch, **options):
+    """Put a model that finds every claim supported where the back end would be opened."""
+
+    def rule(request):
+        names = json.loads(request.schema)["properties"] if request.schema else {}
+        return json.dumps(dict.fromkeys(names, "SUPPORTED"))
+
+    llm = ScriptedLLM(rule, **options)
+    monkeypatch.setattr(jobs, "open_llm", lambda kind, name, **_: llm)
+    return llm
+
+
+def judged(app):
+    app.radio(key="claims_verifier").set_value("judge").run()
+    app.selectbox(key="claims_decompose").set_value("rules").run()
+    button(app, "Find claims and check them").click().run()
+    return app
+
+
+def test_judge_is_asked_and_named(monkeypatch, open_app, healthy, texts, recorded):
+    llm = judge_model(monkeypatch)
+    app = healthy(wait(judged(healthy(open_app("claims"))), "Finished and saved"))
+    assert llm.requests and "Judged by the language model" in texts(app)
+    assert "weak on hard claims" not in texts(app)
+
+
+def test_failing_job_says_one_sentence_and_can_be_tried_again(monkeypatch, open_app, healthy, recorded):
+    judge_model(monkeypatch, down=True)
+    app = wait(judged(healthy(open_app("claims"))), "Try again", seconds=120)
+    assert len(healthy(app).error) == 1
+    judge_model(monkeypatch)
+    jobs.registry()._models.clear()
+    button(app, "Try again").click().run()
+    healthy(wait(app, "Finished and saved"))
+
+
+def test_cancelled_job_keeps_what_was_done_and_goes_on(monkeypatch, open_app, healthy, texts, recorded):
+    judge_model(monkeypatch, delay=0.1)
+    app = judged(healthy(open_app("claims")))
+    wait(app, "Cancel")
+    button(app, "Cancel").click().run()
+    app = healthy(wait(app, "Cancelled"))
+    judge_model(monkeypatch)
+    button(app, "Go on from here").click().run()
+    healthy(wait(app, "Finished and saved"))
+    assert "Judged by the language model" in texts(app)
+
+
+def test_unscored_cells_are_tried_again(open_app, healthy, with_claims, tmp_path):
+    with_claims()
+    app = healthy(open_app("claims"))
+    button(app, "Try the unscored cells again").click().run()
+    healthy(wait(app, "Finished and saved"))
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert Run.load(folder)["support"]["probability"].notna().all()
+
+
+def test_unknown_job_link_is_told(open_app, healthy, recorded):
+    app = healthy(open_app("claims", job="guessed"))
+    assert "not here any more" in app.warning[0].value and "job" not in app.query_params
+
+
+def test_other_sessions_do_not_see_a_claims_job(open_app, healthy, recorded):
+    app = healthy(open_app("claims"))
+    button(app, "Find claims and check them").click().run()
+    other = healthy(open_app("claims"))
+    assert "job" not in other.query_params and not other.success
+    wait(app, "Finished and saved")
+
+
+def test_hostile_question_ids_do_not_break_the_page(open_app, healthy, texts, with_claims):
+    with_claims()
+    app = healthy(open_app("claims", question=HOSTILE))
+    assert any("This run has no question" in warning.value for warning in app.warning)

@@ -1,0 +1,185 @@
+"""The claims of one answer: in its text, against its passages, and in a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core.charts.theme import SIGNS
+from core.claims.answer_claims import AnswerClaims
+from core.definitions import CLAIM_REASONS
+from ui import cached, claim_text, inspector, questions, show
+from ui.claim_pieces import passage_name
+from ui.plain import plain, shortened
+
+_SHOWN = {"text": "What passages say", "causal": "What leaving out did", "both": "Both"}
+_JOINT_SHOWN = 20
+
+
+def picker() -> str | None:
+    """Draw the menu of questions, each with how many of its claims are supported."""
+    found = cached.claims().queries.set_index("query_id")
+
+    def labels(frame: Any) -> dict[str, str]:
+        rows = found.loc[frame["query_id"]]
+        return {
+            str(i): f"{shortened(row.question, 110) or i} · {_supported(row)}"
+            for i, row in zip(rows.index, rows.itertuples(), strict=True)
+        }
+
+    return questions.deep_linked_picker("claims_question", labels)
+
+
+def _supported(row: Any) -> str:
+    if isinstance(row.reason, str):
+        return f"no grounding ({row.reason.replace('_', ' ')})"
+    return f"{int(row.n_supported):,} of {show.count(int(row.grounding_n), 'claim')} supported"
+
+
+def draw(query_id: str) -> None:
+    """Draw one answer with all that is known of its claims."""
+    found = cached.claims()
+    answer = found.answer(query_id)
+    row = found.queries[found.queries["query_id"] == query_id].iloc[0]
+    with st.container(border=True):
+        st.caption("Question")
+        st.markdown(f"**{plain(answer.question)}**")
+        st.caption(f"Answer · {inspector.status(answer.answer_status)}")
+        if answer.claim_ids:
+            claim_text.draw(answer)
+            st.caption("Point at a claim, tap it, or reach it with the tab key to see what it rests on.")
+        else:
+            inspector.quote(answer.answer)
+        questions.link(query_id)
+    if answer.reason is not None:
+        st.info(
+            f"**No grounding for this answer.** {CLAIM_REASONS[answer.reason].meaning}",
+            icon=":material/do_not_disturb_on:",
+        )
+    if not answer.claim_ids:
+        return
+    _numbers(row)
+    _elsewhere(answer)
+    _evidence(query_id, answer)
+    _joint(answer)
+    _table(query_id, answer)
+
+
+def _numbers(row: Any) -> None:
+    judged = int(row["grounding_n"])
+    left_out = f"; {int(row['grounding_n_left_out']):,} not scored" if row["grounding_n_left_out"] else ""
+    show.cards(
+        [
+            (
+                "Supported",
+                f"{int(row['n_supported']):,} of {judged:,}" if judged else "—",
+                f"grounding {show.number(row['grounding'])}{left_out}",
+                "Relevant claims that a passage, or two together, support, of those that were judged.",
+            ),
+            (
+                "Mean U(c)",
+                show.number(row["mean_uncertainty"]),
+                f"on {show.count(int(row['mean_uncertainty_n']), 'claim')}",
+                "0 where every passage supports every claim; a claim that one of ten supports has 0.9.",
+            ),
+            (
+                "Claims",
+                f"{int(row['n_claims']):,}",
+                f"{int(row['n_irrelevant']):,} irrelevant, {int(row['n_joint']):,} joint",
+                "Irrelevant claims are refusals and talk about the answer itself; they enter no mean.",
+            ),
+            (
+                "Unscored cells",
+                f"{int(row['n_cells_unscored']):,} of {int(row['n_cells']):,}",
+                "claims × passages",
+                "Cells that nobody could judge are left out; they are never read as not supported.",
+            ),
+        ]
+    )
+
+
+def _elsewhere(answer: AnswerClaims) -> None:
+    """List the claims that the text cannot show."""
+    lost = [claim for claim, spans in enumerate(answer.spans) if not spans]
+    if lost:
+        st.markdown("**Claims without a place in the answer**")
+        st.markdown("\n".join(f"- {_said(answer, claim)}" for claim in lost))
+
+
+def _evidence(query_id: str, answer: AnswerClaims) -> None:
+    shown = st.segmented_control(
+        "Evidence",
+        list(_SHOWN),
+        default="text",
+        required=True,
+        key="claims_shown",
+        format_func=_SHOWN.get,
+        persist_state="session",
+    )
+    show.figure(cached.claims_chart("claims_heatmap", query_id, shown=shown or "text"), "claims_heatmap")
+    st.markdown("**How much each passage says for the answer**")
+    show.figure(cached.importance_chart(query_id), "claims_importance")
+
+
+def _joint(answer: AnswerClaims) -> None:
+    if not answer.joint:
+        return
+    st.markdown("**Supported only by two passages together**")
+    lines = [
+        f"- {_said(answer, claim)}: passages {plain(passage_name(answer, i), one_line=True)} and "
+        f"{plain(passage_name(answer, j), one_line=True)}, probability {show.number(p)}"
+        for claim, (i, j), p in answer.joint[:_JOINT_SHOWN]
+    ]
+    st.markdown("\n".join(lines))
+    if len(answer.joint) > _JOINT_SHOWN:
+        st.caption(f"The first {_JOINT_SHOWN} of {len(answer.joint):,} pairs.")
+
+
+def _table(query_id: str, answer: AnswerClaims) -> None:
+    frame = cached.claims().claims
+    frame = frame[frame["query_id"] == query_id]
+    places = {name: passage_name(answer, at) for at, name in enumerate(answer.passage_ids)}
+    frame = frame.assign(
+        state=[f"{SIGNS[str(state)]} {state}" for state in frame["state"]],
+        best=frame["best_passage_id"].map(places.get, na_action="ignore"),
+        removed=[_of(n, total) for n, total in zip(frame["n_removed"], frame["n_removals"], strict=True)],
+        **{name: [_listed(words) for words in frame[name]] for name in ("added", "dropped")},
+    )
+    number = st.column_config.NumberColumn
+    columns = {
+        "text": st.column_config.TextColumn("Claim", width="large"),
+        "state": "State",
+        "verdict": "Verdict",
+        "uncertainty": number("U(c)", format="%.2f"),
+        "support_maximum": number("Best support", format="%.2f"),
+        "best": st.column_config.TextColumn("By passage", width="medium"),
+        "n_supporting": number("Supporting", format="%d", help="Passages that support it"),
+        "n_unscored": number("Unscored", format="%d", help="Passages against which it could not be judged"),
+        "removed": st.column_config.TextColumn(
+            "Removed by", help="Left-out passages without which it changes or goes"
+        ),
+        "added": st.column_config.TextColumn(
+            "Added", help="Words of the claim that the answer has not there"
+        ),
+        "dropped": st.column_config.TextColumn(
+            "Left out", help="Words of the answer there that no claim has"
+        ),
+    }
+    present = [name for name in columns if (frame[name].notna() & (frame[name].astype("str") != "")).any()]
+    with st.expander(f"The claims as a table ({show.count(len(frame), 'claim')})"):
+        show.table(frame, "Claims of this answer", columns, column_order=present)
+
+
+def _said(answer: AnswerClaims, claim: int) -> str:
+    state = str(answer.states[claim])
+    return f"{SIGNS[state]} {state} · {plain(shortened(answer.matrix.claims[claim], 300), one_line=True)}"
+
+
+def _of(n: Any, total: Any) -> str:
+    return "" if n is pd.NA else f"{int(n):,} of {int(total):,}"
+
+
+def _listed(words: Any) -> str:
+    return ", ".join(map(str, words)) if isinstance(words, list) else ""

@@ -1,0 +1,135 @@
+"""The text of an answer cut at its claims, with what is to be said of each. Nothing is drawn here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from core.charts.theme import SIGNS, number, several
+from core.claims.answer_claims import AnswerClaims
+from core.claims.causal import CHANGED, GONE, UNKNOWN
+from core.definitions import CLAIM_STATES
+from core.text.diff import mark_words
+from ui.plain import shortened, visible
+
+_TITLE, _TEXT = 60, 400  # characters of a title, and of a claim or sentence, that a tooltip shows
+_NAMED = 8  # passages named in one line
+
+
+def pieces(answer: AnswerClaims) -> list[dict[str, Any]]:
+    """Cut the text of an answer where claims begin and end.
+
+    Parameters
+    ----------
+    answer : AnswerClaims
+        An answer with the places of its claims.
+
+    Returns
+    -------
+    list of dict
+        In the order of the text. Each has ``state``, that of the first claim that covers the piece ("" where
+        none does); ``claims``, all that cover it; ``first``, whether a place of the first one begins here;
+        ``parts``, pairs of a text and whether its words are in none of the claims. All texts joined are the
+        answer.
+    """
+    text = answer.answer or ""
+    covering: list[tuple[int, ...]] = [()] * len(text)
+    for claim, spans in enumerate(answer.spans):
+        for start, end in spans:
+            for at in range(max(start, 0), min(end, len(text))):
+                if claim not in covering[at]:
+                    covering[at] += (claim,)
+    begins = {(claim, start) for claim, spans in enumerate(answer.spans) for start, _ in spans}
+    result, at = [], 0
+    for claims, run in groupby(covering):
+        end = at + sum(1 for _ in run)
+        result.append(
+            {
+                "state": str(answer.states[claims[0]]) if claims else "",
+                "claims": list(claims),
+                "first": bool(claims) and (claims[0], at) in begins,
+                "parts": _marked(text[at:end], [word for c in claims for word in answer.dropped[c]]),
+            }
+        )
+        at = end
+    return result
+
+
+def notes(answer: AnswerClaims) -> list[dict[str, Any]]:
+    """Return what there is to say of every claim: ``state, sign, title, claim, lines``.
+
+    ``claim`` is its text in pairs of a text and whether its words are added, that is not in the answer there.
+    """
+    return [
+        {
+            "state": str(state),
+            "sign": SIGNS[str(state)],
+            "title": f"{str(state).capitalize()}. {CLAIM_STATES[str(state)].meaning}",
+            "claim": _marked(shortened(answer.matrix.claims[claim], _TEXT), answer.added[claim]),
+            "lines": [visible(line) for line in lines(answer, claim)],
+        }
+        for claim, state in enumerate(answer.states)
+    ]
+
+
+def legend(answer: AnswerClaims) -> list[dict[str, Any]]:
+    """Return the states that occur: ``state, sign, label, n``."""
+    found = [str(state) for state in answer.states]
+    return [
+        {"state": state, "sign": sign, "label": state.capitalize(), "n": found.count(state)}
+        for state, sign in SIGNS.items()
+        if state in found
+    ]
+
+
+def lines(answer: AnswerClaims, claim: int) -> list[str]:
+    """Return everything known of a claim, in sentences; texts from data are in them as they are."""
+    m = answer.matrix
+    best, u = m.support_maximum[claim], m.uncertainty[claim]
+    said = [f"Verdict {answer.verdicts[claim]} · U(c) {number(u)} · best support {number(best)}"]
+    if best == best:
+        passage = int(np.nanargmax(m.probabilities[claim]))
+        sentence = str(answer.sentences[claim, passage])
+        quoted = f": “{shortened(sentence, _TEXT)}”" if sentence.strip() else ""
+        said.append(f"Closest passage {passage_name(answer, passage)}{quoted}")
+    said += [
+        f"Together: {passage_name(answer, i)} and {passage_name(answer, j)}, {number(p)}"
+        for joint, (i, j), p in answer.joint
+        if joint == claim
+    ][:1]
+    unscored = int(np.isnan(m.probabilities[claim]).sum())
+    if unscored:
+        said.append(f"{several(unscored, 'passage')} of {len(m.passages):,} not scored")
+    said.append(_removals(answer, claim))
+    for words, meaning in (
+        (answer.added, "Not in the answer there"),
+        (answer.dropped, "Left out of the claim"),
+    ):
+        if words[claim]:
+            said.append(f"{meaning}: {shortened(', '.join(words[claim]), _TEXT)}")
+    return said
+
+
+def passage_name(answer: AnswerClaims, passage: int) -> str:
+    """Return a passage's place in the retrieval order and its title, raw."""
+    title = answer.titles[passage].strip() or answer.passage_ids[passage]
+    return f"{passage + 1} ({shortened(title, _TITLE)})"
+
+
+def _removals(answer: AnswerClaims, claim: int) -> str:
+    labels = None if answer.causal is None else answer.causal[claim]
+    if labels is None or (labels == UNKNOWN).all():
+        return "Removed by: not known, no passage was left out"
+    found = [f"{place + 1} ({label})" for place, label in enumerate(labels) if label in (CHANGED, GONE)]
+    if not found:
+        return "Removed by: leaving out no single passage changes it"
+    rest = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+    return f"Changed or removed by leaving out passage {', '.join(found[:_NAMED])}{rest}"
+
+
+def _marked(text: str, words: Sequence[str]) -> list[list[Any]]:
+    parts = mark_words(text, " ".join(words)) if words else [(False, text)]
+    return [[visible(part), marked] for marked, part in parts]
