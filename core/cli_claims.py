@@ -13,7 +13,7 @@ from core.errors import Cancelled, InputError
 from core.llm import BACKENDS, LLM, CompletionCache, backend, default_cache_path
 from core.pipeline.claims import find_claims
 from core.pipeline.claims_options import DECOMPOSERS, VERIFIERS, ClaimsOptions
-from core.pipeline.claims_run import needs_llm, run_for_claims
+from core.pipeline.claims_run import run_for_claims
 from core.run import Run
 from core.terminal import ProgressLine, say, stoppable
 
@@ -57,7 +57,7 @@ class ClaimsSettings:
 
     def open(self, live: LiveSettings) -> LLM | None:
         """Open the model that judges or decomposes; None where no language model is needed."""
-        if not needs_llm(self.options()):
+        if not self.options().needs_llm:
             return None
         kind = backend(self.verifier_llm or live.llm).kind
         # The settings of one back end mean nothing to another.

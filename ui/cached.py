@@ -39,7 +39,8 @@ def current_summary() -> dict[str, Any]:
 
 def claims() -> ClaimsAnalysis:
     """Return the claims of the session's run and their evidence, at the current threshold of support."""
-    return _claims(*_claims_key(), session().run, current_analysis())
+    found = _claims(*_key(), session().run, current_analysis())
+    return _claims_at(*_claims_key(), found)
 
 
 def claims_chart(name: str, query_id: str | None = None, **settings: Any) -> Any:
@@ -137,10 +138,13 @@ def _summary(
 
 
 @st.cache_resource(scope="session", max_entries=6, show_spinner="Computing support and grounding …")
-def _claims(
-    run_key: str, tau: float, support: float, _run: Run, _analysis: InfluenceAnalysis
-) -> ClaimsAnalysis:
-    return analyse_claims(_run, _analysis, support)
+def _claims(run_key: str, tau: float, _run: Run, _analysis: InfluenceAnalysis) -> ClaimsAnalysis:
+    return analyse_claims(_run, _analysis)
+
+
+@st.cache_resource(scope="session", max_entries=6, show_spinner=False)
+def _claims_at(run_key: str, tau: float, support: float, _found: ClaimsAnalysis) -> ClaimsAnalysis:
+    return _found if support == _found.threshold else _found.at(support)
 
 
 @st.cache_data(scope="session", max_entries=8, show_spinner=False)

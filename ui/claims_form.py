@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.errors import InputError
 from core.pipeline.claims_options import AUTO, JUDGE, MODEL, NLI, OFFLINE, RULES, ClaimsOptions
-from core.pipeline.claims_run import CLAIMS_EXPECTED, about_calls, needs_llm
+from core.pipeline.claims_run import CLAIMS_EXPECTED, about_calls
 from core.run import Run
 from ui import cached, claims_job, models, show
 from ui.claims_job import ClaimsWork
@@ -90,8 +90,8 @@ def _what_is_missing(n: int, partial: bool, facts: dict[str, Any]) -> None:
     except (KeyError, TypeError, InputError):
         return  # a file's own judgements: there is no verifier to go back to
     with st.container(border=True):
-        choice = models.choose("claims_retry") if needs_llm(options) else None
-        ready = choice is not None or not needs_llm(options)
+        choice = models.choose("claims_retry") if options.needs_llm else None
+        ready = choice is not None or not options.needs_llm
         if choice is not None:
             st.caption(f"Choose the model that judged before: {plain(facts.get('verifier'), one_line=True)}.")
         if st.button(
@@ -146,10 +146,10 @@ def _form(label: str, size: _Size) -> None:
             )
         )
     options = ClaimsOptions(**settings)
-    choice = models.choose("claims") if needs_llm(options) else None
+    choice = models.choose("claims") if options.needs_llm else None
     _cost(options, size, choice)
     nothing = not size.n_answers or (verifier == NLI and options.verifier_model is None)
-    ready = not nothing and (choice is not None or not needs_llm(options))
+    ready = not nothing and (choice is not None or not options.needs_llm)
     if verifier == NLI and options.verifier_model is None:
         st.caption("Name the NLI model first.")
     if st.button(

@@ -10,7 +10,7 @@ from core.llm import CompletionCache, default_cache_path
 from core.pipeline import duration
 from core.pipeline.claims import find_claims
 from core.pipeline.claims_options import ClaimsOptions
-from core.pipeline.claims_run import needs_llm, run_for_claims
+from core.pipeline.claims_run import run_for_claims
 from core.run import Run
 from ui import library, servers, show, sources
 from ui.jobs import Job, registry
@@ -49,7 +49,7 @@ def start(work: ClaimsWork) -> None:
 
     def run(job: Job) -> Run | None:
         job.meter.what = "loading the model, reading the first answers"
-        llm = open_model() if open_model is not None and needs_llm(work.options) else None
+        llm = open_model() if open_model is not None and work.options.needs_llm else None
         source = _source(work, None if llm is None else llm.name)
 
         def arrived(partial: Run) -> None:

@@ -136,6 +136,8 @@ def _add_bars(figure: go.Figure, bars: pd.DataFrame, name: str, style: str) -> N
         orientation="h",
         x=bars["influence"],
         y=bars["place"],
+        # Plotly takes the width from the distance of a trace's own bars, and one trace may have few.
+        width=0.7,
         error_x={
             "type": "data",
             "symmetric": False,

@@ -18,7 +18,7 @@ from core.claims.quadrants import UNDEFINED, quadrants
 from core.claims.questions import SILENT, mean_in_unit, question_frame, sought
 from core.claims.ragchecker import ragchecker_means
 from core.claims.ragchecker_run import ragchecker_frame
-from core.claims.removals import KNOWN, REMOVED, removal_codes
+from core.claims.removals import KNOWN, REMOVED, Removals
 from core.claims.rows import cell_frame
 from core.claims.scores import claim_scores, joint_rows, passage_scores
 from core.claims.types import Floats
@@ -61,6 +61,11 @@ class ClaimsAnalysis:
     influence: InfluenceAnalysis = field(repr=False)
     cells: Cells = field(repr=False)
     scores: pd.DataFrame = field(repr=False)
+    removals: Removals = field(repr=False)
+
+    def at(self, threshold: float) -> ClaimsAnalysis:
+        """Return the same claims at another threshold; nothing that does not depend on it is done again."""
+        return _analysed(self.run, self.influence, threshold, self.cells, self.removals)
 
     @property
     def n_with_claims(self) -> int:
@@ -94,7 +99,7 @@ class ClaimsAnalysis:
         frame["best_passage_id"] = self._best_passages[own]
         frame["joint"] = scores["joint"].array
         removed, known = (
-            np.bincount(cells.claim_of_cell, chosen[self._removals], len(cells.claims))[own]
+            np.bincount(cells.claim_of_cell, chosen[self.removals.codes], len(cells.claims))[own]
             for chosen in (REMOVED, KNOWN)
         )
         frame["n_removed"] = _counted(removed, known > 0)
@@ -116,7 +121,7 @@ class ClaimsAnalysis:
         n, cells, scores = len(self.run.passages), self.cells, self._passage_scores
         relevant = (self.scores["relevant"].to_numpy() & cells.answer)[cells.claim_of_cell]
         removed, known = (
-            np.bincount(cells.passage_of_cell, chosen[self._removals] & relevant, n)
+            np.bincount(cells.passage_of_cell, chosen[self.removals.codes] & relevant, n)
             for chosen in (REMOVED, KNOWN)
         )
         frame = self.run.passages[["query_id", "passage_id", "retrieval_rank"]].copy()
@@ -217,15 +222,11 @@ class ClaimsAnalysis:
         any_support, joint, passage_id, retrieval_rank, title, probability, agreement, judge, sentence``,
         ``causal`` (what became of the claim without the passage), ``influence, above_noise, quadrant``.
         """
-        return cell_frame(self.run, self.cells, self.claims, self.passages, self._removals)
+        return cell_frame(self.run, self.cells, self.claims, self.passages, self.removals.codes)
 
     @cached_property
     def _joint(self) -> list[tuple[int, int, int, float]]:
         return joint_rows(self.run, self.cells, self.threshold)
-
-    @cached_property
-    def _removals(self) -> Ints:
-        return removal_codes(self.run, self.cells).astype(np.int64)
 
     @cached_property
     def _passage_scores(self) -> Mapping[str, Floats]:
@@ -273,13 +274,19 @@ def analyse_claims(
     Cost: no LLM calls; 10,000 questions with 3 claims and 10 passages take about a second. What became of
     claims without each passage is worked out when it is first asked for, and takes longer.
     """
+    cells = cells_of(run)
+    return _analysed(run, influence, threshold, cells, Removals(run, cells))
+
+
+def _analysed(
+    run: Run, influence: InfluenceAnalysis, threshold: float, cells: Cells, removals: Removals
+) -> ClaimsAnalysis:
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold must lie above 0 and not above 1, got {threshold}.")
-    cells = cells_of(run)
     scores = claim_scores(run, cells, threshold)
     judge = judges_of(run, cells.support) or None
     queries = question_frame(run, cells, scores)
-    return ClaimsAnalysis(queries, threshold, sought(run), judge, run, influence, cells, scores)
+    return ClaimsAnalysis(queries, threshold, sought(run), judge, run, influence, cells, scores, removals)
 
 
 def _counted(counts: Floats | Ints, known: Bools) -> pd.Series:

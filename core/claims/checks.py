@@ -150,12 +150,10 @@ def check_opposites(claim: str, sentence: str, passage: str) -> float:
 
 def check_verbatim(claim: str, sentence: str, passage: str) -> float:
     """Agree where the passage has all words of the claim in a row; a few words in a row mean nothing."""
-    ours, theirs = words(claim), words(passage)
-    n = len(ours)
+    n = len(words(claim))
     if n < _VERBATIM or (n < 2 * _VERBATIM and len(_IDEOGRAPH.findall(claim)) > n / 2):
         return SILENT
-    starts = (i for i, word in enumerate(theirs) if word == ours[0])
-    return AGREES if any(theirs[i : i + n] == ours for i in starts) else SILENT
+    return AGREES if _spaced(claim) in _spaced(passage) else SILENT
 
 
 Check = Callable[[str, str, str], float]
@@ -188,6 +186,11 @@ def names(text: str) -> tuple[str, ...]:
         if name and words(name) and not set(words(name)) <= _NOT_NAMES:
             found.append(name)
     return tuple(found)
+
+
+@lru_cache(maxsize=_CACHE)
+def _spaced(text: str) -> str:
+    return f" {' '.join(words(text))} "
 
 
 def _opposites() -> dict[str, frozenset[str]]:

@@ -69,8 +69,15 @@ def _record() -> dict[str, Any]:
 def packaged_weights() -> OfflineWeights:
     """Return the weights that come with the project."""
     record = _record()
-    numbers = [tuple(record[name]) for name in ("features", "means", "scales", "weights")]
-    return OfflineWeights(*numbers, record["intercept"], record["cap"], record["floors"])
+    return OfflineWeights(
+        features=tuple(record["features"]),
+        means=tuple(record["means"]),
+        scales=tuple(record["scales"]),
+        weights=tuple(record["weights"]),
+        intercept=record["intercept"],
+        cap=record["cap"],
+        floors=record["floors"],
+    )
 
 
 def offline_figures() -> Mapping[str, Mapping[str, float]]:
@@ -109,8 +116,8 @@ class OfflineVerifier:
 
     A bare value behind its question (`core.claims.self_contained`) is supported only where the passage has
     the value near the sentence that is like the question. An answer of yes or no has no value to look for: it
-    is never supported here. A value without its question claims no more than to be there: one half where the
-    passage has it.
+    is never supported here. Of a value without its question nothing is known but that the passage has it:
+    that alone leaves it just below one half.
 
     It measures whether a passage *speaks about* what the claim says, which is weak evidence of whether it
     *bears it out*: `offline_figures` has the figures, ``bench/claims.py`` prints them. For hard claims use

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from core.claims.causal import CAUSAL_LABELS, CHANGED, GONE, KEPT, UNKNOWN, causal_labels
-from core.claims.cells import Cells
+from core.claims.cells import Cells, Ints
 from core.claims.matrix import Labels
 from core.run import Run
 from core.text.abstention import answer_status
@@ -17,6 +19,22 @@ from core.text.abstention import answer_status
 _CODES = {label: code for code, label in enumerate(CAUSAL_LABELS)}
 REMOVED = np.isin(CAUSAL_LABELS, (CHANGED, GONE))
 KNOWN = np.array([label != UNKNOWN for label in CAUSAL_LABELS])
+
+
+@dataclass(frozen=True, eq=False)
+class Removals:
+    """The labels of all cells of a run, worked out when first asked for; no threshold plays a part.
+
+    ``codes`` are places in ``CAUSAL_LABELS``; *unknown* for claims of references.
+    """
+
+    run: Run
+    cells: Cells
+
+    @cached_property
+    def codes(self) -> Ints:
+        """Of every cell the place of its label."""
+        return _codes(self.run, self.cells).astype(np.int64)
 
 
 def ablated_answers(passages: pd.DataFrame) -> list[str | None]:
@@ -47,8 +65,7 @@ def removal_labels(
     return labels
 
 
-def removal_codes(run: Run, cells: Cells) -> NDArray[np.int8]:
-    """Return of every cell the place of its label in ``CAUSAL_LABELS``; *unknown* for references."""
+def _codes(run: Run, cells: Cells) -> NDArray[np.int8]:
     codes = np.full(cells.probability.size, _CODES[UNKNOWN], dtype=np.int8)
     ablated = ablated_answers(run.passages)
     queries, texts = run.queries, cells.claims["text"].to_list()

@@ -28,7 +28,7 @@ def cell_frame(
     claims, passages : DataFrame
         The tables of the analysis.
     removals : ndarray of int
-        `core.claims.removals.removal_codes`.
+        `core.claims.removals.Removals.codes`.
     """
     own = np.flatnonzero(cells.answer)
     n = np.maximum(cells.width[own], 1)  # a claim without passages is still a claim

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import regex
 
@@ -12,6 +13,7 @@ from core.claims.types import Claim
 from core.retrieval.stop_words import ENGLISH
 from core.text.words import has_words, words
 
+_CACHE = 16_384
 _MOST_WORDS = 8
 _MOST_STOPPED = 5  # words or ideographs of a value that ends in a full stop, as sentences do
 _MOST_CONTENT = 4  # words of weight that are not the question's
@@ -81,6 +83,7 @@ def self_contained(claim: Claim, question: str) -> Claim:
     return replace(claim, text=f"{_as_question(question)} {claim.text}")
 
 
+@lru_cache(maxsize=_CACHE)
 def bare_value(text: str) -> tuple[str, str] | None:
     """Take a claim that `self_contained` made apart again.
 
@@ -102,6 +105,7 @@ def bare_value(text: str) -> tuple[str, str] | None:
     return (question, value) if has_words(question) and is_bare(value, question) else None
 
 
+@lru_cache(maxsize=_CACHE)
 def is_bare(text: str, question: str = "") -> bool:
     """Tell whether a text is a name, number or phrase rather than a sentence.
 
@@ -115,7 +119,7 @@ def is_bare(text: str, question: str = "") -> bool:
     """
     text = _DOTS.sub("", text.strip())
     found = words(text)
-    if not found or len(sentence_spans(text)) > 1 or text[-1] in "?？:：":
+    if not 0 < len(found) <= _MOST_IDEOGRAPHS or len(sentence_spans(text)) > 1 or text[-1] in "?？:：":
         return False
     stopped = text[-1] in ".。"
     if _HAN.search(text):

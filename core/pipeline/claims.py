@@ -154,6 +154,7 @@ class _Step:
             self._work.known = claims_from_tables(self._run.tables, passages)
         todo = [question for question in self._questions if self._needs(question)]
         self._total = len(todo)
+        self._tell()
         next_offer = 0.0
         while self._done < self._total:
             batch = todo[self._done : self._done + self._size]

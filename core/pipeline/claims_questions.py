@@ -89,8 +89,9 @@ def claim_questions(run: Run, references: bool) -> list[ClaimQuestion]:
     passages: dict[str, list[tuple[str, str]]] = {}
     titles: dict[str, list[str]] = {}
     ranked = run.passages.sort_values("retrieval_rank", kind="stable")
+    named = (ranked[name] for name in ("query_id", "passage_id"))
     said = (ranked[name].astype("object").where(ranked[name].notna(), "") for name in ("text", "title"))
-    for query_id, passage_id, text, title in zip(ranked["query_id"], ranked["passage_id"], *said, strict=True):
+    for query_id, passage_id, text, title in zip(*named, *said, strict=True):
         passages.setdefault(query_id, []).append((passage_id, text))
         titles.setdefault(query_id, []).append(title.strip())
     found = []

@@ -7,7 +7,7 @@ import json
 import math
 
 from core.llm.types import LLM
-from core.pipeline.claims_options import AUTO, JUDGE, MODEL, ClaimsOptions
+from core.pipeline.claims_options import JUDGE, MODEL, ClaimsOptions
 from core.pipeline.plan import CallPlan
 from core.run import Run
 
@@ -34,16 +34,6 @@ def run_for_claims(run: Run, options: ClaimsOptions, judge: str | None = None) -
     identity = json.dumps([run.run_id, options.to_dict(), judge], sort_keys=True)
     run_id = hashlib.sha256(identity.encode()).hexdigest()[:12]
     return run.derive({"run_id": run_id, "name": f"{run.name.removesuffix(', claims')}, claims"})
-
-
-def breaks_up(options: ClaimsOptions) -> bool:
-    """Say whether a language model takes the answers apart."""
-    return options.decompose == MODEL or (options.decompose == AUTO and options.verifier == JUDGE)
-
-
-def needs_llm(options: ClaimsOptions) -> bool:
-    """Say whether the step asks a language model at all."""
-    return options.verifier == JUDGE or breaks_up(options)
 
 
 def about_calls(
@@ -73,7 +63,7 @@ def about_calls(
     int
         0 without a language model. Repairs, repeated answers and pairs of passages are not counted.
     """
-    calls = n_answers if breaks_up(options) else 0
+    calls = n_answers if options.decomposer == MODEL else 0
     if options.verifier == JUDGE:
         if llm is not None and llm.capabilities.answer_logprob:
             each = 2.0 * n_claims

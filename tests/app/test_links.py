@@ -98,7 +98,7 @@ def test_impossible_simulation_is_told(open_app, healthy):
 
 
 @pytest.mark.parametrize(
-    "page", ["overview", "influence", "inspector", "side_by_side", "live", "data", "methods"]
+    "page", ["overview", "influence", "claims", "inspector", "side_by_side", "live", "data", "methods"]
 )
 def test_cold_server_runs_the_frame_before_any_page(page, open_app, healthy, recorded, texts):
     app = healthy(open_app(page))

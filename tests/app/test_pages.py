@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
-PAGES = ("overview", "influence", "inspector", "side_by_side", "live", "data", "methods")
-NEED_DATA = ("overview", "influence", "inspector")
+PAGES = ("overview", "influence", "claims", "inspector", "side_by_side", "live", "data", "methods")
+NEED_DATA = ("overview", "influence", "claims", "inspector")
 TITLES = {
     "overview": "Overview",
     "influence": "Influence vs retrieval",
     "inspector": "Question inspector",
+    "claims": "Claims & evidence",
     "side_by_side": "Side by side",
     "live": "Live run",
     "data": "Data",

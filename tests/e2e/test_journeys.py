@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.running_app import settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-PAGES = ("", "influence", "inspector", "side_by_side", "live", "data", "methods")
+PAGES = ("", "influence", "claims", "inspector", "side_by_side", "live", "data", "methods")
 
 HOSTILE = "<script>document.title='owned'</script> [x](javascript:alert(1)) $x^2$ :smile: <img src=x onerror=alert(1)>"
 

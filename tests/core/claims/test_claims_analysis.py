@@ -527,3 +527,19 @@ def test_counts_add_up_whatever_the_tables_hold(questions, threshold):
     curve = found.f1_curve([1, 5])
     assert (curve["n"] + curve["n_undefined"] == len(q)).all()
     assert len(found.to_frame()) >= len(found.claims)
+
+
+def test_another_threshold_is_the_same_as_a_new_analysis_and_reads_no_answer_again(monkeypatch):
+    run, first = analysed([CANAL])
+    influence = first.influence
+    assert first.claims["n_removed"].notna().any()
+    monkeypatch.setattr("core.claims.removals.causal_labels", None)
+    moved = first.at(0.9)
+    monkeypatch.undo()
+    new = analyse_claims(run, influence, 0.9)
+    pd.testing.assert_frame_equal(moved.queries, new.queries)
+    pd.testing.assert_frame_equal(moved.claims, new.claims)
+    pd.testing.assert_frame_equal(moved.passages, new.passages)
+    assert moved.threshold == 0.9
+    with pytest.raises(ValueError, match="threshold must lie above 0"):
+        first.at(0)
