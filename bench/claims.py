@@ -47,10 +47,10 @@ from bench.fit_claims import (
     ordered,
     read_lines,
 )
-from core.claims.checks import CHECKS
-from core.claims.features import FEATURES
-from core.claims.self_contained import is_bare
-from core.claims.stemming import content_stems, stems
+from core.claims.decomposition.self_contained import is_bare
+from core.claims.verifiers.checks import CHECKS
+from core.claims.verifiers.features import FEATURES
+from core.claims.verifiers.stemming import content_stems, stems
 from core.text.words import words
 
 BOOTSTRAPS = 1_000

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.claims.offline import OfflineVerifier
-from core.claims.self_contained import bare_value, self_contained
-from core.claims.split import split_claims
+from core.claims.decomposition.self_contained import bare_value, self_contained
+from core.claims.decomposition.split import split_claims
 from core.claims.types import Claim
+from core.claims.verifiers.offline import OfflineVerifier
 from core.llm.embeddings import SentenceEmbedder
 from core.run import Run
 from core.text.words import words

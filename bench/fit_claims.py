@@ -1,7 +1,8 @@
 """Fit the weights of the offline verifier to development data.
 
 Run from the repository root: ``PYTHONPATH=. python bench/fit_claims.py [--data FOLDER] [--write]``. Prints
-the weights; ``--write`` puts them, with their cross-validated figures, into core/claims/offline_weights.json.
+the weights; ``--write`` puts them, with their cross-validated figures, into
+core/claims/verifiers/offline_weights.json.
 
 How: a logistic model of very few features, no weight below 0 (likeness never counts against a claim), a
 strong ridge penalty, both outcomes counted as equally common.
@@ -33,15 +34,15 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import rankdata
 
-from core.claims.features import FEATURES, PairFeatures
-from core.claims.offline import OfflineVerifier, OfflineWeights
-from core.claims.self_contained import self_contained
+from core.claims.decomposition.self_contained import self_contained
 from core.claims.types import Claim
+from core.claims.verifiers.features import FEATURES, PairFeatures
+from core.claims.verifiers.offline import OfflineVerifier, OfflineWeights
 from core.text.words import words
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
-TARGET = ROOT / "core" / "claims" / "offline_weights.json"
+TARGET = ROOT / "core" / "claims" / "verifiers" / "offline_weights.json"
 FILES = ("expertqa_claims_dev.jsonl", "halueval_qa_dev.jsonl", "factscore_dev.jsonl")
 EXPERTQA, HALUEVAL, WITH_QUESTION = range(3)
 

@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 
 from core import charts
-from core.claims.analysis import ClaimsAnalysis, analyse_claims
+from core.claims.of_run.analysis import ClaimsAnalysis, analyse_claims
 from core.influence import InfluenceAnalysis, analyse, compare_reported, recovery
 from core.influence.attention import what_to_look_at
 from core.report.exports import EXPORTERS

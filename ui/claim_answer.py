@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from core.charts.theme import SIGNS
-from core.claims.answer_claims import AnswerClaims
+from core.claims.of_run.answer_claims import AnswerClaims
 from core.definitions import CLAIM_REASONS
 from ui import cached, claim_text, inspector, questions, show
 from ui.claim_pieces import passage_name

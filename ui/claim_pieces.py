@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from core.charts.theme import SIGNS, number, several
-from core.claims.answer_claims import AnswerClaims
 from core.claims.causal import CHANGED, GONE, UNKNOWN
+from core.claims.of_run.answer_claims import AnswerClaims
 from core.definitions import CLAIM_STATES
 from core.text.diff import mark_words
 from ui.plain import shortened, visible

@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.claims.offline import offline_figures
 from core.claims.quadrants import UNDEFINED
+from core.claims.verifiers.offline import offline_figures
 from core.definitions import CLAIM_REASONS, METRICS, QUADRANTS
 from core.report.exports import csv_bytes
 from ui import cached, headlines, questions, show

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from core.charts.theme import number, plain_text, safe_text, several
-from core.claims.answer_claims import AnswerClaims
 from core.claims.causal import removal_matrix
 from core.claims.matrix import IRRELEVANT, Bools, Labels
+from core.claims.of_run.answer_claims import AnswerClaims
 from core.claims.types import Floats
 
 MOST = 60  # rows and columns that are drawn one by one

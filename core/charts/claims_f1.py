@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts.theme import AXIS, STYLES, empty_figure, fade, marker, new_figure, number, several
-from core.claims.analysis import ClaimsAnalysis
+from core.claims.of_run.analysis import ClaimsAnalysis
 from core.claims.rafe import DEFAULT_K
 
 LEAST, MOST = 20, 100  # the curve ends between these values of K

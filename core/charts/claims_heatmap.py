@@ -27,7 +27,7 @@ from core.charts.theme import (
     plain_text,
     several,
 )
-from core.claims.answer_claims import AnswerClaims
+from core.claims.of_run.answer_claims import AnswerClaims
 
 Shown = Literal["text", "causal", "both"]
 SHOWN: tuple[Shown, ...] = ("text", "causal", "both")

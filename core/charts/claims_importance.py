@@ -19,8 +19,8 @@ from core.charts.theme import (
     safe_text,
     several,
 )
-from core.claims.answer_claims import AnswerClaims
 from core.claims.known import decided
+from core.claims.of_run.answer_claims import AnswerClaims
 
 _MOST_TICKS = 60
 

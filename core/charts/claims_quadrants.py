@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from core.charts.theme import AXIS, count_heatmap, empty_figure, marker, new_figure, safe_text, several
-from core.claims.analysis import ClaimsAnalysis
+from core.claims.of_run.analysis import ClaimsAnalysis
 from core.claims.quadrants import DISTRACTOR, IDLE, REDUNDANT, UNDEFINED, USED, quadrant_counts
 
 DENSITY_ABOVE = 2_000  # passages

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import regex
 
-from core.claims.sentences import sentence_spans
+from core.claims.decomposition.sentences import sentence_spans
 from core.retrieval.stop_words import ENGLISH
 
 _TOKEN = regex.compile(

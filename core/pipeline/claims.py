@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from core.claims.judge import JudgeVerifier
-from core.claims.tables import ANSWER, claims_from_tables, claims_tables
+from core.claims.of_run.tables import ANSWER, claims_from_tables, claims_tables
 from core.claims.types import Verifier
+from core.claims.verifiers.judge import JudgeVerifier
 from core.errors import Cancelled
 from core.llm.cache import CompletionCache
 from core.llm.types import LLM
@@ -86,12 +86,11 @@ def find_claims(
     CacheError
         Completions can no longer be kept.
 
-    Notes
-    -----
-    Cost: none but time with the offline verifier and the rules. A model breaks up each text in one call. The
-    judge's calls for n claims and k passages are those of `core.claims.judge.JudgeVerifier`, for answer and
-    reference apart; comparing the two takes one call for each ``claims_per_call`` claims and other text; each
-    claim without support at most three more for pairs.
+    Notes ----- Cost: none but time with the offline verifier and the rules. A model breaks up each text in
+    one call. The judge's calls for n claims and k passages are those of
+    `core.claims.verifiers.judge.JudgeVerifier`, for answer and reference apart; comparing the two takes one
+    call for each ``claims_per_call`` claims and other text; each claim without support at most three more for
+    pairs.
 
     Only relevant claims are judged. A cell that fails has no probability and a reason, and is asked again
     next time, the judge under another seed.

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from core.claims.judge import JudgeVerifier, Score
-from core.claims.nli import NLIVerifier
-from core.claims.offline import default_verifier
 from core.claims.types import Verifier
+from core.claims.verifiers.judge import JudgeVerifier, Score
+from core.claims.verifiers.nli import NLIVerifier
+from core.claims.verifiers.offline import default_verifier
 from core.errors import InputError
 from core.llm.structured import Ask
 from core.llm.types import LLM
@@ -110,7 +110,7 @@ def open_verifier(
     llm : LLM, optional
         Who judges, for ``judge``.
     ask, seed, score
-        As in `core.claims.judge.JudgeVerifier`.
+        As in `core.claims.verifiers.judge.JudgeVerifier`.
 
     Raises
     ------

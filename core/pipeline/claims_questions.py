@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.claims.counterparts import ENTAILMENT, NEUTRAL, compare_answer, compare_reference
-from core.claims.decompose import Decomposition
-from core.claims.features import Group
-from core.claims.self_contained import self_contained
-from core.claims.split import split_claims
-from core.claims.tables import ANSWER, REFERENCE, QuestionClaims, question_claims
+from core.claims.decomposition.decompose import Decomposition
+from core.claims.decomposition.self_contained import self_contained
+from core.claims.decomposition.split import split_claims
+from core.claims.of_run.counterparts import ENTAILMENT, NEUTRAL, compare_answer, compare_reference
+from core.claims.of_run.tables import ANSWER, REFERENCE, QuestionClaims, question_claims
 from core.claims.types import Claim
+from core.claims.verifiers.features import Group
 from core.run import Run
 from core.text.abstention import answer_status
 from core.text.words import has_words, words

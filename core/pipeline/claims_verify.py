@@ -9,9 +9,9 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from core.claims.features import Group
-from core.claims.offline import OfflineVerifier, default_verifier
 from core.claims.types import Floats, Verifier
+from core.claims.verifiers.features import Group
+from core.claims.verifiers.offline import OfflineVerifier, default_verifier
 from core.errors import BackendError, Cancelled, InputError, LeadlineError
 from core.llm.cache import CacheError
 from core.llm.redact import error_text

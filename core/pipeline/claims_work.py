@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.claims.counterparts import entailment_label
-from core.claims.decompose import Decomposition, decompositions
-from core.claims.joint import joint_support
-from core.claims.offline import OfflineVerifier
-from core.claims.tables import ANSWER, QuestionClaims
+from core.claims.decomposition.decompose import Decomposition, decompositions
+from core.claims.of_run.counterparts import entailment_label
+from core.claims.of_run.tables import ANSWER, QuestionClaims
 from core.claims.types import Verifier
+from core.claims.verifiers.joint import joint_support
+from core.claims.verifiers.offline import OfflineVerifier
 from core.errors import BackendError
 from core.llm.types import LLM
 from core.pipeline.claims_questions import Asked, ClaimQuestion, asked_about

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from core.claims.judge import Score
+from core.claims.verifiers.judge import Score
 from core.errors import Cancelled
 from core.llm.cache import CompletionCache, request_key
 from core.llm.structured import Ask

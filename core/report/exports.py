@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.claims.analysis import analyse_claims
+from core.claims.of_run.analysis import analyse_claims
 from core.influence.analysis import InfluenceAnalysis
 from core.report.summary import run_summary
 from core.run import Run

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.claims.analysis import ClaimsAnalysis, analyse_claims
-from core.claims.summary import claims_summary
+from core.claims.of_run.analysis import ClaimsAnalysis, analyse_claims
+from core.claims.of_run.summary import claims_summary
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.summary import summary
 from core.run import Run

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from core.claims.analysis import analyse_claims
+from core.claims.of_run.analysis import analyse_claims
 from core.influence import analyse
 from core.run import Run
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.claims.judge import JudgeVerifier
-from core.claims.offline import OfflineVerifier
+from core.claims.verifiers.judge import JudgeVerifier
+from core.claims.verifiers.offline import OfflineVerifier
 from core.errors import BackendError, InputError, TransientError
 from core.llm import Capabilities, CompletionCache, open_llm
 from core.llm.cache import request_key

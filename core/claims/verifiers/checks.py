@@ -1,0 +1,291 @@
+"""What a comparison of words misses: numbers, dates, names, negation, opposites, the value asked for.
+
+Each check looks at a claim, the sentence of a passage that is most like it, and the whole passage, and
+returns 1.0 (they agree), 0.0 (they contradict each other) or NaN (nothing to compare). A check is silent
+rather than wrong: what is merely absent from a passage contradicts nothing; only for a bare value behind its
+question it does (`core.claims.verifiers.value_check`), because the rest of such a claim says nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from itertools import pairwise
+
+import regex
+
+from core.claims.decomposition.self_contained import bare_value, counted
+from core.claims.verifiers.quantities import Date, Quantity, dates, quantities
+from core.claims.verifiers.stemming import content_stems, light_stem, stems
+from core.claims.verifiers.value_check import around, check_ideographs, check_mention, check_value
+from core.retrieval.stop_words import ENGLISH
+from core.text.words import words
+
+AGREES, CONTRADICTS, SILENT = 1.0, 0.0, math.nan
+_CACHE = 16_384
+_EXACT, _MEASURED, _ROUGH = 1e-9, 0.02, 0.05  # how far numbers may lie apart and still be the same
+_ALIKE = 0.5  # share of a claim's other words that a sentence must have to be about the same thing
+_SAME = 0.7  # the same for a negation, which many sentences have somewhere
+_VERBATIM = 4  # words in a row that are a quotation; twice as many ideographs
+_SCOPE = 3  # words behind a negation that it is about
+
+_CUES = regex.compile(
+    r"\b(?:not(?!\s+(?:only|just|merely|least))|never|cannot|neither|nor|no(?!-|\s+(?:doubt|matter))|none|nobody"
+    r"|nothing|nowhere|lacks?|lacked|fails?|failed|unable)\b|n't\b"
+    r"|(?<!\bhàng\s)\bkhông(?!\s+(?:chỉ|khí|gian|quân|trung|lực|những))\b|\b(?:chưa|chẳng)\b"
+    r"|[没沒未无無](?![论論线線限数數来來必])|不(?![仅僅但只同断斷少过過管论論久])|非(?![常洲])",
+    regex.IGNORECASE,
+)
+# The words of a negation itself do not tell what a text is about.
+_NEGATORS = frozenset("never neither none không phải chưa chẳng 没 沒 有 未 无 無 不 非 是".split())
+# Opposites, not converses: who is bought from has sold, so the two agree. In Vietnamese two words joined.
+_OPPOSITES = (
+    "increase/decrease rise/fall rose/fell risen/fallen grow/shrink grew/shrank higher/lower "
+    "highest/lowest larger/smaller bigger/smaller largest/smallest biggest/smallest longer/shorter "
+    "longest/shortest older/younger oldest/youngest earlier/later earliest/latest faster/slower "
+    "fastest/slowest heavier/lighter warmer/colder hottest/coldest deeper/shallower maximum/minimum "
+    "majority/minority before/after above/below north/south east/west northern/southern eastern/western "
+    "first/last accept/reject accepted/rejected allow/forbid allowed/forbidden permitted/prohibited "
+    "legal/illegal possible/impossible safe/dangerous positive/negative open/closed opened/closed "
+    "true/false correct/incorrect hot/cold alive/dead male/female upstream/downstream cause/prevent "
+    "attract/repel strengthen/weaken improve/worsen succeed/fail succeeded/failed "
+    "tăng/giảm trước/sau miềnbắc/miềnnam phíabắc/phíanam phíađông/phíatây đúng/sai nóng/lạnh "
+    "caonhất/thấpnhất dàinhất/ngắnnhất lớnnhất/nhỏnhất "
+    "增加/减少 增加/減少 上升/下降 高于/低于 高於/低於 大于/小于 大於/小於 最大/最小 最高/最低 "
+    "最长/最短 最長/最短 "
+    "最早/最晚 北部/南部 东部/西部 東部/西部 之前/之后 之前/之後 以前/以后 以前/以後 允许/禁止 "
+    "允許/禁止 正确/错误 "
+    "正確/錯誤 上游/下游 "
+).split()
+_IDEOGRAPH = regex.compile(r"\p{Han}")
+_NAME = r"\p{Lu}[\p{L}\p{M}\p{N}]*(?:['’]\p{L}+)?"
+_NAMES = regex.compile(rf"{_NAME}(?:[\s-](?:(?:of|de|da|van|von|the|al)\s)?{_NAME})*")
+_NOT_NAMES = frozenset(
+    "i monday tuesday wednesday thursday friday saturday sunday january february march april may june july "
+    "august september october november december the a an".split()
+)
+
+
+def check_numbers(claim: str, sentence: str, passage: str) -> float:
+    """Compare the numbers of a claim with those of a passage, unit by unit.
+
+    A number agrees where the passage has it, in any unit of the same dimension (12 km, 7.5 miles). It
+    contradicts where the passage has it nowhere and the sentence, or one next to it, counts the same thing
+    differently.
+    """
+    there = (*quantities(passage), *_years_as_numbers(passage))
+    near = quantities(around(sentence, passage))
+    return _together(_compare_number(number, near, there) for number in quantities(counted(claim)))
+
+
+def check_dates(claim: str, sentence: str, passage: str) -> float:
+    """Compare the dates and years of a claim with those of a passage.
+
+    They contradict where the passage has no date that could be the claim's, and the sentence, or one next to
+    it, has one that says as much and differs.
+    """
+    near, there = dates(around(sentence, passage)), dates(passage)
+    bare = {value for number in quantities(passage) if not number.loose for value in number.values}
+    return _together(_compare_date(date, near, there, bare) for date in dates(claim))
+
+
+def check_names(claim: str, sentence: str, passage: str) -> float:
+    """Look for the names of a claim: capitalised words, not at the start of a sentence; none in CJK text.
+
+    A name agrees where the passage has its last word or all of its words. The claim is contradicted where no
+    word of a name is in the passage, while the sentence and those next to it have most other words of the
+    claim and a name that the claim has not. A value behind its question is left to `check_value`.
+    """
+    if bare_value(claim):
+        return SILENT
+    near, there, ours = around(sentence, passage), set(words(passage)), set(words(claim))
+    found = {name: words(name) for name in names(claim)}
+    gone = frozenset(light_stem(word) for parts in found.values() for word in parts if word not in there)
+    others = any(not ours & set(words(name)) for name in names(near))
+    rival = others and _share(claim, near, leave_out=gone) >= _ALIKE
+
+    def compare(parts: list[str]) -> float:
+        if parts[-1] in there or set(parts) <= there:
+            return AGREES
+        return CONTRADICTS if rival and not there & set(parts) else SILENT
+
+    return _together(map(compare, found.values()))
+
+
+def check_negation(claim: str, sentence: str, passage: str) -> float:
+    """Tell whether claim and sentence both deny the same thing, or only one does.
+
+    Looked at only where the sentence has most of the claim's words, and the denied words stand in both.
+    """
+    ours, theirs = _denied(claim), _denied(sentence)
+    if not (ours or theirs) or _share(claim, sentence, leave_out=_NEGATORS) < _SAME:
+        return SILENT
+    if ours and theirs:
+        return AGREES if ours & theirs else SILENT
+    other = set(stems(sentence if ours else claim))
+    return CONTRADICTS if (ours or theirs) & other else SILENT
+
+
+def check_opposites(claim: str, sentence: str, passage: str) -> float:
+    """Tell whether the sentence says the opposite of a word of the claim, and not that word too.
+
+    Looked at only where the sentence has most of the claim's other words, in the same order ("A is
+    higher than B" and "B is lower than A" agree). A negation on one side makes it silent: "not higher" is not
+    "lower".
+    """
+    if bool(_denied(claim)) != bool(_denied(sentence)):
+        return SILENT
+    ours, theirs = _with_bigrams(claim), _with_bigrams(sentence)
+    found = []
+    for word in ours & _OPPOSITE.keys():
+        if word in theirs:
+            found.append(AGREES)
+        elif _OPPOSITE[word] & theirs and not _OPPOSITE[word] & ours:
+            alike = _share(claim, sentence, leave_out=frozenset({word, *word}))
+            found.append(CONTRADICTS if alike >= _ALIKE and _same_order(claim, sentence) else SILENT)
+    return _together(found)
+
+
+def check_verbatim(claim: str, sentence: str, passage: str) -> float:
+    """Agree where the passage has all words of the claim in a row; a few words in a row mean nothing."""
+    n = len(words(claim))
+    if n < _VERBATIM or (n < 2 * _VERBATIM and len(_IDEOGRAPH.findall(claim)) > n / 2):
+        return SILENT
+    return AGREES if _spaced(claim) in _spaced(passage) else SILENT
+
+
+Check = Callable[[str, str, str], float]
+CHECKS: Mapping[str, Check] = {
+    "numbers": check_numbers,
+    "dates": check_dates,
+    "names": check_names,
+    "negation": check_negation,
+    "opposites": check_opposites,
+    "value": check_value,
+    "mention": check_mention,
+    "ideographs": check_ideographs,
+    "verbatim": check_verbatim,
+}
+
+
+@lru_cache(maxsize=_CACHE)
+def names(text: str) -> tuple[str, ...]:
+    """Return the names of a text: runs of capitalised words that do not merely begin a sentence."""
+    found = []
+    for match in _NAMES.finditer(text):
+        name = regex.sub(r"['’]s$", "", match.group())
+        before = text[: match.start()].rstrip(" \"'“‘([")
+        if not before or before[-1] in ".!?:;\n•*-":
+            # The first word has its capital from its place; an acronym or a second capital has not.
+            first, _, rest = name.partition(" ")
+            acronym = len(first) > 1 and first.isupper()
+            name = name if acronym else rest
+            name = name if name[:1].isupper() else ""
+        if name and words(name) and not set(words(name)) <= _NOT_NAMES:
+            found.append(name)
+    return tuple(found)
+
+
+@lru_cache(maxsize=_CACHE)
+def _spaced(text: str) -> str:
+    return f" {' '.join(words(text))} "
+
+
+def _opposites() -> dict[str, frozenset[str]]:
+    table: dict[str, set[str]] = {}
+    for pair in _OPPOSITES:
+        a, b = pair.split("/")
+        a, b = (word if len(words(word)) > 1 else light_stem(word) for word in (a, b))
+        table.setdefault(a, set()).add(b)
+        table.setdefault(b, set()).add(a)
+    return {word: frozenset(found) for word, found in table.items()}
+
+
+_OPPOSITE = _opposites()
+
+
+@lru_cache(maxsize=_CACHE)
+def _with_bigrams(text: str) -> frozenset[str]:
+    # A Chinese word of two ideographs is two words in a row.
+    found = stems(text)
+    pairs = {a + b for a, b in pairwise(found) if not (a + b).isascii()}
+    return frozenset({*found, *pairs})
+
+
+@lru_cache(maxsize=_CACHE)
+def _denied(text: str) -> frozenset[str]:
+    """Return the stems that negations are about; without content words behind it, a negation says nothing."""
+    text = unicodedata.normalize("NFC", text).replace("’", "'")
+    found: set[str] = set()
+    for match in _CUES.finditer(text):
+        behind = [
+            w for w in words(regex.split(r"[.!?;,。！？；，]", text[match.end() :])[0]) if w not in ENGLISH
+        ]
+        found.update(light_stem(word) for word in behind[:_SCOPE])
+    return frozenset(found)
+
+
+def _share(claim: str, sentence: str, leave_out: frozenset[str] = frozenset()) -> float:
+    """Return the share of the claim's content words that the sentence has."""
+    ours = set(content_stems(claim)) - leave_out
+    return len(ours & set(stems(sentence))) / len(ours) if ours else 0.0
+
+
+def _same_order(claim: str, sentence: str) -> bool:
+    ours, theirs = content_stems(claim), stems(sentence)
+    places = [theirs.index(word) for word in dict.fromkeys(ours) if word in theirs]
+    return places == sorted(places)
+
+
+def _together(results: Iterable[float]) -> float:
+    """One contradiction is enough; else one agreement is."""
+    found = [result for result in results if not math.isnan(result)]
+    return min(found) if found else SILENT
+
+
+def _years_as_numbers(text: str) -> list[Quantity]:
+    return [Quantity((float(date.year),), "", False) for date in dates(text) if date.year is not None]
+
+
+def _compare_number(number: Quantity, here: Iterable[Quantity], around: Iterable[Quantity]) -> float:
+    if any(_same_kind(number, other) and _close(number, other) for other in around):
+        return AGREES
+    if number.loose or not number.kind:
+        return SILENT
+    rivals = [other for other in here if other.kind == number.kind and not other.loose]
+    return CONTRADICTS if rivals else SILENT
+
+
+def _same_kind(a: Quantity, b: Quantity) -> bool:
+    # What a bare number counts is not known, and two nouns may mean the same ("people", "inhabitants").
+    unknown = ("", "#")
+    return a.kind == b.kind or (a.kind[:1] in unknown and b.kind[:1] in unknown)
+
+
+def _close(a: Quantity, b: Quantity) -> bool:
+    measured = a.kind not in ("", "percent") and not a.kind.startswith("#")
+    most = _ROUGH if a.loose or b.loose else _MEASURED if measured else _EXACT
+    return any(math.isclose(x, y, rel_tol=most) for x in a.values for y in b.values)
+
+
+def _compare_date(date: Date, here: Iterable[Date], around: Iterable[Date], bare: set[float]) -> float:
+    could_be = [other for other in around if _compatible(date, other)]
+    if any(_says(other) >= _says(date) for other in could_be) or date == Date(_year_among(date, bare)):
+        return AGREES
+    rivals = [other for other in here if _says(other) & _says(date)]
+    return CONTRADICTS if rivals and not could_be else SILENT
+
+
+def _year_among(date: Date, bare: set[float]) -> int | None:
+    return date.year if date.year is not None and float(date.year) in bare else None
+
+
+def _compatible(a: Date, b: Date) -> bool:
+    both = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
+    return bool(both) and all(x == y for x, y in both)
+
+
+def _says(date: Date) -> frozenset[str]:
+    return frozenset(name for name, value in zip(Date._fields, date, strict=True) if value is not None)

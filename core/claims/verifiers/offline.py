@@ -1,0 +1,168 @@
+"""The verifier that is always there: no download, no language model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from core.claims.types import Floats
+from core.claims.verifiers.checks import CHECKS
+from core.claims.verifiers.features import FEATURES, Group, PairFeatures, pair_features
+from core.claims.verifiers.vectors import VectorMemory
+from core.llm.embeddings import Embedder
+
+_WEIGHTS = "offline_weights.json"
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineWeights:
+    """The logistic model of the offline verifier, as ``bench/fit_claims.py`` fitted it.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Names from `core.claims.verifiers.features.FEATURES`.
+    means, scales, weights : tuple of float
+        Of each feature: it is centred and scaled, then weighted.
+    intercept : float
+        On the scale of log-odds.
+    cap : float
+        Highest probability where a check of `core.claims.verifiers.checks.CHECKS` contradicts the claim;
+        below a half.
+    floors : mapping of str to float
+        Lowest probability where a check agrees, by its name, and none contradicts.
+    """
+
+    features: tuple[str, ...]
+    means: tuple[float, ...]
+    scales: tuple[float, ...]
+    weights: tuple[float, ...]
+    intercept: float
+    cap: float
+    floors: Mapping[str, float]
+
+    def probabilities(self, measured: PairFeatures) -> Floats:
+        """Return the probability of support, shape (n_claims, n_passages); NaN where nothing was measured."""
+        values = measured.values[..., [FEATURES.index(name) for name in self.features]]
+        scaled = (values - np.array(self.means)) / np.array(self.scales)
+        found = expit(scaled @ np.array(self.weights) + self.intercept)
+        for name, floor in self.floors.items():
+            agrees = measured.checks[..., list(CHECKS).index(name)] == 1
+            found = np.where(agrees, np.maximum(found, floor), found)
+        return np.where((measured.checks == 0).any(axis=-1), np.minimum(found, self.cap), found)
+
+
+@lru_cache(maxsize=1)
+def _record() -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(files(__package__).joinpath(_WEIGHTS).read_text(encoding="utf-8"))
+    return record
+
+
+@lru_cache(maxsize=1)
+def packaged_weights() -> OfflineWeights:
+    """Return the weights that come with the project."""
+    record = _record()
+    return OfflineWeights(
+        features=tuple(record["features"]),
+        means=tuple(record["means"]),
+        scales=tuple(record["scales"]),
+        weights=tuple(record["weights"]),
+        intercept=record["intercept"],
+        cap=record["cap"],
+        floors=record["floors"],
+    )
+
+
+def offline_figures() -> Mapping[str, Mapping[str, float]]:
+    """Return how well the packaged weights did on the development data.
+
+    Returns
+    -------
+    mapping of str to mapping
+        Measure to ``value``, ``low`` and ``high``, the ends of its 95 % interval: "ExpertQA all AUROC", say.
+        Cross-validated by question, the choice of features included: one half is a coin, 1 is perfect.
+    """
+    figures: dict[str, dict[str, float]] = _record()["cross_validated"]
+    return MappingProxyType({title: MappingProxyType(found) for title, found in figures.items()})
+
+
+class OfflineVerifier:
+    """Likeness of claim and passage, word by word and as a whole, and a few hard checks.
+
+    Parameters
+    ----------
+    embedder : Embedder, optional
+        None is the packaged all-MiniLM-L6-v2, which the weights were fitted to: with another one the order of
+        the probabilities means more than their size. See `core.claims.verifiers.vectors.VectorMemory` for
+        what is used of it.
+    weights : OfflineWeights, optional
+        By default those that come with the project.
+
+    Notes
+    -----
+    Probability = logistic(weights · features): how alike the claim and its best sentence are as wholes
+    (``sentence_cosine``), and how well each token of the claim is matched, in its context, somewhere in the
+    passage (``passage_match``). No weight is below 0: more likeness never makes a claim less supported. Where
+    numbers, dates, names, negation, opposites or the value asked for contradict the claim
+    (`core.claims.verifiers.checks`) the probability is at most ``cap``, below one half, however alike the
+    words are; what a passage says word for word has at least its floor.
+
+    A bare value behind its question (`core.claims.decomposition.self_contained`) is supported only where the
+    passage has the value near the sentence that is like the question. An answer of yes or no has no value to
+    look for: it is never supported here. Of a value without its question nothing is known but that the
+    passage has it: that alone leaves it just below one half.
+
+    It measures whether a passage *speaks about* what the claim says, which is weak evidence of whether it
+    *bears it out*: `offline_figures` has the figures, ``bench/claims.py`` prints them. For hard claims use
+    `core.claims.verifiers.judge.JudgeVerifier` or `core.claims.verifiers.nli.NLIVerifier`. The packaged model
+    was trained on English; in Vietnamese and Chinese it finds shared words rather than shared meaning, a
+    wrong name in a Chinese claim is not seen, and a Chinese claim finds no support in an English passage.
+
+    Cost: no LLM calls. Every distinct text is read once by the embedding model.
+    """
+
+    name = "offline"
+
+    def __init__(self, embedder: Embedder | None = None, weights: OfflineWeights | None = None) -> None:
+        self._memory = VectorMemory(embedder)
+        self._weights = weights or packaged_weights()
+
+    def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
+        """Return the probability that each passage supports each claim.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_claims, n_passages)
+            In (0, 1); NaN where the claim or the passage has no word.
+
+        Examples
+        --------
+        >>> verifier = OfflineVerifier()
+        >>> claim = "The canal was opened in 1914."
+        >>> M = verifier.support([claim], ["It opened in 1914.", "It opened in 1931."])
+        >>> bool(M[0, 0] > M[0, 1])
+        True
+        """
+        return self.support_many([(claims, passages)])[0]
+
+    def support_many(self, groups: Sequence[Group]) -> list[Floats]:
+        """Return `support` for many (claims, passages), say all answers of a run, read together."""
+        return [self._weights.probabilities(measured) for measured in self.measure(groups)]
+
+    def measure(self, groups: Sequence[Group]) -> list[PairFeatures]:
+        """Return what the probabilities rest on: features, checks, and the best sentence of each passage."""
+        return pair_features(groups, self._memory)
+
+
+@lru_cache(maxsize=1)
+def default_verifier() -> OfflineVerifier:
+    """Return the one offline verifier of this process, so that texts are read once."""
+    return OfflineVerifier()

@@ -1,0 +1,112 @@
+"""Whether a passage has a value, near the sentence that is like its question; and its ideographs at all."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+
+import regex
+
+from core.claims.decomposition.self_contained import bare_value, is_bare, value_words
+from core.claims.decomposition.sentences import Span, sentence_spans
+from core.claims.verifiers.quantities import counts, dates, numerals, quantities
+from core.claims.verifiers.stemming import light_stem
+from core.text.words import words
+
+_CACHE = 16_384
+_MIN_IDEOGRAPHS = 4
+_FEW = 0.2  # of the pairs; other subjects share fewer, questions share more with their answers
+_HAN_RUN = regex.compile(r"\p{Han}+")
+
+
+def check_value(claim: str, sentence: str, passage: str) -> float:
+    """Look for the value of a bare claim ("When was it landed? 1866") in a sentence and those next to it.
+
+    Returns
+    -------
+    float
+        NaN where the claim is no question with a bare value. 1 where the value's words, numbers and
+        ideographs are all there; numbers may be written differently, accents and endings left out. 0 where
+        something is missing, or there is nothing to look for ("yes", an echo of the question): likeness to
+        the question says nothing about its answer.
+    """
+    parts = bare_value(claim)
+    if parts is None:
+        return float("nan")
+    question, value = parts
+    return _has(value, value_words(value, question), around(sentence, passage))
+
+
+def check_mention(claim: str, sentence: str, passage: str) -> float:
+    """Look for a bare value without its question anywhere in a passage; NaN for other claims."""
+    wanted = value_words(claim, "") if is_bare(claim) else ()
+    return _has(claim, wanted, passage) if wanted else float("nan")
+
+
+def check_ideographs(claim: str, sentence: str, passage: str) -> float:
+    """Look for the ideographs of a Chinese claim, two by two.
+
+    The packaged model finds any two Chinese texts alike. 0 where a passage has next to none of the claim's
+    pairs, NaN otherwise.
+    """
+    runs = _HAN_RUN.findall(claim)
+    n = sum(map(len, runs))
+    if n < _MIN_IDEOGRAPHS or 2 * n < len(words(claim)):
+        return float("nan")
+    pairs = {pair for run in runs for pair in _pairs(run)}
+    return 0.0 if sum(pair in passage for pair in pairs) < _FEW * len(pairs) else float("nan")
+
+
+@lru_cache(maxsize=_CACHE)
+def around(sentence: str, passage: str) -> str:
+    """Return a sentence of a passage with the one before and the one behind it."""
+    spans = _spans(passage)
+    place = next((i for i, (start, end) in enumerate(spans) if passage[start:end] == sentence), None)
+    if place is None:
+        return sentence
+    return passage[spans[max(0, place - 1)][0] : spans[min(len(spans) - 1, place + 1)][1]]
+
+
+def _has(value: str, wanted: tuple[str, ...], text: str) -> float:
+    return float(bool(wanted) and _has_numbers(value, text) and _has_words(value, wanted, text))
+
+
+def _has_numbers(value: str, text: str) -> bool:
+    there = frozenset[float]().union(*numerals(text))
+    return all(one & there for one in numerals(value)) or _measures_alike(value, text)
+
+
+def _has_words(value: str, wanted: tuple[str, ...], text: str) -> bool:
+    there = frozenset(_plain(word) for word in words(text))
+    alike = _measures_alike(value, text)
+    missing = [
+        word
+        for word in wanted
+        if not word.isdecimal() and _plain(word) not in there and not (alike and counts(word))
+    ]
+    return not missing and all(pair in text for run in _HAN_RUN.findall(value) for pair in _pairs(run))
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(max(1, len(run) - 1))]
+
+
+def _measures_alike(value: str, text: str) -> bool:
+    """Tell whether a text has the measured numbers and dates of a value, in other units or another order."""
+    ours = [q for q in quantities(value) if q.kind]
+    theirs = {(q.kind, round(v, 6)) for q in quantities(text) for v in q.values}
+    found = [any((q.kind, round(v, 6)) in theirs for v in q.values) for q in ours]
+    found += [date in dates(text) for date in dates(value)]
+    return bool(found) and all(found)
+
+
+@lru_cache(maxsize=_CACHE)
+def _spans(passage: str) -> list[Span]:
+    return sentence_spans(passage)
+
+
+@lru_cache(maxsize=_CACHE)
+def _plain(word: str) -> str:
+    """Return the stem of a word without accents: answers are often typed without them."""
+    letters = unicodedata.normalize("NFD", light_stem(word)).replace("đ", "d").replace("ø", "o")
+    return "".join(c for c in letters if not unicodedata.combining(c))
