@@ -36,20 +36,24 @@ class ClaimQuestion:
     passages: tuple[tuple[str, str], ...]
     titles: tuple[str, ...]
 
-    @property
-    def evidence(self) -> tuple[str, ...]:
-        """The passages as they are judged: with the title in front, as the model was shown them.
+    def evidence(self, titled: bool) -> tuple[str, ...]:
+        """Return the passages as judged; titled: with the title in front, as the model was shown them.
 
-        A passage often says "it" of what only its title names.
+        A passage often says "it" of what only its title names, which a reader understands. A verifier that
+        compares words takes those of a title for evidence and is better off without.
         """
+        texts = (text for _, text in self.passages)
         return tuple(
-            f"{title}: {text}" if title and has_words(text) else text
-            for title, (_, text) in zip(self.titles, self.passages, strict=True)
+            f"{title}: {text}" if titled and title and has_words(text) else text
+            for title, text in zip(self.titles, texts, strict=True)
         )
 
-    def in_passages(self, columns: Sequence[int], sentences: NDArray[np.int64]) -> NDArray[np.int64]:
+    def in_passages(
+        self, columns: Sequence[int], sentences: NDArray[np.int64], titled: bool
+    ) -> NDArray[np.int64]:
         """Return character ranges of `evidence` as those of the passages' own texts; -1 within a title."""
-        shift = np.array([len(self.evidence[j]) - len(self.passages[j][1]) for j in columns], dtype=np.int64)
+        judged = self.evidence(titled)
+        shift = np.array([len(judged[j]) - len(self.passages[j][1]) for j in columns], dtype=np.int64)
         moved = np.maximum(sentences - shift[:, None], 0)
         known = (sentences[..., :1] >= 0) & (moved[..., 1:] > 0)
         return np.where(known, moved, -1)
@@ -136,14 +140,14 @@ class Asked:
         return {i for rows, _ in self.cells for i in rows}
 
 
-def asked_about(question: ClaimQuestion, known: QuestionClaims, literal: bool) -> Asked:
+def asked_about(question: ClaimQuestion, known: QuestionClaims, *, reads: bool) -> Asked:
     """Return what is not known yet of a question's claims.
 
     Claims of the answer and of the reference are never in one group: what a judge says of an answer must not
     depend on whether a reference answer is there.
     """
     asked = Asked()
-    texts = question.evidence
+    texts = question.evidence(titled=reads)
     for rows, columns in _unscored(known):
         asked.cells.append((rows, columns))
         asked.groups.append(([known.claims[i].text for i in rows], [texts[j] for j in columns]))
@@ -153,7 +157,7 @@ def asked_about(question: ClaimQuestion, known: QuestionClaims, literal: bool) -
                 i for i, there in enumerate(known.sides) if there == side and known.counterparts[i] is None
             ]
             claims = [known.claims[i] for i in places]
-            found = compare(question.question, question.answer, claims, question.references, literal)
+            found = compare(question.question, question.answer, claims, question.references, not reads)
             for i, said in found.settled.items():
                 asked.settled[places[i]] = ENTAILMENT if said else NEUTRAL
             for premises, chosen in found.asked.items():

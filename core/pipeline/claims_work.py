@@ -70,6 +70,8 @@ class ClaimsWork:
         self.by_rules: Counter[str] = Counter()
         self.left: dict[str, str] = {}
         self._verifier = verifier
+        # The offline verifier compares words, every other one is taken to understand what it reads.
+        self._reads = not isinstance(verifier, OfflineVerifier)
         self._first = GuardedVerifier(verifier, lambda: calls.n_answers > 0, trusted=own)
         # Cells that failed before may fail for ever: that is no reason to give up.
         self._again = GuardedVerifier(again, lambda: True)
@@ -128,13 +130,12 @@ class ClaimsWork:
     def _judge(
         self, listed: Sequence[tuple[ClaimQuestion, QuestionClaims]], verifier: GuardedVerifier
     ) -> None:
-        literal = isinstance(self._verifier, OfflineVerifier)
-        asked = [asked_about(question, known, literal) for question, known in listed]
+        asked = [asked_about(question, known, reads=self._reads) for question, known in listed]
         scores = verifier.ask([one.groups for one in asked])
         cells = [group for one in asked for group in one.groups[: len(one.cells)]]
         sentences = iter(like_sentences(self._verifier, cells) if cells else ())
         for (question, known), one, found in zip(listed, asked, scores, strict=True):
-            places = [question.in_passages(columns, next(sentences)) for _, columns in one.cells]
+            places = [question.in_passages(columns, next(sentences), self._reads) for _, columns in one.cells]
             self.known[question.query_id] = self._filled(known, one, found, places)
             if self._joint and one.cells:
                 self.joint_left.add(question.query_id)
@@ -174,9 +175,10 @@ class ClaimsWork:
         ]
         columns = np.flatnonzero(known.readable)
         n_failed = verifier.n_failed
+        texts = question.evidence(titled=self._reads)
         found = joint_support(
             [known.claims[i].text for i in rows],
-            [question.evidence[j] for j in columns],
+            [texts[j] for j in columns],
             known.probability[np.ix_(np.array(rows, dtype=np.int64), columns)],
             verifier,
         )

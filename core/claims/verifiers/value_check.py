@@ -16,6 +16,7 @@ from core.text.words import words
 _CACHE = 16_384
 _MIN_IDEOGRAPHS = 4
 _FEW = 0.2  # of the pairs; other subjects share fewer, questions share more with their answers
+_NEW = regex.compile(r"\n\s*\n")
 _HAN_RUN = regex.compile(r"\p{Han}+")
 
 
@@ -59,12 +60,15 @@ def check_ideographs(claim: str, sentence: str, passage: str) -> float:
 
 @lru_cache(maxsize=_CACHE)
 def around(sentence: str, passage: str) -> str:
-    """Return a sentence of a passage with the one before and the one behind it."""
+    """Return a sentence of a passage with the one before and the one behind it in the same paragraph."""
     spans = _spans(passage)
     place = next((i for i, (start, end) in enumerate(spans) if passage[start:end] == sentence), None)
     if place is None:
         return sentence
-    return passage[spans[max(0, place - 1)][0] : spans[min(len(spans) - 1, place + 1)][1]]
+    # Across an empty line begins another subject, and with two passages together the other passage.
+    first = place - (place > 0 and not _NEW.search(passage[spans[place - 1][1] : spans[place][0]]))
+    more = place + 1 < len(spans) and not _NEW.search(passage[spans[place][1] : spans[place + 1][0]])
+    return passage[spans[first][0] : spans[place + more][1]]
 
 
 def _has(value: str, wanted: tuple[str, ...], text: str) -> float:

@@ -89,3 +89,11 @@ def test_around_is_the_sentence_and_its_neighbours():
     assert around("B is.", "A is. B is. C is. D is.").strip() == "A is. B is. C is."
     assert around("A is.", "A is. B is. C is.").strip() == "A is. B is."
     assert around("not there", "A is. B is.") == "not there"
+
+
+def test_what_stands_around_a_sentence_ends_with_its_paragraph():
+    text = "It is old. It is red.\n\nCows eat grass. They sleep.\nThey dream."
+    assert around("It is red.", text) == "It is old. It is red."
+    assert around("Cows eat grass.", text) == "Cows eat grass. They sleep."
+    assert around("They sleep.", text) == "Cows eat grass. They sleep.\nThey dream."
+    assert around("Not there.", text) == "Not there."
