@@ -38,7 +38,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 analyze: $(VENV)/.installed
-	$(BIN)/python -m core analyze sample_data/questions.jsonl --llm embedded --repeats 1 \
+	$(BIN)/python -m core analyze sample_data/questions.jsonl --llm embedded --repeats 1 --steps influence,claims \
 		--name "Sample corpus, SmolLM2-135M" --out sample_data/recorded_run --overwrite
 
 bench: $(VENV)/.installed-dev

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from core.influence import analyse, summary
+from core.claims import analyse_claims
+from core.influence import analyse
+from core.report.summary import run_summary
 from core.run import Run
 from core.sources.dataset import load_dataset
 from core.sources.influence_csv import template_csv
@@ -91,7 +93,10 @@ def test_the_recorded_run_is_a_whole_real_run_over_these_questions(recorded):
 
 def test_the_readme_states_the_recorded_numbers(recorded):
     text = (SAMPLES / "README.md").read_text("utf-8")
-    found = summary(recorded, analyse(recorded))
+    influence = analyse(recorded)
+    found = run_summary(recorded, influence, analyse_claims(recorded, influence))
+    assert f"{found['n_claims']} claims in {found['n_with_claims']} answers" in text
+    assert f"of which {found['n_claims_supported']} are called supported, {found['n_claims_joint']} of them" in text
     assert f"{found['n_defined']} of {found['n_queries']}" in text
     assert f"{found['mean_rho']:.2f}".replace("-", "−") in text
     assert f"{found['n_correct']} of {found['n_judged']}" in text
