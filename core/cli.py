@@ -221,6 +221,7 @@ def export_command(
     out: Annotated[str, typer.Option("--out", help="File to write.")],
     file_format: Annotated[str, typer.Option("--format", help="Format of the file.")] = "csv",
     threshold: ThresholdOpt = DEFAULT_THRESHOLD,
+    support: SupportOpt = DEFAULT_SUPPORT,
     overwrite: OverwriteOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
@@ -231,7 +232,8 @@ def export_command(
         raise InputError(f"--format must be one of {', '.join(EXPORTERS)}, got {file_format!r}.")
     target = free_file(out, overwrite)
     loaded = Run.load(run)
-    content = EXPORTERS[file_format](loaded, _analyse(loaded, threshold))
+    influence = _analyse(loaded, threshold)
+    content = EXPORTERS[file_format](loaded, influence, _claims(loaded, influence, support))
     write_file(target, content)
     facts = {"file": str(target), "format": file_format, "bytes": len(content), "run_id": loaded.run_id}
     if as_json:

@@ -96,7 +96,10 @@ def test_the_readme_states_the_recorded_numbers(recorded):
     influence = analyse(recorded)
     found = run_summary(recorded, influence, analyse_claims(recorded, influence))
     assert f"{found['n_claims']} claims in {found['n_with_claims']} answers" in text
-    assert f"of which {found['n_claims_supported']} are called supported, {found['n_claims_joint']} of them" in text
+    assert (
+        f"of which {found['n_claims_supported']} are called supported, {found['n_claims_joint']} of them"
+        in text
+    )
     assert f"{found['n_defined']} of {found['n_queries']}" in text
     assert f"{found['mean_rho']:.2f}".replace("-", "−") in text
     assert f"{found['n_correct']} of {found['n_judged']}" in text

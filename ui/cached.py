@@ -79,8 +79,8 @@ def quality() -> Any:
 
 def export(name: str) -> Callable[[], bytes]:
     """Return a function that writes the run; it runs when the button is pressed, outside the page."""
-    run, analysis = session().run, current_analysis()
-    return lambda: EXPORTERS[name](run, analysis)
+    run, analysis, found = session().run, current_analysis(), claims()
+    return lambda: EXPORTERS[name](run, analysis, found)
 
 
 def chart(name: str, data: Any = None, **settings: Any) -> Any:

@@ -10,7 +10,6 @@ import streamlit as st
 from core.claims.quadrants import UNDEFINED
 from core.claims.verifiers.offline import offline_figures
 from core.definitions import CLAIM_REASONS, METRICS, QUADRANTS
-from core.report.exports import csv_bytes
 from ui import cached, headlines, questions, show
 from ui.plain import plain, shortened
 from ui.state import session
@@ -174,11 +173,11 @@ def unsupported() -> None:
 
 def download() -> None:
     """Offer every claim × passage as a table."""
-    run, found = session().run, cached.claims()
+    run = session().run
     assert run is not None
     st.download_button(
         "Download claims × passages (CSV)",
-        lambda: csv_bytes(found.to_frame(), simulated=run.simulated),
+        cached.export("claims-csv"),
         file_name="claims-simulated.csv" if run.simulated else "claims.csv",
         mime="text/csv",
         icon=":material/download:",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.claims.of_run.analysis import analyse_claims
+from core.claims.of_run.analysis import ClaimsAnalysis, analyse_claims
 from core.influence.analysis import InfluenceAnalysis
 from core.report.summary import run_summary
 from core.run import Run
@@ -26,6 +26,8 @@ from core.sources.formats.simulated_mark import marked
 from core.sources.formats.types import Format
 from core.sources.formulas import neutralise, neutralise_text
 
+# From a run, its influence and its claims; without the last they are analysed at the default threshold.
+Export = Callable[..., bytes]
 _SIMULATED = "simulated"
 
 
@@ -107,23 +109,26 @@ def queries_csv(run: Run, analysis: InfluenceAnalysis) -> bytes:
     return csv_bytes(analysis.queries, simulated=run.simulated)
 
 
-def claims_csv(run: Run, analysis: InfluenceAnalysis) -> bytes:
+def claims_csv(run: Run, analysis: InfluenceAnalysis, claims: ClaimsAnalysis | None = None) -> bytes:
     """Return one row per claim of an answer and passage, as `csv_bytes`; no rows where there are no claims.
 
     State, verdict and scores of the claim stand in each of its rows, probability, sentence and judge are
-    those of the passage; ``causal`` says what became of the claim without it. Claims of reference answers
-    are not in it. ``data_source`` is ``simulated``, ``upload`` or ``live``.
+    those of the passage; ``causal`` says what became of the claim without it. States and verdicts follow from
+    ``support_threshold``: that of ``claims``, or the default. Claims of reference answers are not in it.
+    ``data_source`` is ``simulated``, ``upload`` or ``live``.
     """
-    frame = analyse_claims(run, analysis).to_frame()
+    claims = analyse_claims(run, analysis) if claims is None else claims
+    frame = claims.to_frame()
+    frame["support_threshold"] = claims.threshold
     frame["data_source"] = _data_source(run)
     return csv_bytes(frame)
 
 
-def summary_json(run: Run, analysis: InfluenceAnalysis) -> bytes:
+def summary_json(run: Run, analysis: InfluenceAnalysis, claims: ClaimsAnalysis | None = None) -> bytes:
     """Return ``{data_source, summary, manifest}`` as UTF-8 JSON; numbers without a value are null."""
     content = {
         "data_source": _data_source(run),
-        "summary": run_summary(run, analysis),
+        "summary": run_summary(run, analysis, claims),
         "manifest": dict(run.manifest),
     }
     text = json.dumps(_plain(content), ensure_ascii=False, indent=2, allow_nan=False)
@@ -144,13 +149,17 @@ def records_export(file_format: Format) -> Callable[[Run, InfluenceAnalysis], by
     return export
 
 
-EXPORTERS: Mapping[str, Callable[[Run, InfluenceAnalysis], bytes]] = MappingProxyType(
+def _without_claims(export: Callable[[Run, InfluenceAnalysis], bytes]) -> Export:
+    return lambda run, analysis, claims=None: export(run, analysis)
+
+
+EXPORTERS: Mapping[str, Export] = MappingProxyType(
     {
-        "csv": run_csv,
-        "queries-csv": queries_csv,
+        "csv": _without_claims(run_csv),
+        "queries-csv": _without_claims(queries_csv),
         "claims-csv": claims_csv,
         "json": summary_json,
-        **{name: records_export(file_format) for name, file_format in FORMATS.items()},
+        **{name: _without_claims(records_export(file_format)) for name, file_format in FORMATS.items()},
     }
 )
 

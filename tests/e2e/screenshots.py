@@ -15,10 +15,6 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.sync_api import sync_playwright  # noqa: E402
 
-from core.pipeline.claims import find_claims  # noqa: E402
-from core.pipeline.claims_options import ClaimsOptions  # noqa: E402
-from core.pipeline.claims_run import run_for_claims  # noqa: E402
-from core.run import Run  # noqa: E402
 from core.sources.simulation import SimulationOptions, simulate  # noqa: E402
 from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, running_app, settle  # noqa: E402
 
@@ -26,14 +22,19 @@ IMAGES = ROOT / "docs" / "images"
 PAGES = {
     "overview": "",
     "influence": "influence",
-    "claims": "claims?run={3}",
+    "claims": "claims",
     "inspector": "inspector",
     "side_by_side": "side_by_side?compare={0}&compare={1}&compare={2}",
     "live": "live",
     "data": "data",
     "methods": "methods",
 }
-README = {"influence": ("influence.png", 1020), "inspector": ("inspector.png", 1320)}
+# File, address, heading that stands at the top (None is the page's own top), height.
+README = (
+    ("influence.png", "influence", None, 1020),
+    ("inspector.png", "inspector", None, 1320),
+    ("claims.png", "claims?question=q26", "One answer", 1240),
+)
 WIDTHS = (1280, 390)
 TALLEST = 6000
 
@@ -47,7 +48,6 @@ def main(folder: Path) -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         runs = [saved_simulation(Path(temporary), noise) for noise in (0.0, 0.1, 0.3)]
-        runs.append(saved_claims(Path(temporary)))
         with running_app(Path(temporary), Path(temporary) / "server.log") as address:
             browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
             for theme in ("light", "dark"):
@@ -56,8 +56,8 @@ def main(folder: Path) -> None:
                         shot = folder / f"{name}-{theme}-{width}.png"
                         photograph(browser, f"{address}/{path.format(*runs)}", theme, width, shot)
                         sys.stdout.write(f"{shot}\n")
-            for name, (target, height) in README.items():
-                photograph(browser, f"{address}/{PAGES[name]}", "light", 1280, IMAGES / target, height)
+            for file, path, top, height in README:
+                photograph(browser, f"{address}/{path}", "light", 1280, IMAGES / file, height, top)
             browser.close()
 
 
@@ -68,27 +68,32 @@ def saved_simulation(folder: Path, noise: float) -> str:
     return run.run_id
 
 
-def saved_claims(folder: Path) -> str:
-    """Save the recorded run with claims, as the offline verifier sees them; return its id."""
-    options = ClaimsOptions()
-    run = find_claims(run_for_claims(Run.load(ROOT / "sample_data" / "recorded_run"), options), options)
-    run.save(folder / run.run_id)
-    return run.run_id
-
-
 def photograph(
-    browser, address: str, theme: str, width: int, target: Path, height: int | None = None
+    browser,
+    address: str,
+    theme: str,
+    width: int,
+    target: Path,
+    height: int | None = None,
+    top: str | None = None,
 ) -> None:
-    """Save one page; without ``height`` the whole of it."""
-    context = browser.new_context(viewport={"width": width, "height": height or 900}, color_scheme=theme)
+    """Save one page: without ``height`` the whole of it, with ``top`` what begins with that heading."""
+    whole = height is None or top is not None
+    context = browser.new_context(
+        viewport={"width": width, "height": 900 if whole else height}, color_scheme=theme
+    )
     page = context.new_page()
     page.goto(address)
     settle(page)
-    if height is None:
+    clip = None
+    if whole:
         tall = page.evaluate("document.querySelector(\"[data-testid='stMain']\").scrollHeight")
         page.set_viewport_size({"width": width, "height": min(TALLEST, max(900, int(tall)))})
         settle(page)
-    page.screenshot(path=str(target))
+    if top is not None:
+        y = page.get_by_role("heading", name=top).bounding_box()["y"]
+        clip = {"x": 0, "y": y - 12, "width": width, "height": height}
+    page.screenshot(path=str(target), clip=clip)
     context.close()
 
 

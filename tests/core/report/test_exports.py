@@ -170,7 +170,10 @@ def test_claims_csv_has_a_row_per_claim_and_passage_and_is_safe():
     )
     read = table(claims_csv(run, analyse(run)))
     assert len(read) == 5 and set(read["data_source"]) == {"upload"}
-    assert list(read.columns) == [*found.to_frame().columns, "data_source"]
+    assert list(read.columns) == [*found.to_frame().columns, "support_threshold", "data_source"]
+    assert set(read["support_threshold"]) == {"0.5"}
+    stricter = table(claims_csv(run, analyse(run), found.at(0.8)))
+    assert set(stricter["support_threshold"]) == {"0.8"} and stricter["verdict"].iloc[0] == "UNSCORED"
     first = read.iloc[0]
     assert (first["question"], first["claim"]) == ("'=cmd|' /C calc'!A0", "'+1 is so")
     assert (first["passage_id"], first["title"], first["judge"]) == ("'-1", "'@t", "'=judge")
