@@ -154,10 +154,14 @@ def unsupported() -> None:
         for row in frame.head(_CARDS).itertuples():
             with st.container(border=True, gap="xxsmall", height="stretch"):
                 st.markdown(f"**◆ {plain(shortened(row.text, 200), one_line=True)}**")
-                st.caption(
-                    f"{plain(shortened(row.question, 120), one_line=True)} · best support "
-                    f"{show.number(row.support_maximum)}"
+                asked = str(row.question or "")
+                # A bare value has its question in front already.
+                about = (
+                    ""
+                    if str(row.text).startswith(asked)
+                    else f"{plain(shortened(asked, 120), one_line=True)} · "
                 )
+                st.caption(f"{about}best support {show.number(row.support_maximum)}")
                 questions.claims_link(str(row.query_id), "Read the answer")
     columns = {
         "text": st.column_config.TextColumn("Claim", width="large"),

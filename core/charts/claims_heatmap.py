@@ -98,7 +98,7 @@ def _alt(cells: Cells, shown: Shown) -> str:
     known = cells.values[~np.isnan(cells.values)]
     if shown != "causal":
         span = f"{number(known.min())} to {number(known.max())}" if known.size else "none known"
-        crossed = int((cells.unscored == 1).sum())
+        crossed = int((cells.unscored[~cells.grey] == 1).sum())
         text += f" Probabilities of support {span}; {several(crossed, 'cell')} not scored."
     if shown != "text":
         moved = int((cells.removed >= MOVED_FROM).sum())
@@ -125,7 +125,7 @@ def _lay_out(figure: go.Figure, cells: Cells, shown: Shown) -> None:
         tickfont={"size": 11},
         title_text="Passage, in retrieval order",
     )
-    top = 120 if any(trace.showscale for trace in figure.select_traces({"type": "heatmap"})) else 60
+    top = 105 if any(trace.showscale for trace in figure.select_traces({"type": "heatmap"})) else 60
     row = 40 if n_rows <= TWO_LINES_UP_TO else 22
     # On a phone each entry of the legend takes a line.
     entries = sum(trace.type == "scatter" and trace.showlegend is not False for trace in figure.data)
@@ -145,6 +145,7 @@ def _lay_out(figure: go.Figure, cells: Cells, shown: Shown) -> None:
         margin={"t": top},
         height=int(np.clip(top + row * n_rows + _LEGEND_LINE * entries, 260, 1_800)),
         legend_traceorder="normal",
+        showlegend=True,  # also where there is one entry only
     )
     figure.update_yaxes(
         range=[n_rows - 0.5, -0.5],

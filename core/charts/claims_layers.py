@@ -66,11 +66,12 @@ def _stepped(style: str, threshold: float) -> list[tuple[float, str]]:
 
 
 def add_text(figure: go.Figure, cells: Cells, threshold: float) -> None:
-    """Draw the probabilities, and a cross where there is none."""
-    bar = _bar("Probability of support", {0.0: "0", 1.0: "1", threshold: f"{threshold:g}: supports"})
+    """Draw the probabilities, and a cross where one is wanted and there is none."""
+    bar = _bar({0.0: "0", 1.0: "1", threshold: f"probability {threshold:g}: supports"})
     scales = _stepped("well supported", threshold), _stepped("unscored", threshold)
     _add_heatmap(figure, cells.values, cells, *scales, zmin=0, zmax=1, showscale=True, colorbar=bar)
-    rows, columns = np.nonzero(cells.unscored > 0)
+    # Of an irrelevant claim nothing is asked, so nothing is missing.
+    rows, columns = np.nonzero((cells.unscored > 0) & ~cells.grey[:, None])
     if len(rows):
         share = cells.unscored[rows, columns]
         name = "Not scored" if cells.labels is not None else "Not scored, in part or all"
@@ -89,9 +90,9 @@ def _scale(cells: Cells) -> float:
     return 1.0 if len(cells.columns) <= _SIGNS_UP_TO else 0.6
 
 
-def _bar(title: str, ticks: dict[float, str]) -> dict[str, object]:
+def _bar(ticks: dict[float, str]) -> dict[str, object]:
+    # Its ticks say what it is: a title of the page's own size would lie on the bar.
     return {
-        "title": {"text": title, "side": "top"},
         "orientation": "h",
         "thickness": 10,
         "len": MATRIX_SHARE,
@@ -111,7 +112,7 @@ def add_causal(figure: go.Figure, cells: Cells) -> None:
     """Draw what became of each claim; where cells stand for several, how often it changed or went."""
     if cells.labels is None:
         scales = fade("unsupported", 0.06), fade("unscored", 0.06)
-        bar = _bar("Claims changed or gone", {0.0: "0 %", 0.5: "50 %", 1.0: "100 %"})
+        bar = _bar({0.0: "0 %", 0.5: "50 % of claims changed or gone", 1.0: "100 %"})
         _add_heatmap(figure, cells.removed, cells, *scales, zmin=0, zmax=1, showscale=True, colorbar=bar)
         return
     codes = np.select([cells.labels == name for name in (KEPT, CHANGED, GONE)], [0.0, 1.0, 2.0], np.nan)

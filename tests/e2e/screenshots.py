@@ -33,7 +33,7 @@ PAGES = {
 README = (
     ("influence.png", "influence", None, 1020),
     ("inspector.png", "inspector", None, 1320),
-    ("claims.png", "claims?question=q26", "One answer", 1240),
+    ("claims.png", "claims?question=q17", "One answer", 1240),
 )
 WIDTHS = (1280, 390)
 TALLEST = 6000

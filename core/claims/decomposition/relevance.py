@@ -9,7 +9,7 @@ import regex
 
 from core.retrieval.stop_words import ENGLISH
 from core.text.abstention import is_abstention
-from core.text.words import has_words, words
+from core.text.words import words
 
 # Every pattern starts where the text does, so that a statement which merely contains such words stays one.
 _ENGLISH = r"""
@@ -72,6 +72,10 @@ _QUESTION = regex.compile(r"[?？][?!？！*_)）\s]*$")
 _ANNOUNCES = regex.compile(r"[:：][*_\s]*$")
 _FRONT = regex.compile(r"^[\s*_#>\"'“”‘’(\[（「『-]+")
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "'", "＇": "'"})
+# What is left of a sentence that was cut off; "no", "both" and "one" may be answers.
+_LOOSE = frozenset(
+    "a an and are as at but by for he in is it its of on or she so that the they this to was were which with".split()
+)
 _HEAD = 400  # longer texts say more than "I hope this helps"
 
 
@@ -87,14 +91,15 @@ def is_relevant(text: str) -> bool:
     -------
     bool
         False for refusals, greetings, questions, talk about the answer, the model or the passages as
-        such, what only announces what comes next (it ends with a colon), and text without a word.
+        such, what only announces what comes next (it ends with a colon), loose little words ("The"), and
+        text without a word.
 
     Examples
     --------
     >>> [is_relevant(t) for t in ("Paris", "I hope this helps!", "以下是答案：", "Bạn muốn hỏi gì?")]
     [True, False, False, False]
     """
-    if not has_words(text) or is_abstention(text) or _ANNOUNCES.search(text) or _is_question(text):
+    if _LOOSE.issuperset(words(text)) or is_abstention(text) or _ANNOUNCES.search(text) or _is_question(text):
         return False
     head = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
     head = _FRONT.sub("", head).strip()

@@ -89,7 +89,7 @@ def test_text_figure():
     assert list(relevant.y) == [0, 1, 2, 3] and list(grey.y) == [4]
     assert relevant.showscale and not grey.showscale
     assert list(relevant.colorbar.tickvals) == [0, 0.5, 1]
-    assert relevant.colorbar.ticktext[1] == "0.5: supports"
+    assert relevant.colorbar.ticktext[1] == "probability 0.5: supports"
     by_name = traces(figure)
     assert (list(by_name["Not scored"].x), list(by_name["Not scored"].y)) == ([0], [2])
     assert by_name["Not scored"].marker.symbol == STYLES["unscored"].symbol
@@ -99,6 +99,13 @@ def test_text_figure():
         "5 claims against the passages in retrieval order: 2 fragile, 1 unsupported, 1 unscored, "
         "1 irrelevant. Probabilities of support 0.00 to 0.90; 1 cell not scored."
     )
+
+
+def test_nothing_is_missing_of_an_irrelevant_claim():
+    figure = claims_heatmap(one_answer([[0.9, None], [None, None]], irrelevant=[(0, 1)]))
+    crosses = traces(figure)["Not scored"]
+    assert (list(crosses.x), list(crosses.y)) == ([1], [0])
+    assert alt_text(figure).endswith("1 cell not scored.")
 
 
 def test_the_column_of_verdicts_tells_states_by_symbol_and_verdicts_by_letter():
@@ -122,7 +129,7 @@ def test_the_scale_jumps_at_the_threshold(threshold):
     (trace,) = heatmaps(claims_heatmap(one_answer([[0.9, 0.2]], threshold=threshold)))
     places = [at for at, _ in trace.colorscale]
     assert places == [0, threshold, threshold, 1]
-    assert f"{threshold:g}: supports" in trace.colorbar.ticktext
+    assert f"probability {threshold:g}: supports" in trace.colorbar.ticktext
 
 
 def test_causal_figure():

@@ -82,3 +82,9 @@ def test_statements_are_relevant(text):
 )
 def test_what_states_nothing_is_not(text):
     assert not is_relevant(text)
+
+
+def test_what_a_cut_sentence_leaves_behind_states_nothing():
+    assert not any(map(is_relevant, ("The", "of the", "It was", "…", "")))
+    # Little words that are answers.
+    assert all(map(is_relevant, ("No", "Both", "One", "Neither of them", "Yes.", "May")))
