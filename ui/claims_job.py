@@ -12,7 +12,7 @@ from core.pipeline.claims import find_claims
 from core.pipeline.claims_options import ClaimsOptions
 from core.pipeline.claims_run import run_for_claims
 from core.run import Run
-from ui import library, servers, show, sources
+from ui import library, servers, show, sources, watch
 from ui.jobs import Job, registry
 from ui.plain import plain
 from ui.servers import Choice
@@ -125,7 +125,7 @@ def panel() -> None:
             _watch(job.id)
         elif job.state == "failed":
             st.error(plain(job.error), icon=":material/error:")
-            _partial_button(job)
+            watch.partial(job, KIND, "claim", _look)
             _start_again(job, "Try again")
         elif job.result is None:
             st.info("Cancelled before the first answer was done.", icon=":material/block:")
@@ -139,29 +139,7 @@ def _watch(job_id: str) -> None:
     job = registry().get(job_id)
     if job is None or not job.active:
         st.rerun()
-    if job.state == "waiting":
-        st.progress(0.0, "Waiting: another job of this server is at work.")
-    elif job.meter.total:
-        st.progress(job.meter.share, plain(job.meter.line()))
-    else:
-        st.progress(0.0, plain(job.meter.what).capitalize() + " …")
-    with st.container(horizontal=True):
-        if st.button("Cancel", icon=":material/cancel:", key="claims_cancel", disabled=job.cancelled()):
-            job.cancel()
-        _partial_button(job)
-    if job.cancelled():
-        st.caption("Stopping after what is being judged now …")
-
-
-def _partial_button(job: Job) -> None:
-    if job.partial is not None:
-        st.button(
-            f"Look at the results so far ({show.count(job.n_results, 'claim')})",
-            icon=":material/visibility:",
-            key="claims_partial",
-            on_click=_look,
-            args=(job.id,),
-        )
+    watch.draw(job, KIND, "claim", _look)
 
 
 def _look(job_id: str) -> None:

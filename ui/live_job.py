@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.pipeline import duration
-from ui import library, live, router, show, sources
+from ui import library, live, router, show, sources, watch
 from ui.jobs import Job, registry
 from ui.plain import plain
 from ui.state import session
@@ -51,25 +51,7 @@ def _watch(job_id: str) -> None:
     job = registry().get(job_id)
     if job is None or not job.active:
         st.rerun()
-    if job.state == "waiting":
-        st.progress(0.0, "Waiting: another job of this server is using the model.")
-    elif job.meter.total:
-        st.progress(job.meter.share, plain(job.meter.line()))
-    else:
-        st.progress(0.0, plain(job.meter.what).capitalize() + " …")
-    with st.container(horizontal=True):
-        if st.button("Cancel", icon=":material/cancel:", key="live_cancel", disabled=job.cancelled()):
-            job.cancel()
-        if job.partial is not None:
-            st.button(
-                f"Look at the results so far ({show.count(job.n_results, 'question')})",
-                icon=":material/visibility:",
-                key="live_partial",
-                on_click=_look,
-                args=(job_id,),
-            )
-    if job.cancelled():
-        st.caption("Stopping after the call that is running now …")
+    watch.draw(job, "live", "question", _look)
     _shown_note(job)
 
 

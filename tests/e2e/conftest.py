@@ -1,4 +1,4 @@
-"""One server and one browser for all end-to-end tests of a worker."""
+"""One server for all end-to-end tests of a worker, and a browser for each module of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, running_app
 
 
-@pytest.fixture(scope="session")
+# While Playwright runs, its event loop runs in this thread: tests of other modules must not find it there.
+@pytest.fixture(scope="module")
 def browser():
     sync_api = pytest.importorskip("playwright.sync_api")
     path = find_chromium()

@@ -128,7 +128,7 @@ def test_the_heat_map_is_toggled(claims_app, runs, new_page):
     page = new_page()
     open_answer(page, claims_app, runs[0])
     drawn, expect = page.locator(".js-plotly-plot").first, playwright.expect
-    expect(drawn).to_contain_text("Probability of support")
+    expect(drawn).to_contain_text("probability 0.5: supports")
     page.get_by_role("radio", name="What leaving out did").click()
     expect(drawn).to_contain_text("gone")
     page.get_by_role("radio", name="Both").click()

@@ -99,11 +99,17 @@ def is_relevant(text: str) -> bool:
     >>> [is_relevant(t) for t in ("Paris", "I hope this helps!", "以下是答案：", "Bạn muốn hỏi gì?")]
     [True, False, False, False]
     """
-    if _LOOSE.issuperset(words(text)) or is_abstention(text) or _ANNOUNCES.search(text) or _is_question(text):
+    if _is_loose(text) or is_abstention(text) or _ANNOUNCES.search(text) or _is_question(text):
         return False
     head = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
     head = _FRONT.sub("", head).strip()
     return len(head) > _HEAD or not _META.match(head)
+
+
+def _is_loose(text: str) -> bool:
+    found = words(text)
+    # A letter by itself is an answer to choose from.
+    return _LOOSE.issuperset(found) and found != ["a"]
 
 
 def _is_question(text: str) -> bool:

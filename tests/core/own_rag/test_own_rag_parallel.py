@@ -157,9 +157,11 @@ def test_an_interrupt_keeps_what_is_done(tmp_path):
 
 
 SCRIPT = textwrap.dedent("""
-    import asyncio, itertools, sys, time
+    import asyncio, itertools, signal, sys, time
     import core
 
+    # A shell starts background jobs with SIGINT ignored, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     folder, asynchronous = sys.argv[1], sys.argv[2] == "async"
     counter = itertools.count(1)
 
