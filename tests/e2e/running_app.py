@@ -72,10 +72,17 @@ def _wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path
 
 
 def settle(page, timeout: float = 60_000) -> None:
-    """Wait until Streamlit has run the script and drawn what it sent."""
-    page.wait_for_selector("[data-testid='stApp'][data-test-script-state='notRunning']", timeout=timeout)
-    page.wait_for_function(
-        "() => !document.querySelector(\"[data-testid='stSkeleton'], [data-testid='stAppSkeleton'], [data-stale='true']\")",
-        timeout=timeout,
-    )
-    page.wait_for_timeout(500)
+    """Wait until Streamlit has run the script and drawn what it sent, and does not begin again at once."""
+    at_rest = "[data-testid='stApp'][data-test-script-state='notRunning']"
+    deadline = time.monotonic() + timeout / 1000
+    while True:
+        page.wait_for_selector(at_rest, timeout=timeout)
+        page.wait_for_function(
+            "() => !document.querySelector(\"[data-testid='stSkeleton'], [data-testid='stAppSkeleton'], "
+            "[data-testid='stSpinner'], [data-stale='true']\")",
+            timeout=timeout,
+        )
+        page.wait_for_timeout(500)
+        # Between two runs of a script that asked for another one it rests for a moment.
+        if page.locator(at_rest).count() or time.monotonic() > deadline:
+            return

@@ -47,8 +47,8 @@ def open_answer(page, app, run):
 def test_claims_are_found_offline_and_a_reload_keeps_the_job(claims_app, runs, new_page):
     page = new_page()
     page.goto(f"{claims_app}/claims?run={runs[1].run_id}")
+    page.get_by_text("12 answers to look at").wait_for(timeout=60_000)
     settle(page)
-    assert "12 answers to look at" in main_text(page)
     page.get_by_role("button", name="Find claims and check them").click()
     page.get_by_role("button", name="Cancel").wait_for(timeout=30_000)
     link = page.url
