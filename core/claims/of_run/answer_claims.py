@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import pandas as pd
 
 from core.claims.matrix import ClaimEvidenceMatrix, Labels
 from core.claims.of_run.cells import Cells, Ints
-from core.claims.of_run.places import Span, excerpt, spans_of, whole_numbers
+from core.claims.of_run.places import Span, excerpt, sharing_most, spans_of, whole_numbers
 from core.claims.of_run.removals import ablated_answers, removal_labels
 from core.claims.types import Floats
 from core.run import Run
@@ -42,7 +42,8 @@ class AnswerClaims:
         Claims × passages: what became of the claim without the passage, as
         `core.claims.causal.causal_labels`; None where no passage was left out.
     sentences : ndarray of str
-        Claims × passages: the sentence of the passage that is most like the claim; "" where not known.
+        Claims × passages: the sentence of the passage that is most like the claim, as the verifier says, or
+        else the one that shares most words with it; "" where there is none.
     agreement : ndarray of float or None
         Claims × passages: agreement of repeated verdicts; None where nothing was repeated.
     joint : tuple of (int, (int, int), float)
@@ -135,7 +136,7 @@ def answer_claims(
         scored["state"].to_numpy(dtype=object),
         scored["verdict"].to_numpy(dtype=object),
         removal_labels(texts, ablated, answer, str(asked["question"])),
-        sentences_of(run, support, np.broadcast_to(rows, block.shape)),
+        _filled(sentences_of(run, support, np.broadcast_to(rows, block.shape)), texts, passages["text"]),
         _agreement(run, support),
         tuple(sorted(pairs, key=lambda pair: (pair[0], -pair[2]))),
         words_of(claims["added"]),
@@ -180,6 +181,18 @@ def sentences_of(run: Run, support: Ints, passages: Ints) -> Labels:
     for cell, text, start, end in zip(given, texts, *columns, strict=True):
         found.flat[cell] = excerpt(text, start, end)
     return found
+
+
+def _filled(sentences: Labels, claims: Sequence[str], passages: Iterable[object]) -> Labels:
+    """Fill in what a file does not say: which sentence of a passage shares most words with a claim."""
+    for j, passage in enumerate(passages):
+        unknown = np.flatnonzero(sentences[:, j] == "")
+        if unknown.size and isinstance(passage, str):
+            for i, found in zip(
+                unknown, sharing_most([claims[int(i)] for i in unknown], passage), strict=True
+            ):
+                sentences[i, j] = found
+    return sentences
 
 
 def _agreement(run: Run, support: Ints) -> Floats | None:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+
+from core.claims.decomposition.sentences import sentence_spans
+from core.retrieval.stop_words import ENGLISH
+from core.text.words import words
 
 Span = tuple[int, int]
 _SPAN = re.compile(r"(\d{1,9}):(\d{1,9})")
@@ -43,6 +48,24 @@ def excerpt(text: object, start: object, end: object) -> str:
     if not (isinstance(text, str) and isinstance(start, int) and isinstance(end, int)):
         return ""
     return text[start:end].strip() if _within((start, end), text) else ""
+
+
+def sharing_most(claims: Sequence[str], passage: str) -> list[str]:
+    """Return for each claim the sentence of a passage that shares most of its words; "" where none does.
+
+    Examples
+    --------
+    >>> sharing_most(["It opened in 1914.", "Coffee"], "Ships wait. The canal opened in 1914.")
+    ['The canal opened in 1914.', '']
+    """
+    texts = [passage[start:end].strip() for start, end in sentence_spans(passage)]
+    there = [set(words(text)) - ENGLISH for text in texts]
+    found = []
+    for claim in claims:
+        wanted = set(words(claim)) - ENGLISH
+        n, best = max(((len(wanted & said), -i) for i, said in enumerate(there)), default=(0, 0))
+        found.append(texts[-best] if n else "")
+    return found
 
 
 def whole_numbers(column: pd.Series) -> list[int | None]:
