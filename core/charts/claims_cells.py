@@ -133,6 +133,8 @@ def _single_hovers(
 def _judged(answer: AnswerClaims, i: int, j: int, judge: str) -> str:
     p = answer.matrix.probabilities[i, j]
     if np.isnan(p):
+        if not answer.matrix.relevant[i]:
+            return "Irrelevant: nothing in it to be supported"
         return f"Not scored by {judge}" if judge else "Not scored"
     said = "supports" if p >= answer.matrix.threshold else "no support"
     agreement = np.nan if answer.agreement is None else float(answer.agreement[i][j])

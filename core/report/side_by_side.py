@@ -75,9 +75,10 @@ def setup_differences(sides: Sequence[Side]) -> pd.DataFrame:
     """Return what the manifests say differently: ``Setting``, then one column of text per run.
 
     Only rows in which at least two runs differ; "—" where a run does not say. Data set, model with all its
-    options, prompt, retriever and settings are compared, names, times and versions are not.
+    options, prompt, retriever, settings and who found and judged the claims are compared, names, times and
+    versions are not.
     """
-    settings = [_settings(side.run.manifest) for side in sides]
+    settings = [_settings(side) for side in sides]
     titles = dict.fromkeys(title for found in settings for title in found)
     rows = {title: [found.get(title, _DASH) for found in settings] for title in titles}
     return _table("Setting", {title: row for title, row in rows.items() if len(set(row)) > 1}, sides)
@@ -161,6 +162,14 @@ def _count(key: str, of: str) -> Callable[[Side], str]:
     return write
 
 
+def _supported(side: Side) -> str:
+    supported, not_supported = (
+        side.numbers[f"n_claims_{verdict}"] for verdict in ("supported", "not_supported")
+    )
+    judged = supported + not_supported
+    return f"{supported:,} of {judged:,}" if judged else _DASH
+
+
 def _cost(key: str, unit: str = "") -> Callable[[Side], str]:
     """Read a number of the manifest, which is a file and may hold anything."""
 
@@ -194,7 +203,7 @@ _BEFORE_CLAIMS = [title for title, _ in _HEADLINES].index("Right answers")
 _CLAIMS: tuple[tuple[str, Callable[[Side], str]], ...] = (
     ("Mean grounding", _mean("mean_grounding", "n_grounding")),
     ("Mean claim uncertainty", _mean("mean_claim_uncertainty", "n_claim_uncertainty")),
-    ("Claims supported", _count("n_claims_supported", "n_claims")),
+    ("Claims supported, of those judged", _supported),
 )
 
 
@@ -211,6 +220,8 @@ _TITLES: Mapping[str, str] = {
     "prompt.max_tokens": "Answer tokens at most",
     "retriever.name": "Retriever",
     "retriever.k": "Passages k",
+    "claims.decomposition": "Claims found by",
+    "claims.judge": "Claims judged by",
 }
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "dataset": ("name", "digest", "n_questions", "format"),
@@ -218,6 +229,7 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "prompt": ("style", "instruction", "max_tokens"),
     "retriever": (),
     "options": (),
+    "claims": ("decomposition",),
 }
 # What `options` repeats of other sections, under their names there.
 _REPEATED: Mapping[str, str] = {
@@ -227,8 +239,10 @@ _REPEATED: Mapping[str, str] = {
 }
 
 
-def _settings(manifest: Mapping[str, Any]) -> dict[str, str]:
-    found = {"source": manifest.get("source")}
+def _settings(side: Side) -> dict[str, str]:
+    manifest = side.run.manifest
+    # Of the claims of an imported file the manifest says nothing, but each judgement names its judge.
+    found = {"source": manifest.get("source"), "claims.judge": side.numbers["claims_judge"]}
     for section, keys in _SECTIONS.items():
         values = manifest.get(section)
         if isinstance(values, Mapping):

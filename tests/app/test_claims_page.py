@@ -1,7 +1,6 @@
 """The page Claims & evidence: with claims and without, its form, and its job."""
 
 import json
-import time
 
 import pytest
 
@@ -9,6 +8,7 @@ from core.llm.scripted import ScriptedLLM
 from core.run import Run
 from core.sources.formats import import_file
 from tests.app.claims_runs import ANSWER, HOSTILE, claims_run
+from tests.app.polling import button, wait
 from ui import jobs
 
 
@@ -32,22 +32,6 @@ def drawn(app):
     """Return what the component was given to draw: pieces, notes and legend."""
     (element,) = app.get("bidi_component")
     return json.loads(element.proto.json)
-
-
-def button(app, label):
-    return next(b for b in app.button if b.label.startswith(label))
-
-
-def wait(app, label, seconds=60.0):
-    """Run the page, as its polling does, until a sentence or button shows up."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        app.run()
-        said = [b.label for b in app.button] + [e.value for e in (*app.success, *app.info, *app.error)]
-        if any(text.startswith(label) for text in said):
-            return app
-        time.sleep(0.05)
-    raise AssertionError(f"{label!r} did not show up; there are {said}")
 
 
 def test_form_is_shown_where_there_are_no_claims(open_app, healthy, texts, recorded):

@@ -6,6 +6,7 @@ import pytest
 
 from core.llm.scripted import ScriptedLLM
 from core.run import Run
+from tests.app.polling import button, wait
 from ui import jobs
 
 DOCUMENTS = "# Letchworth\nUnwin designed it.\n---\nThe Thames is long.\n---\nWelwyn came later."
@@ -26,22 +27,6 @@ def model(monkeypatch):
         return llm
 
     return use
-
-
-def button(app, label):
-    return next(b for b in app.button if b.label.startswith(label))
-
-
-def wait(app, label, seconds=30.0):
-    """Run the page, as its polling does, until a button or sentence shows up."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        app.run()
-        said = [b.label for b in app.button] + [e.value for e in (*app.success, *app.info, *app.error)]
-        if any(text.startswith(label) for text in said):
-            return app
-        time.sleep(0.05)
-    raise AssertionError(f"{label!r} did not show up; there are {said}")
 
 
 def typed(open_app):

@@ -75,7 +75,7 @@ def test_claims_have_rows_where_every_run_has_them():
     with_claims = claims_run([CANAL], {"name": "With"})
     silent = claims_run([{"answer": "", "answer_status": "empty"}], {"name": "Silent", "claims": {}})
     table = headline_table(sides(with_claims, silent)).set_index("Number")
-    shown = table.loc[["Mean grounding", "Mean claim uncertainty", "Claims supported"]]
+    shown = table.loc[["Mean grounding", "Mean claim uncertainty", "Claims supported, of those judged"]]
     assert shown["A · With"].to_list() == ["1.00 (1 question)", "0.70 (1 question)", "2 of 2"]
     assert shown["B · Silent"].to_list() == ["—", "—", "—"]
     assert "Mean grounding" not in set(headline_table(sides(with_claims, make_run({"q1": "x"})))["Number"])
@@ -121,6 +121,46 @@ def test_only_settings_that_differ_are_listed():
         "Back end": ("—", "openai"),
         "Model base url": ("—", "http://x/v1"),
     }
+
+
+def test_who_found_and_judged_the_claims_is_a_difference():
+    offline, judge = (
+        claims_run(
+            [
+                CANAL
+                | {"claims": [{"text": "It is old.", "cells": {"p1": {"probability": 0.9, "judge": name}}}]}
+            ],
+            {"name": "Run", "claims": {"decomposition": by}},
+        )
+        for name, by in (("offline", "rules"), ("judge:large", "model:large"))
+    )
+    rows = {
+        row[0]: row[1:] for row in setup_differences(sides(offline, judge)).itertuples(index=False, name=None)
+    }
+    assert rows == {
+        "Claims judged by": ("offline", "judge:large"),
+        "Claims found by": ("rules", "model:large"),
+    }
+    # An imported file has no entry for the step; its judgements name their judge all the same.
+    imported = claims_run([CANAL], {"name": "File"})
+    assert (
+        setup_differences(sides(imported, judge)).set_index("Setting").loc["Claims judged by"].iloc[0]
+        == "hand"
+    )
+
+
+def test_irrelevant_and_unscored_claims_are_not_among_those_judged():
+    claims = [
+        {"text": "It is old.", "cells": {"p1": 0.9}},
+        {"text": "It is red.", "cells": {"p1": 0.1, "p2": 0.1, "p3": 0.1, "p4": 0.1}},
+        {"text": "I hope this helps!", "relevance": "IRRELEVANT"},
+        {"text": "It is long."},
+    ]
+    table = headline_table(sides(*[claims_run([CANAL | {"claims": claims}], {"name": "Run"})] * 2))
+    assert table.set_index("Number").loc["Claims supported, of those judged"].to_list() == [
+        "1 of 2",
+        "1 of 2",
+    ]
 
 
 def test_equal_set_ups_give_no_row():
