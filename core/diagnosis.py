@@ -20,6 +20,7 @@ from core.run import Run
 from core.text.display import DASH, number
 from core.text.display import count as counted
 
+METRIC, MODE, REASON = "Metrics", "Failure modes", "Undefined because"
 SEVERITIES = ("high", "medium", "low")
 _PROMISED_KEYS = ("mean_claim_uncertainty", "mean_confidence")
 _KEPT = 8  # analyses of one diagnostic, under different settings, that a `Diagnosis` remembers
@@ -84,7 +85,7 @@ class Definition:
     name: str
     title: str
     meaning: str
-    kind: str = "Metrics"
+    kind: str = METRIC
     formula: str = ""
     unit: str = ""
     range: str = ""
@@ -92,6 +93,11 @@ class Definition:
     undefined_when: str = ""
     source: str = ""
     advice: str = ""
+
+
+def by_name(*definitions: Definition) -> Mapping[str, Definition]:
+    """Return definitions by name, in order."""
+    return MappingProxyType({definition.name: definition for definition in definitions})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +121,12 @@ class Number:
     pattern : str
         Format of the value.
     define : str
-        Name of the `Definition` that explains it.
+        Name of the `Definition` that explains it; of a Mapping, the kind of its names.
     note : str
         What else must be said with it, for example the value by chance.
-    place : {"card", "row", "data"}
-        Where it is shown: on a card and in every table, in tables only, or in ``summary --json`` only.
+    place : {"card", "row", "setup", "data"}
+        Where it is shown: on a card and in every table, in tables only, among the set-up of a run, or in
+        ``summary --json`` only.
     """
 
     key: str
@@ -210,11 +217,15 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class QuestionColumn:
-    """A column of ``analysis.queries`` that is shown for a single question and compared between runs."""
+    """A column of ``analysis.queries`` that is shown for a single question and compared between runs.
+
+    ``pattern`` is the format of numbers, ``"bool"`` for yes and no; ``bounds`` their range, if they have one.
+    """
 
     name: str
     title: str
     pattern: str = "{:.2f}"
+    bounds: tuple[float, float] | None = None
 
     def text(self, value: Any) -> str:
         """Return a value of the column for people."""
@@ -229,12 +240,28 @@ class QuestionColumn:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A file that a diagnostic writes: ``name`` is its format on the command line."""
+    """A file that can be written of a run.
+
+    Attributes
+    ----------
+    name : str
+        Its format on the command line.
+    title, about : str
+        For people; ``about`` says in a sentence what the file holds.
+    ending : str
+        Of the file's name, with the dot.
+    write : callable
+        From a `Diagnosis` to the file's content.
+    losses : tuple of str
+        What does not come back when the file is read again, one sentence each.
+    """
 
     name: str
     title: str
     ending: str
     write: Callable[[Diagnosis], bytes]
+    about: str = ""
+    losses: tuple[str, ...] = ()
 
 
 class Analysis(Protocol):
@@ -293,12 +320,12 @@ class Diagnostic:
         """Return why there is nothing to say of a run, or None."""
         return next((need.sentence for need in self.needs if not need.is_met(run)), None)
 
-    def define(self, name: str) -> Definition:
-        """Return the definition called ``name``; KeyError when there is none."""
+    def define(self, name: str, kind: str = METRIC) -> Definition:
+        """Return the definition called ``name`` among those of its kind; KeyError when there is none."""
         for definition in self.definitions:
-            if definition.name == name:
+            if (definition.name, definition.kind) == (name, kind):
                 return definition
-        raise KeyError(name)
+        raise KeyError(f"{self.name} defines no {name!r} among its {kind.lower()}")
 
 
 @dataclass(frozen=True, slots=True)

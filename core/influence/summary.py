@@ -9,19 +9,16 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student_t
 
-from core.definitions import MODES
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.chance import chance_band
-from core.run import Run
+from core.influence.definitions import MODES
 
 
-def summary(run: Run, analysis: InfluenceAnalysis) -> dict[str, Any]:
+def summary(analysis: InfluenceAnalysis) -> dict[str, Any]:
     """Return the headline numbers of a run as plain JSON values.
 
     Parameters
     ----------
-    run : Run
-        The run.
     analysis : InfluenceAnalysis
         What `analyse` made of it.
 
@@ -36,17 +33,10 @@ def summary(run: Run, analysis: InfluenceAnalysis) -> dict[str, Any]:
     """
     q, defined = analysis.queries, analysis.defined
     rho = defined["rho"].to_numpy()
-    status = q["answer_status"]
     below = [chance_band(int(k)).p_below(analysis.threshold) for k in defined["k"].unique()]
     weights = dict(zip(defined["k"].unique(), below, strict=True))
     return {
-        "run_id": run.run_id,
-        "name": run.name,
-        "source": run.manifest["source"],
-        "simulated": run.simulated,
-        "complete": bool(run.manifest["complete"]),
         "threshold": analysis.threshold,
-        "n_queries": len(q),
         "n_defined": len(defined),
         "n_undefined": len(q) - len(defined),
         "undefined_reasons": {str(k): int(v) for k, v in q["reason"].value_counts().items()},
@@ -63,13 +53,6 @@ def summary(run: Run, analysis: InfluenceAnalysis) -> dict[str, Any]:
         "n_noise_quantile": int(q["noise_quantile"].notna().sum()),
         "failure_modes": {name: int(q[name].sum()) for name in MODES},
         "failure_modes_tested": dict(analysis.testable),
-        "n_empty_answers": int((status == "empty").sum()),
-        "n_abstained": int((status == "abstained").sum()),
-        "n_errors": int((status == "error").sum()),
-        "n_judged": int(q["correct"].notna().sum()),
-        "n_correct": int(q["correct"].fillna(False).sum()),
-        "mean_claim_uncertainty": None,
-        "mean_confidence": None,
     }
 
 

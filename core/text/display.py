@@ -10,10 +10,14 @@ def number(value: float | None, pattern: str = "{:.2f}") -> str:
 
     Examples
     --------
-    >>> number(-0.5), number(None), number(float("nan"))
-    ('−0.50', '—', '—')
+    >>> number(-0.5), number(-0.001), number(None), number(float("nan"))
+    ('−0.50', '0.00', '—', '—')
     """
-    return DASH if value is None or value != value else pattern.format(value).replace("-", "−")
+    if value is None or value != value:
+        return DASH
+    text = pattern.format(value)
+    # Rounding must not leave a negative zero.
+    return text.replace("-", "−" if any(digit in text for digit in "123456789") else "")
 
 
 def count(n: int, noun: str, plural: str | None = None) -> str:

@@ -44,7 +44,7 @@ class ClaimsAnalysis:
         ``n_relevant``; ``n_joint`` of the supported, by pairs of passages only; ``n_cells`` of the relevant
         claims and of them ``n_cells_unscored``; ``grounding`` with ``grounding_n`` claims it rests on and
         ``grounding_n_left_out``; ``mean_uncertainty`` with ``mean_uncertainty_n``; ``reason`` why grounding
-        is undefined (a key of `core.definitions.CLAIM_REASONS`), missing where it is defined.
+        is undefined (a key of `core.claims.definitions.REASONS`), missing where it is defined.
     threshold : float
         From this probability on a passage supports a claim.
     sought : bool

@@ -9,7 +9,6 @@ import numpy as np
 from core.claims.of_run.analysis import ClaimsAnalysis
 from core.claims.of_run.questions import mean_in_unit
 from core.claims.quadrants import quadrant_counts
-from core.run import Run
 
 _SUMS = {
     "n_claims": "n_claims",
@@ -33,13 +32,11 @@ _OTHERS = (
 CLAIM_KEYS = (*_SUMS, *_MEANS, *_OTHERS)
 
 
-def claims_summary(run: Run, analysis: ClaimsAnalysis) -> dict[str, Any]:
+def claims_summary(analysis: ClaimsAnalysis) -> dict[str, Any]:
     """Return the headline numbers of a run's claims as plain JSON values.
 
     Parameters
     ----------
-    run : Run
-        The run.
     analysis : ClaimsAnalysis
         What `analyse_claims` made of it.
 
@@ -56,7 +53,7 @@ def claims_summary(run: Run, analysis: ClaimsAnalysis) -> dict[str, Any]:
     """
     if not analysis.sought:
         return dict.fromkeys(CLAIM_KEYS)
-    q = analysis.queries
+    q, run = analysis.queries, analysis.run
     grounding, interval = mean_in_unit(q["grounding"].to_numpy())
     uncertainty, _ = mean_in_unit(q["mean_uncertainty"].to_numpy())
     with_claims = run.passages["query_id"].isin(q["query_id"][q["n_claims"] > 0]).to_numpy(dtype=bool)

@@ -9,8 +9,8 @@ from scipy import stats
 from core.definitions import METRICS, RETRIEVAL_REASONS, UNDEFINED_REASONS
 from core.errors import InputError
 from core.influence import analyse
-from core.retrieval.metrics import hit_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
-from core.retrieval.quality import retrieval_quality
+from core.retrieval_quality.metrics import hit_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
+from core.retrieval_quality.analysis import retrieval_quality
 from core.run import Run
 
 

@@ -6,8 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts.theme import bar_marker, count_step, empty_figure, new_figure, safe_text, several
-from core.definitions import MODES
 from core.influence import InfluenceAnalysis
+from core.influence.definitions import MODES
 
 
 def failure_mode_counts(analysis: InfluenceAnalysis) -> go.Figure:
