@@ -1,0 +1,89 @@
+"""A step that asks about each question by itself: a subclass says what is asked and what to make of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from core.llm.types import Completion
+from core.pipeline.rows import AskedQuestion, Rows, questions_of
+from core.pipeline.step_asker import StepAsker
+from core.pipeline.steps import Call, StepPlan, StepWork, options_of
+from core.run import Run
+
+Answers = Mapping[tuple[str, int], Completion]
+
+
+class PerQuestion(ABC):
+    """Base of such a step; a subclass is a frozen dataclass, see `core.pipeline.steps.Step`."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    noun: ClassVar[str] = "call"
+    fills: ClassVar[Mapping[str, tuple[str, ...]]]
+
+    @property
+    def needs_llm(self) -> bool:
+        """Whether a language model is asked."""
+        return True
+
+    @abstractmethod
+    def calls(self, question: AskedQuestion) -> Sequence[Call]:
+        """Return what is asked about a question; its kinds and numbers differ."""
+
+    @abstractmethod
+    def rows(self, question: AskedQuestion, answers: Answers) -> Rows:
+        """Return the question's rows, given the completions by kind and number of their calls."""
+
+    def missing(self, run: Run) -> Sequence[str]:
+        """Return the ids of the questions that lack a row or have an empty cell."""
+        done = run.queries["query_id"]
+        for table, columns in self.fills.items():
+            frame = run[table]
+            there = frame[frame[list(columns)].notna().all(axis=1)] if columns else frame
+            done = done[done.isin(there["query_id"])]
+        return [query_id for query_id in run.queries["query_id"] if query_id not in set(done)]
+
+    def failed(self, question: AskedQuestion, reason: str) -> Rows:
+        """Return rows that say why a question has none."""
+        return {}
+
+    def facts(self, run: Run) -> Mapping[str, Any]:
+        """Return further facts, see `core.pipeline.steps.StepWork.facts`."""
+        return {}
+
+    def open(self, run: Run, asker: StepAsker) -> StepWork:
+        """Return the step at work."""
+        return _Work(self, run, asker)
+
+
+class _Work(StepWork):
+    parallel = True
+
+    def __init__(self, step: PerQuestion, run: Run, asker: StepAsker) -> None:
+        self.settings = options_of(step)
+        self._step, self._asker = step, asker
+        self._question = questions_of(run)
+
+    def todo(self, run: Run) -> Sequence[str]:
+        return self._step.missing(run)
+
+    def work(self, ids: Sequence[str]) -> Rows:
+        question = self._question(ids[0])
+        calls = self._step.calls(question)
+        assert self._asker.ask is not None
+        completions = self._asker.ask([call.request for call in calls]) if calls else []
+        answers = {(call.kind, call.number): c for call, c in zip(calls, completions, strict=True)}
+        return self._step.rows(question, answers)
+
+    def failed(self, query_id: str, reason: str) -> Rows:
+        return self._step.failed(self._question(query_id), reason)
+
+    def plan(self, ids: Sequence[str]) -> StepPlan:
+        return StepPlan(
+            tuple(call for query_id in ids for call in self._step.calls(self._question(query_id)))
+        )
+
+    def facts(self, run: Run) -> Mapping[str, Any]:
+        return self._step.facts(run)
