@@ -69,6 +69,12 @@ class InfluenceStep(PerQuestion):
         "passages": ("ablated_answer", "ablated_status"),
         "repeats": (),
     }
+    kinds: ClassVar[Mapping[str, str]] = {
+        BASELINE: "all passages, temperature 0",
+        ABLATION: "one passage left out, once for each",
+        REPEAT: "the baseline again: the noise floor",
+        CLOSED_BOOK: "no passages at all",
+    }
 
     repeats: Annotated[int, Option("--repeats", "Extra baseline calls: the noise floor.")] = 0
     closed_book: Annotated[bool, Option("--closed-book", "One call without passages.")] = True

@@ -9,24 +9,32 @@ from typing import Any, ClassVar
 from core.llm.types import Completion
 from core.pipeline.rows import AskedQuestion, Rows, questions_of
 from core.pipeline.step_asker import StepAsker
-from core.pipeline.steps import Call, StepPlan, StepWork, options_of
+from core.pipeline.steps import Call, ModelChoice, StepPlan, StepWork, options_of
 from core.run import Run
 
 Answers = Mapping[tuple[str, int], Completion]
 
 
 class PerQuestion(ABC):
-    """Base of such a step; a subclass is a frozen dataclass, see `core.pipeline.steps.Step`."""
+    """Base of such a step; a subclass is a frozen dataclass, see `core.pipeline.steps.Step`.
+
+    ``kinds`` says what each kind of its calls is for.
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
     noun: ClassVar[str] = "call"
     fills: ClassVar[Mapping[str, tuple[str, ...]]]
+    kinds: ClassVar[Mapping[str, str]] = {}
 
     @property
     def needs_llm(self) -> bool:
         """Whether a language model is asked."""
         return True
+
+    def model(self, live: ModelChoice) -> ModelChoice | None:
+        """Return the model that it asks: that of the answers."""
+        return live if self.needs_llm else None
 
     @abstractmethod
     def calls(self, question: AskedQuestion) -> Sequence[Call]:
@@ -81,9 +89,9 @@ class _Work(StepWork):
         return self._step.failed(self._question(query_id), reason)
 
     def plan(self, ids: Sequence[str]) -> StepPlan:
-        return StepPlan(
-            tuple(call for query_id in ids for call in self._step.calls(self._question(query_id)))
-        )
+        questions = map(self._question, ids)
+        calls = tuple(call for question in questions for call in self._step.calls(question))
+        return StepPlan(calls, kinds=self._step.kinds)
 
     def facts(self, run: Run) -> Mapping[str, Any]:
         return self._step.facts(run)

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -45,6 +45,15 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model before it is opened: kind of back end, name or path, address of its server."""
+
+    backend: str
+    model: str | None = None
+    base_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One call of a question: its kind, its number within the kind (from 1), its request."""
 
@@ -65,13 +74,16 @@ class StepPlan:
         An estimate of their number, where they are not.
     about_tokens : int
         An estimate of the prompt tokens of those.
+    kinds : Mapping
+        What each kind of call is for.
     notes : tuple of str
-        What else must be said.
+        What else must be said: what the estimate assumes.
     """
 
     calls: tuple[Call, ...] = ()
     about: int | None = None
     about_tokens: int = 0
+    kinds: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -136,6 +148,10 @@ class Step(Protocol):
     @property
     def needs_llm(self) -> bool:
         """Whether a language model is asked."""
+        ...
+
+    def model(self, live: ModelChoice) -> ModelChoice | None:
+        """Return the model that it asks, given the one that answers the questions; None where it asks none."""
         ...
 
     def open(self, run: Run, asker: StepAsker) -> StepWork:
@@ -213,7 +229,7 @@ def fill(
 
 def options_of(step: Step) -> dict[str, Any]:
     """Return the options of a step as plain JSON."""
-    return plain({field.name: getattr(step, field.name) for field in fields(step)})  # type: ignore[arg-type]
+    return plain({one.name: getattr(step, one.name) for one in fields(step)})  # type: ignore[arg-type]
 
 
 def model_facts(llm: LLM) -> dict[str, Any]:
