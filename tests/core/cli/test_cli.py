@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-import core.cli
-import core.cli_live
+import core.cli.live
 from core.cli import main
 from core.llm.scripted import ScriptedLLM
 from core.run import Run
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CSV = (
     "query,baseline_answer,doc_id,passage,retrieval_rank,retrieval_score,influence_score\n"
     "Who?,Ann,0,a,1,3.0,0.9\nWho?,Ann,1,b,2,2.0,0.5\nWho?,Ann,2,c,3,1.0,0.1\n"
@@ -43,7 +42,7 @@ def llm(monkeypatch, tmp_path):
         return found[0].split("] ")[1] if found else "closed"
 
     model = ScriptedLLM(answer)
-    monkeypatch.setattr(core.cli_live, "open_llm", lambda kind, name=None, **_: model)
+    monkeypatch.setattr(core.cli.live, "open_llm", lambda kind, name=None, **_: model)
     return model
 
 
@@ -116,7 +115,7 @@ def test_another_run_in_the_folder_is_named_and_kept(questions, llm, tmp_path, c
     assert not Run.load(out).simulated
 
 
-def test_plan_spends_nothing_unless_it_calibrates(questions, llm, capsys):
+def test_plan_spends_nothing_unless_it_measures(questions, llm, capsys):
     assert command("plan", questions, "--json") == 0
     facts = json.loads(capsys.readouterr().out)
     assert (facts["n_to_ask"], facts["seconds"], llm.calls) == (15, None, 0)
@@ -124,7 +123,7 @@ def test_plan_spends_nothing_unless_it_calibrates(questions, llm, capsys):
     text = capsys.readouterr().out
     assert "| Question: {question}" in text
     assert "after 24 tokens" in text
-    assert command("plan", questions, "--calibrate", "--json") == 0
+    assert command("plan", questions, "--time", "--json") == 0
     facts = json.loads(capsys.readouterr().out)
     assert (facts["n_cached"], facts["n_to_ask"], llm.calls) == (2, 13, 2)
     assert facts["seconds"] >= 0
@@ -207,7 +206,7 @@ def test_the_unexpected_is_one_line_unless_asked(questions, monkeypatch, tmp_pat
     def broken(*_, **__):
         raise RuntimeError("odd\nthing")
 
-    monkeypatch.setattr(core.cli_live, "open_llm", broken)
+    monkeypatch.setattr(core.cli.live, "open_llm", broken)
     assert command("analyze", questions, "--out", tmp_path / "r") == 1
     err = capsys.readouterr().err
     assert err == "Error: RuntimeError: odd thing; run with LEADLINE_DEBUG=1 for the traceback\n"
@@ -368,7 +367,7 @@ def test_a_judge_is_asked_and_its_failures_are_asked_again(checked, tmp_path, mo
         return json.dumps({str(i): "SUPPORTED" for i in range(1, n + 1)})
 
     model = ScriptedLLM(verdicts)
-    monkeypatch.setattr(core.cli_live, "open_llm", lambda kind, name=None, **_: model)
+    monkeypatch.setattr(core.cli.live, "open_llm", lambda kind, name=None, **_: model)
     arguments = ("analyze", checked, "--steps", "claims", "--verifier", "judge", "--out", tmp_path / "judged")
     assert command(*arguments, "--json") == 0
     captured = capsys.readouterr()
