@@ -59,7 +59,7 @@ class Backend:
 
 
 def _embedded(model: str | None, *, dtype: str = "auto", device: str = "auto", batch_size: int = 16) -> LLM:
-    from core.llm.embedded import EmbeddedLLM
+    from core.llm.embedded.llm import EmbeddedLLM
 
     return EmbeddedLLM(model, dtype=dtype, device=device, batch_size=batch_size)
 
@@ -73,7 +73,7 @@ def _ollama(
     keep_alive: str | float = "5m",
     context: int | None = None,
 ) -> LLM:
-    from core.llm.ollama import OllamaLLM
+    from core.llm.ollama.llm import OllamaLLM
 
     return OllamaLLM(
         model, base_url=base_url, timeout=timeout, parallel=parallel, keep_alive=keep_alive, context=context
@@ -81,19 +81,19 @@ def _ollama(
 
 
 def _ollama_models(base_url: str | None = None) -> Sequence[str]:
-    from core.llm.ollama import list_models
+    from core.llm.ollama.llm import list_models
 
     return list_models(base_url)
 
 
 def _ollama_pull(model: str, base_url: str | None = None) -> Iterator[PullProgress]:
-    from core.llm.ollama import pull
+    from core.llm.ollama.llm import pull
 
     return pull(model, base_url)
 
 
 def _ollama_address(base_url: str | None = None) -> str:
-    from core.llm.ollama_api import server_address
+    from core.llm.ollama.server import server_address
 
     return server_address(base_url)
 
@@ -106,19 +106,19 @@ def _openai(
     timeout: float = 300.0,
     parallel: int = 8,
 ) -> LLM:
-    from core.llm.openai_compatible import OpenAICompatibleLLM
+    from core.llm.openai.llm import OpenAICompatibleLLM
 
     return OpenAICompatibleLLM(model, base_url=base_url, api_key=api_key, timeout=timeout, parallel=parallel)
 
 
 def _openai_models(base_url: str | None = None, api_key: str | None = None) -> Sequence[str]:
-    from core.llm.openai_compatible import list_models
+    from core.llm.openai.llm import list_models
 
     return list_models(base_url, api_key)
 
 
 def _openai_address(base_url: str | None = None) -> str:
-    from core.llm.openai_endpoint import server_address
+    from core.llm.openai.endpoint import server_address
 
     return server_address(base_url)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.llm.decoding import cut
+from core.llm.embedded.decoding import cut
 from core.llm.remote import without_echo
 from core.llm.types import Completion, Request
 

@@ -11,8 +11,8 @@ import pytest
 import core.cli
 import core.cli_live
 from core.cli import main
-from core.llm.scripted import ScriptedLLM
 from core.run import Run
+from tests.scripted import ScriptedLLM
 
 ROOT = Path(__file__).parents[2]
 CSV = (

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from core.errors import InputError
 from core.llm.cache import CacheError, CompletionCache, request_key
 from core.llm.prompts import answer_messages
-from core.llm.scripted import ScriptedLLM
 from core.llm.types import Completion, Message, Request
+from tests.scripted import ScriptedLLM
 
 ROOT = Path(__file__).parents[3]
 BASE = Request(

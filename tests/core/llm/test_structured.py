@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 from core.errors import InputError, TransientError
 from core.llm import Completion, Message, open_llm
-from core.llm.scripted import ScriptedLLM
 from core.llm.structured import JsonReply, canonical, generate_json, generate_json_batch
+from tests.scripted import ScriptedLLM
 
 SCHEMA = {
     "type": "object",

@@ -5,10 +5,10 @@ import pytest
 from core.errors import BackendError, Cancelled, TransientError
 from core.llm import CompletionCache
 from core.llm.remote import Overloaded, Remote
-from core.llm.scripted import ScriptedLLM
 from core.llm.types import Completion, Message, Request
 from core.pipeline import RetryPolicy, RunOptions, execute, make_plan
 from core.pipeline.asking import Asker
+from tests.scripted import ScriptedLLM
 
 POLICY = RetryPolicy(attempts=3, first_wait=1.0, longest_wait=4.0, budget=60.0)
 

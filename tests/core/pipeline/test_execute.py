@@ -13,10 +13,10 @@ from core.errors import BackendError, TransientError
 from core.influence import analyse
 from core.llm import CompletionCache
 from core.llm.cache import CacheError
-from core.llm.scripted import ScriptedLLM
 from core.llm.types import Completion
 from core.pipeline import RetryPolicy, RunOptions, execute, make_plan
 from core.run import Run
+from tests.scripted import ScriptedLLM
 
 QUICK = RetryPolicy(attempts=4, first_wait=0.01, longest_wait=0.02, budget=5.0)
 

@@ -3,11 +3,11 @@ from pathlib import Path
 import pytest
 
 from core.errors import InputError
-from core.llm.scripted import ScriptedLLM
 from core.pipeline import RunOptions, execute, make_plan
 from core.retrieval import RETRIEVERS
 from core.run import Run
 from core.sources.dataset import load_dataset
+from tests.scripted import ScriptedLLM
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
 

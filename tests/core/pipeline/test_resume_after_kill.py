@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 SCRIPT = textwrap.dedent("""
     import json, sys
     from core.llm import CompletionCache
-    from core.llm.scripted import ScriptedLLM
+    from tests.scripted import ScriptedLLM
     from core.pipeline import RunOptions, execute, make_plan
     from core.sources.dataset import read_dataset
 

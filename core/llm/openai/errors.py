@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from core.errors import BackendError, LeadlineError, TransientError
-from core.llm.openai_endpoint import Endpoint
+from core.llm.openai.endpoint import Endpoint
 from core.llm.remote import Overloaded
 
 T = TypeVar("T")

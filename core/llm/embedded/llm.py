@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import BackendError, InputError
-from core.llm.batching import batches
-from core.llm.chat_format import ChatFormat
-from core.llm.constrained import Grammars, Guided
-from core.llm.decoding import Ending, finish, generation_config, processors, stop_if, stopping
-from core.llm.hardware import best_dtype, choose_device
-from core.llm.loading import ask_hub, end_tokens, load_model, load_tokenizer, pad_token
+from core.llm.embedded.batching import batches
+from core.llm.embedded.chat_format import ChatFormat
+from core.llm.embedded.constrained import Grammars, Guided
+from core.llm.embedded.decoding import Ending, finish, generation_config, processors, stop_if, stopping
+from core.llm.embedded.hardware import best_dtype, choose_device
+from core.llm.embedded.loading import ask_hub, end_tokens, load_model, load_tokenizer, pad_token
+from core.llm.embedded.scoring import Recorder, answer_logprobs
 from core.llm.packaged import PACKAGED_MODEL, converted_model
 from core.llm.quiet import quiet
-from core.llm.scoring import Recorder, answer_logprobs
 from core.llm.storage import fingerprint
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
 
@@ -164,7 +164,7 @@ class EmbeddedLLM:
         ----------
         messages : sequence of sequence of Message
             The conversations. Where one ends with the beginning of the model's turn, the answer continues
-            it; `core.llm.chat_format.ChatFormat.encode_answer` says how the two are joined.
+            it; `core.llm.embedded.chat_format.ChatFormat.encode_answer` says how the two are joined.
         answers : sequence of str
             One for each conversation. Outer white space does not count.
         cancelled : callable, optional

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.errors import TransientError
-from core.llm.openai_errors import ServerError, error_of
+from core.llm.openai.errors import ServerError, error_of
 from core.llm.received import Received
 from core.llm.remote import estimate_tokens
 from core.llm.types import Completion, Message, Request

@@ -1,7 +1,7 @@
 import pytest
 
 from core.errors import BackendError
-from core.llm.openai_compatible import list_models
+from core.llm.openai.llm import list_models
 from core.llm.types import Message
 from tests.servers.chat_server import ask, chat, opened
 from tests.servers.fault_proxy import fault_proxy, reply

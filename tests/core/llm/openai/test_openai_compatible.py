@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import BackendError, Cancelled, TransientError
 from core.llm import open_llm
-from core.llm.openai_compatible import OpenAICompatibleLLM, list_models
+from core.llm.openai.llm import OpenAICompatibleLLM, list_models
 from core.llm.remote import Overloaded
 from core.llm.types import Message
 from tests.servers.chat_server import QUESTION, SCHEMA, ask, chat, chat_server, one, opened, sent

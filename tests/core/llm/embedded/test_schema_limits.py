@@ -1,6 +1,6 @@
 import pytest
 
-from core.llm.schema_limits import of_size, why_not
+from core.llm.embedded.schema_limits import of_size, why_not
 
 TEXT = {"type": "string"}
 SHORT = {"type": "string", "maxLength": 10}

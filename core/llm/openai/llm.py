@@ -10,11 +10,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from core.errors import BackendError, InputError
-from core.llm.openai_endpoint import endpoint, server_address
-from core.llm.openai_errors import ServerError, failure, guarded, told, too_long
-from core.llm.openai_facts import ServerFacts, count, first_names, look, model_list
-from core.llm.openai_parameters import Parameters
-from core.llm.openai_replies import completion, inner_error, read_json
+from core.llm.openai.endpoint import endpoint, server_address
+from core.llm.openai.errors import ServerError, failure, guarded, told, too_long
+from core.llm.openai.facts import ServerFacts, count, first_names, look, model_list
+from core.llm.openai.parameters import Parameters
+from core.llm.openai.replies import completion, inner_error, read_json
 from core.llm.remote import Remote, background_loop, estimate_tokens, without_prefill
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
 

@@ -11,7 +11,7 @@ import pytest
 from core.errors import BackendError, Cancelled, InputError, TransientError
 from core.llm import BACKENDS, CompletionCache, Message, Request, open_llm, request_key
 from core.llm.backends import PullProgress
-from core.llm.ollama_api import find_server, full_name, server_address
+from core.llm.ollama.server import find_server, full_name, server_address
 from core.llm.prompts import answer_messages
 from core.llm.remote import Overloaded
 from core.pipeline import RetryPolicy, RunOptions, execute, make_plan

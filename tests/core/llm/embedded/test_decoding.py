@@ -3,7 +3,7 @@ import pytest
 
 from core.errors import Cancelled
 from core.llm import Request
-from core.llm.decoding import cut, finish, gumbel_scores, stop_if
+from core.llm.embedded.decoding import cut, finish, gumbel_scores, stop_if
 
 
 @pytest.mark.parametrize(

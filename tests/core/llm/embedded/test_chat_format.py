@@ -4,7 +4,7 @@ import pytest
 
 from core.errors import BackendError
 from core.llm import Message, Request, open_llm
-from tests.core.llm.tiny_model import NO_SYSTEM, TURNS, one_thread, tiny_model
+from tests.core.llm.embedded.tiny_model import NO_SYSTEM, TURNS, one_thread, tiny_model
 
 pytestmark = pytest.mark.model
 ASKED = (Message("system", "Be short."), Message("user", "Where?"))

@@ -9,7 +9,10 @@ from contextlib import aclosing, suppress
 from typing import Any
 
 from core.errors import BackendError, InputError, TransientError
-from core.llm.ollama_api import (
+from core.llm.ollama.context import Attempts, ContextWindow, prompt_size
+from core.llm.ollama.errors import CallRefused, PromptTooLong, explained, failures
+from core.llm.ollama.replies import Reply
+from core.llm.ollama.server import (
     DEFAULT_MODEL,
     ModelFacts,
     find_server,
@@ -19,9 +22,6 @@ from core.llm.ollama_api import (
     pull,
     server_address,
 )
-from core.llm.ollama_context import Attempts, ContextWindow, prompt_size
-from core.llm.ollama_errors import CallRefused, PromptTooLong, explained, failures
-from core.llm.ollama_reply import Reply
 from core.llm.remote import Remote, estimate_tokens, without_prefill
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
 
@@ -64,7 +64,7 @@ class OllamaLLM:
     -----
     Nothing is asked of the server before it is needed: the first use of `options` asks what the model is.
     A prompt that Ollama has cut never counts as answered: it is asked again with more context, and refused
-    at the limit. `core.llm.ollama_context` says how that is noticed.
+    at the limit. `core.llm.ollama.context` says how that is noticed.
     """
 
     kind = "ollama"

@@ -24,7 +24,7 @@ from core.run import Run
 from core.sources.dataset import load_dataset
 
 pytestmark = pytest.mark.model
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PASSAGES = [
     (1, "Eiffel Tower", "The Eiffel Tower in Paris was completed in 1889. It is 330 metres tall."),
     (2, "Tokyo Tower", "Tokyo Tower opened in 1958. It is painted white and orange."),

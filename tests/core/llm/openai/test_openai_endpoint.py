@@ -4,7 +4,7 @@ import pytest
 
 from core.errors import BackendError, InputError
 from core.llm import BACKENDS, open_llm, request_key
-from core.llm.openai_compatible import OpenAICompatibleLLM
+from core.llm.openai.llm import OpenAICompatibleLLM
 from tests.servers.chat_server import ask, chat, chat_server, opened, raised, refusal
 from tests.servers.fault_proxy import garbage
 

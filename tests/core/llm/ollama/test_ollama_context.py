@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.llm.ollama_context import SMALLEST, Attempts, ContextWindow, PromptSize, prompt_size
+from core.llm.ollama.context import SMALLEST, Attempts, ContextWindow, PromptSize, prompt_size
 from core.llm.types import Message
 
 TEXT = PromptSize(estimate=6000, words=3600)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import BackendError, TransientError
-from core.llm.openai_endpoint import Endpoint
-from core.llm.openai_errors import ServerError, failure, guarded
+from core.llm.openai.endpoint import Endpoint
+from core.llm.openai.errors import ServerError, failure, guarded
 
 _LIST_SECONDS = 10.0
 _LOOK_SECONDS = 5.0

@@ -7,7 +7,7 @@ import pytest
 from core.errors import Cancelled
 from core.llm import Message, Request, open_llm
 from core.llm.structured import canonical
-from tests.core.llm.tiny_model import one_thread, tiny_model
+from tests.core.llm.embedded.tiny_model import one_thread, tiny_model
 
 pytestmark = pytest.mark.model
 PROMPTS = [

@@ -9,9 +9,9 @@ from jsonschema import Draft202012Validator
 
 from core.errors import Cancelled, InputError
 from core.llm import Message, Request, open_llm
-from core.llm.constrained import Grammars, token_bytes
+from core.llm.embedded.constrained import Grammars, token_bytes
 from core.llm.structured import canonical
-from tests.core.llm.tiny_model import one_thread, tiny_model
+from tests.core.llm.embedded.tiny_model import one_thread, tiny_model
 
 pytestmark = pytest.mark.model
 PROMPT = (Message("user", "Say something."),)
@@ -154,7 +154,7 @@ def test_a_schema_that_cannot_be_kept_to_is_an_error_of_its_own_request(llm):
 
 
 def test_lengths_too_great_for_the_automaton_are_left_to_the_reader(llm, monkeypatch):
-    monkeypatch.setattr("core.llm.constrained._MOST_ENTRIES", 5 * len(llm._tokenizer))
+    monkeypatch.setattr("core.llm.embedded.constrained._MOST_ENTRIES", 5 * len(llm._tokenizer))
     short = llm.generate([ask(llm, {"type": "string", "maxLength": 4}, temperature=1.0, max_tokens=20)])[0]
     assert len(json.loads(short.text)) <= 4
     free = llm.generate([ask(llm, {"type": "string", "maxLength": 6}, temperature=1.0, max_tokens=20)])[0]

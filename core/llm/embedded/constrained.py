@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.llm.schema_limits import of_size, why_not
+from core.llm.embedded.schema_limits import of_size, why_not
 from core.llm.structured import canonical
 
 # A place where free text may stand is a state of the automaton with an entry for every token, of about

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import Cancelled
-from core.llm.constrained import Guided, Mask
-from core.llm.scoring import Recorder
+from core.llm.embedded.constrained import Guided, Mask
+from core.llm.embedded.scoring import Recorder
 from core.llm.types import Completion, IsCancelled, Request
 
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from core.errors import BackendError, InputError
 from core.llm.backends import PullProgress
-from core.llm.ollama_errors import explained, failures, missing_model, not_fetched
+from core.llm.ollama.errors import explained, failures, missing_model, not_fetched
 
 DEFAULT_PORT = 11434
 DEFAULT_MODEL = "llama3.2:3b"
