@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from core.errors import Cancelled
 from core.llm.redact import error_text
 from core.llm.remote import Remote
-from core.llm.types import IsCancelled
+from core.llm.types import IsCancelled, stop_if
 
 T = TypeVar("T")
 ASYNC_AT_ONCE = 8
@@ -96,7 +96,7 @@ class UserFunction(Generic[T]):
                 for future in sorted(finished, key=pending.__getitem__):
                     done(pending.pop(future), future.result())
                 if pending:
-                    _stop_if(cancelled)
+                    stop_if(cancelled)
         except Cancelled:
             # What has arrived is delivered all the same: it is paid for.
             for future in [future for future in pending if future.done() and not future.exception()]:
@@ -118,7 +118,7 @@ class UserFunction(Generic[T]):
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _outcome(self, arguments: tuple[Any, ...], cancelled: IsCancelled | None) -> Outcome[T]:
-        _stop_if(cancelled)
+        stop_if(cancelled)
         start = time.perf_counter()
         try:
             value = self._function(*arguments)
@@ -139,11 +139,6 @@ async def _awaited(value: Any) -> object:
         if task is not None and task.cancelling():
             raise  # given up by us
         raise RuntimeError("an asyncio.CancelledError, which nobody asked for") from error
-
-
-def _stop_if(cancelled: IsCancelled | None) -> None:
-    if cancelled is not None and cancelled():
-        raise Cancelled("Stopped on request; everything finished so far is kept.")
 
 
 def _innermost(function: Any) -> Any:

@@ -1,8 +1,9 @@
-"""Which prompts share a batch on a GPU."""
+"""Which prompts share a batch on a GPU, and how they are laid out in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 
 def batches(todo: Sequence[int], most: int, order: Callable[[int], tuple[int, int]]) -> list[list[int]]:
@@ -37,3 +38,13 @@ def batches(todo: Sequence[int], most: int, order: Callable[[int], tuple[int, in
         else:
             found.append([index])
     return found
+
+
+def left_padded(rows: Sequence[Sequence[int]], pad: int, device: str) -> tuple[Any, Any]:
+    """Return token ids and attention mask of prompts, each of shape (n, longest); padding is masked out."""
+    import torch
+
+    width = max(map(len, rows))
+    ids = torch.tensor([[pad] * (width - len(row)) + list(row) for row in rows], device=device)
+    mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], device=device)
+    return ids, mask

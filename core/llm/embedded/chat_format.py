@@ -25,7 +25,7 @@ class ChatFormat:
     def __init__(self, tokenizer: Any, name: str) -> None:
         self._tokenizer = tokenizer
         self._name = name
-        self._specials = _special_tokens(tokenizer)
+        self._specials = sorted(token for token in special_tokens(tokenizer) if len(token) > 1)
 
     def encode(self, messages: Sequence[Message]) -> list[int]:
         """Return the tokens of a prompt; where the last turn is the assistant's, it is left open.
@@ -103,6 +103,7 @@ def _without_system(turns: list[Turn]) -> list[Turn]:
     return rest or turns
 
 
-def _special_tokens(tokenizer: Any) -> tuple[str, ...]:
-    added = {str(t) for t in tokenizer.added_tokens_decoder.values() if t.special}
-    return tuple(sorted(t for t in added | set(tokenizer.all_special_tokens) if len(t) > 1))
+def special_tokens(tokenizer: Any) -> set[str]:
+    """Return the tokens that are control marks and no text."""
+    added = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
+    return added | set(tokenizer.all_special_tokens)

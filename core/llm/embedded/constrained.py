@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.llm.embedded.schema_limits import of_size, why_not
+from core.llm.embedded.chat_format import special_tokens
+from core.llm.embedded.schema_limits import fit_to_size, unsupported_part
 from core.llm.structured import canonical
 
 # A place where free text may stand is a state of the automaton with an entry for every token, of about
@@ -50,7 +51,7 @@ class Grammars:
         self._n_tokens = 0
         self._compiled: OrderedDict[str, Any] = OrderedDict()
 
-    def follow(self, schema: str) -> Guided:
+    def guide(self, schema: str) -> Guided:
         """Return a fresh automaton for one answer.
 
         Raises
@@ -78,14 +79,14 @@ class Grammars:
         except (ValueError, RecursionError) as error:
             raise _uncompilable(f"it is no JSON ({error})") from error
         canonical(tree)
-        wrong = why_not(tree)
+        wrong = unsupported_part(tree)
         if wrong is not None:
             raise _uncompilable(wrong)
         if self._tokens is None:
             tokens = token_bytes(self._tokenizer)
             self._n_tokens = sum(map(len, tokens.values()))
             self._tokens = Vocabulary(self._end, tokens)
-        small = of_size(tree, _MOST_ENTRIES // self._n_tokens)
+        small = fit_to_size(tree, _MOST_ENTRIES // self._n_tokens)
         if small is None:
             raise _uncompilable("it has too many places for free text")
         try:
@@ -121,7 +122,7 @@ class Guided:
         self.complete = self._guide.is_finished() and set(self._guide.get_tokens()) <= {self._end}
 
 
-class Mask:
+class SchemaMask:
     """Logits processor: takes every token that a row's automaton forbids out of the choice."""
 
     def __init__(self, guides: Sequence[Guided | None]) -> None:
@@ -144,9 +145,8 @@ def token_bytes(tokenizer: Any) -> dict[bytes, list[int]]:
 
     Bytes, because many letters outside ASCII take several tokens in a byte-level vocabulary.
     """
-    added = tokenizer.added_tokens_decoder.values()
-    specials = {str(token) for token in added if token.special} | set(tokenizer.all_special_tokens)
-    spell = _speller(tokenizer, {str(token) for token in added})
+    specials = special_tokens(tokenizer)
+    spell = _token_speller(tokenizer)
     found: dict[bytes, list[int]] = {}
     for token, number in tokenizer.get_vocab().items():
         spelled = b"" if token in specials else spell(token)
@@ -155,13 +155,14 @@ def token_bytes(tokenizer: Any) -> dict[bytes, list[int]]:
     return found
 
 
-def _speller(tokenizer: Any, added: set[str]) -> Callable[[str], bytes]:
+def _token_speller(tokenizer: Any) -> Callable[[str], bytes]:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     decoder = json.dumps(json.loads(backend.to_str())["decoder"]) if backend is not None else ""
     if '"ByteLevel"' not in decoder:
         return _piece
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
+    added = {str(token) for token in tokenizer.added_tokens_decoder.values()}
     byte = {character: value for value, character in bytes_to_unicode().items()}
 
     def byte_level(token: str) -> bytes:

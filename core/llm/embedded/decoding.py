@@ -8,35 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import Cancelled
-from core.llm.embedded.constrained import Guided, Mask
+from core.llm.embedded.constrained import Guided, SchemaMask
 from core.llm.embedded.scoring import Recorder
-from core.llm.types import Completion, IsCancelled, Request
+from core.llm.received import cut_at_stop, first_stop
+from core.llm.types import Completion, IsCancelled, Request, stop_if
 
 
-def cut(text: str, stop: Sequence[str]) -> tuple[str, bool]:
-    """End a text before the first stop sequence.
-
-    Returns
-    -------
-    tuple of str and bool
-        The text without outer white space, and whether a stop sequence was found. White space in
-        front of the text never ends it.
-    """
-    text = text.lstrip()
-    ends = [position for position in (text.find(s) for s in stop if s) if position >= 0]
-    return text[: min(ends, default=len(text))].strip(), bool(ends)
-
-
-def stops(request: Request) -> tuple[str, ...]:
+def stop_sequences(request: Request) -> tuple[str, ...]:
     """Return the stop sequences that count; JSON under a schema ends where the schema ends it."""
     return request.stop if request.schema is None else ()
-
-
-def stop_if(cancelled: IsCancelled | None) -> None:
-    """Raise `core.errors.Cancelled` where the user asked to stop."""
-    if cancelled is not None and cancelled():
-        raise Cancelled("Stopped on request; everything finished so far is kept.")
 
 
 def generation_config(model: Any, max_tokens: int, pad: int) -> Any:
@@ -51,7 +31,7 @@ def generation_config(model: Any, max_tokens: int, pad: int) -> Any:
     )
 
 
-def processors(
+def logits_processors(
     requests: Sequence[Request], guides: Sequence[Guided | None], recorder: Recorder | None
 ) -> Any:
     """Return what looks at the scores before a token is chosen: note them, forbid, then sample."""
@@ -59,20 +39,13 @@ def processors(
 
     chosen: list[Any] = [recorder] if recorder is not None else []
     if any(guide is not None for guide in guides):
-        chosen.append(Mask(guides))
+        chosen.append(SchemaMask(guides))
     if any(request.temperature > 0 for request in requests):
-        chosen.append(Sampled(requests))
+        chosen.append(SeededSampling(requests))
     return LogitsProcessorList(chosen)
 
 
-def stopping(ending: Ending) -> Any:
-    """Return the stopping criteria as transformers takes them."""
-    from transformers import StoppingCriteriaList
-
-    return StoppingCriteriaList([ending])
-
-
-def finish(
+def to_completion(
     tokenizer: Any,
     request: Request,
     row: list[int],
@@ -101,9 +74,9 @@ def finish(
     tokens = row[:length]
     ended = next((i for i, token in enumerate(tokens) if token in ends), None)
     tokens = tokens[:ended]
-    text, stopped = cut(tokenizer.decode(tokens, skip_special_tokens=True), stops(request))
+    text, stopped = cut_at_stop(tokenizer.decode(tokens, skip_special_tokens=True), stop_sequences(request))
     reason = "length" if length is None and ended is None and not stopped else "stop"
-    kept = None if logprobs is None else logprobs[: _text_tokens(tokenizer, tokens, stops(request))]
+    kept = None if logprobs is None else logprobs[: _text_tokens(tokenizer, tokens, stop_sequences(request))]
     return Completion(text, reason, 0, len(tokens), 0.0, None if kept is None else tuple(kept))
 
 
@@ -114,8 +87,8 @@ def _text_tokens(tokenizer: Any, tokens: list[int], stop: Sequence[str]) -> int:
         return str(tokenizer.decode(tokens[:n], skip_special_tokens=True)).lstrip()
 
     n = len(tokens)
-    ends = [position for position in (text(n).find(s) for s in stop if s) if position >= 0]
-    while ends and n > 0 and len(text(n - 1)) >= min(ends):
+    end = first_stop(text(n), stop)
+    while end is not None and n > 0 and len(text(n - 1)) >= end:
         n -= 1
     return n
 
@@ -172,10 +145,10 @@ class Ending:
             guide.advance(tokens[-1])
             return guide.complete
         stop = self._stops[row]
-        return bool(stop) and cut(self._tokenizer.decode(tokens, skip_special_tokens=True), stop)[1]
+        return bool(stop) and cut_at_stop(self._tokenizer.decode(tokens, skip_special_tokens=True), stop)[1]
 
 
-class Sampled:
+class SeededSampling:
     """Logits processor, the last one: makes the largest score a sampled one, for rows that ask for it.
 
     Sampling by the Gumbel trick: the largest of (scaled log-probability + Gumbel noise) is a draw

@@ -11,17 +11,33 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import BackendError, InputError
-from core.llm.embedded.batching import batches
+from core.llm.embedded.batching import batches, left_padded
 from core.llm.embedded.chat_format import ChatFormat
 from core.llm.embedded.constrained import Grammars, Guided
-from core.llm.embedded.decoding import Ending, finish, generation_config, processors, stop_if, stopping
-from core.llm.embedded.hardware import best_dtype, choose_device
-from core.llm.embedded.loading import ask_hub, end_tokens, load_model, load_tokenizer, pad_token
+from core.llm.embedded.decoding import Ending, generation_config, logits_processors, to_completion
+from core.llm.embedded.loading import (
+    ask_hub,
+    best_dtype,
+    choose_device,
+    end_tokens,
+    load_model,
+    load_tokenizer,
+    pad_token,
+)
 from core.llm.embedded.scoring import Recorder, answer_logprobs
 from core.llm.packaged import PACKAGED_MODEL, converted_model
 from core.llm.quiet import quiet
 from core.llm.storage import fingerprint
-from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
+from core.llm.types import (
+    Capabilities,
+    Completion,
+    IsCancelled,
+    Message,
+    OnDone,
+    Request,
+    prompt_too_long,
+    stop_if,
+)
 
 DTYPES = ("auto", "bfloat16", "float16", "float32")
 _LOOK_SECONDS = 0.2  # how often a cancel is looked for while another thread has the model
@@ -200,16 +216,13 @@ class EmbeddedLLM:
     def _refusal(self, request: Request, n_prompt: int) -> Completion | None:
         """Return what to answer where the model cannot be asked."""
         if self._context is not None and n_prompt + request.max_tokens > self._context:
-            return _refused(
-                n_prompt,
-                f"The prompt has {n_prompt:,} tokens and the answer may take {request.max_tokens:,}, but the "
-                f"model reads {self._context:,} in all: use fewer or shorter passages.",
-            )
+            limit = f"the model reads {self._context:,} in all"
+            return Completion.failed(prompt_too_long(f"{n_prompt:,}", request.max_tokens, limit), n_prompt)
         if request.schema is not None:
             try:
                 self._follow(request.schema)
             except InputError as error:
-                return _refused(n_prompt, str(error))
+                return Completion.failed(str(error), n_prompt)
         return None
 
     def _follow(self, schema: str) -> Guided:
@@ -217,18 +230,17 @@ class EmbeddedLLM:
             own = self._tokenizer.eos_token_id
             ends = end_tokens(self._tokenizer, self._ready())
             self._grammars = Grammars(self._tokenizer, own if own is not None else min(ends, default=None))
-        return self._grammars.follow(schema)
+        return self._grammars.guide(schema)
 
     def _run(
         self, requests: Sequence[Request], prompts: Sequence[list[int]], cancelled: IsCancelled | None
     ) -> list[Completion]:
-        import torch
+        from transformers import StoppingCriteriaList
 
         model = self._ready()
-        width = max(map(len, prompts))
         pad = pad_token(self._tokenizer)
-        ids = torch.tensor([[pad] * (width - len(p)) + p for p in prompts], device=self._device)
-        mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts], device=self._device)
+        ids, mask = left_padded(prompts, pad, self._device)
+        width = ids.shape[1]
         guides = [self._follow(r.schema) if r.schema is not None else None for r in requests]
         recorder = Recorder() if any(r.logprobs for r in requests) else None
         ending = Ending(self._tokenizer, requests, guides, width, cancelled)
@@ -238,8 +250,8 @@ class EmbeddedLLM:
                 input_ids=ids,
                 attention_mask=mask,
                 generation_config=generation_config(model, requests[0].max_tokens, pad),
-                logits_processor=processors(requests, guides, recorder),
-                stopping_criteria=stopping(ending),
+                logits_processor=logits_processors(requests, guides, recorder),
+                stopping_criteria=StoppingCriteriaList([ending]),
             )[:, width:]
         share = (time.perf_counter() - start) / len(requests)
         logprobs = recorder.rows(output) if recorder is not None else None
@@ -247,7 +259,7 @@ class EmbeddedLLM:
         completions = []
         for row, (request, tokens) in enumerate(zip(requests, output.tolist(), strict=True)):
             found = logprobs[row] if logprobs is not None and request.logprobs else None
-            done = finish(self._tokenizer, request, tokens, ends, ending.lengths[row], found)
+            done = to_completion(self._tokenizer, request, tokens, ends, ending.lengths[row], found)
             completions.append(replace(done, prompt_tokens=len(prompts[row]), latency=share))
         return completions
 
@@ -282,7 +294,3 @@ class EmbeddedLLM:
                 self._source, self.name, dtype=self._dtype, device=self._device, local=self._local
             )
         return self._model
-
-
-def _refused(n_prompt: int, error: str) -> Completion:
-    return Completion("", "error", n_prompt, 0, 0.0, error=error)

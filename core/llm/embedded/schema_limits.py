@@ -13,7 +13,7 @@ _COUNTS = frozenset({"minItems", "maxItems"})
 _SAID_ELSEWHERE = frozenset({"enum", "const", "$ref", "anyOf", "oneOf", "allOf", "not", "if"})
 
 
-def why_not(schema: Schema) -> str | None:
+def unsupported_part(schema: Schema) -> str | None:
     """Say what in a schema outlines-core would take for something else, or would take minutes for.
 
     Returns
@@ -33,7 +33,7 @@ def why_not(schema: Schema) -> str | None:
     return None
 
 
-def of_size(schema: Schema, most: int) -> Schema | None:
+def fit_to_size(schema: Schema, most: int) -> Schema | None:
     """Return the schema with as many of its lengths as an automaton of that size has room for.
 
     Parameters

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from core.llm.embedded.batching import left_padded
+
 Scored = tuple[list[int], list[int]]
 
 
@@ -71,12 +73,8 @@ def answer_logprobs(model: Any, pairs: Sequence[Scored], pad: int, device: str) 
         For each answer, one number of 0 or below for each of its tokens: its probability given
         the prompt and the answer's tokens before it.
     """
-    import torch
-
-    rows = [prompt + answer for prompt, answer in pairs]
-    width, longest = max(map(len, rows)), max(len(answer) for _, answer in pairs)
-    ids = torch.tensor([[pad] * (width - len(row)) + row for row in rows], device=device)
-    mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], device=device)
+    ids, mask = left_padded([prompt + answer for prompt, answer in pairs], pad, device)
+    longest = max(len(answer) for _, answer in pairs)
     # The last position predicts what comes after the answer, so it is not read.
     inputs = {"input_ids": ids[:, :-1], "attention_mask": mask[:, :-1], "use_cache": False}
     inputs["position_ids"] = (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0)

@@ -88,24 +88,24 @@ class ContextWindow:
         """Tokens of this model for each estimated one, 1 until something is learned."""
         return self._tokens / self._estimates if self._estimates else 1.0
 
-    def upper(self, size: PromptSize) -> int:
+    def upper_bound(self, size: PromptSize) -> int:
         """Return tokens that a prompt hardly exceeds."""
         spare = _AFTER_LEARNING if self._estimates else _BEFORE_LEARNING
         return max(size.words, round(size.estimate * self.ratio * spare) + size.digits) + _TEMPLATE
 
     def choose(self, size: PromptSize, max_tokens: int) -> int:
         """Return the ``num_ctx`` for a prompt and its answer, never more than the limit."""
-        return self.holding(self.upper(size) + max_tokens)
+        return self.size_for(self.upper_bound(size) + max_tokens)
 
-    def common(self, sizes: Iterable[tuple[PromptSize, int]]) -> int:
+    def common_size(self, sizes: Iterable[tuple[PromptSize, int]]) -> int:
         """Return one ``num_ctx`` for prompts that are asked together, so that the model is loaded once.
 
         Prompts that will hardly fit at all do not count: they are not to fill the memory for the others.
         """
-        needed = (self.upper(size) + max_tokens for size, max_tokens in sizes)
-        return self.holding(max((n for n in needed if n <= self._most), default=0))
+        needed = (self.upper_bound(size) + max_tokens for size, max_tokens in sizes)
+        return self.size_for(max((n for n in needed if n <= self._most), default=0))
 
-    def holding(self, tokens: int) -> int:
+    def size_for(self, tokens: int) -> int:
         """Return the smallest ``num_ctx`` that may be asked for and holds so many tokens, or the limit."""
         power = 1 << max(0, tokens - 1).bit_length()
         return min(max(power, SMALLEST, self._proven), self._most)
@@ -114,7 +114,7 @@ class ContextWindow:
         """Return the next ``num_ctx``, None where the limit is reached."""
         return min(2 * num_ctx, self._most) if num_ctx < self._most else None
 
-    def fits(self, tokens: int) -> bool:
+    def leaves_room(self, tokens: int) -> bool:
         """Tell whether a prompt of so many tokens leaves room for any answer."""
         return tokens < self._most
 
@@ -127,7 +127,7 @@ class ContextWindow:
         at_half = 0 <= read - num_ctx // 2 <= _HALF_SLACK
         return at_half or read < _DOUBTFUL * self._lowest * size.estimate
 
-    def another(self, num_ctx: int, tokens: int) -> int | None:
+    def size_to_compare(self, num_ctx: int, tokens: int) -> int | None:
         """Return a ``num_ctx`` to compare with that holds so many tokens: larger, at the limit smaller."""
         smaller = num_ctx - num_ctx // 8
         return self.larger(num_ctx) or (smaller if smaller >= tokens else None)
@@ -165,9 +165,9 @@ class Attempts:
     def refused(self, tokens: int | None) -> bool:
         """Take in that the server refused the prompt as too long; tell whether to ask again."""
         bigger = self._window.larger(self.num_ctx)
-        if bigger is None or (tokens is not None and not self._window.fits(tokens)):
+        if bigger is None or (tokens is not None and not self._window.leaves_room(tokens)):
             return False
-        self.num_ctx = max(bigger, self._window.holding((tokens or 0) + self._max_tokens))
+        self.num_ctx = max(bigger, self._window.size_for((tokens or 0) + self._max_tokens))
         return True
 
     def answered(self, read: int, written: int) -> bool | None:
@@ -191,8 +191,8 @@ class Attempts:
         if self._at_limit:
             return False
         self._at_limit = window.larger(self.num_ctx) is None
-        another = window.another(self.num_ctx, read + self._max_tokens)
+        another = window.size_to_compare(self.num_ctx, read + self._max_tokens)
         if another is None:
-            return window.upper(self._size) <= self.num_ctx
+            return window.upper_bound(self._size) <= self.num_ctx
         self.num_ctx, self._doubted = another, read
         return None

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from core.errors import BackendError, LeadlineError, TransientError
-from core.llm.redact import without_secrets
+from core.llm.redact import one_line
 from core.llm.remote import Overloaded
 
-_LONGEST = 300
 _TOO_LONG = re.compile(
     r"exceed\w*_context|exceeds the (available )?context|longer than the context", re.IGNORECASE
 )
@@ -30,7 +29,7 @@ class CallRefused(LeadlineError):
     """The server will not answer this one call, however often it is asked."""
 
 
-def failures() -> tuple[type[Exception], ...]:
+def client_errors() -> tuple[type[Exception], ...]:
     """Return everything that the official client raises when a server fails it."""
     import httpx
     import ollama
@@ -40,13 +39,13 @@ def failures() -> tuple[type[Exception], ...]:
     return (ollama.ResponseError, httpx.HTTPError, ConnectionError, ValueError, AttributeError)
 
 
-def explained(error: Exception, address: str, model: str) -> LeadlineError:
-    """Return what one of `failures` means, as an error to raise."""
+def explain(error: Exception, address: str, model: str) -> LeadlineError:
+    """Return what one of `client_errors` means, as an error to raise."""
     import httpx
     import ollama
 
     if isinstance(error, ollama.ResponseError):
-        return _explained_status(error.status_code, said(error), address, model)
+        return _explain_status(error.status_code, server_message(error), address, model)
     if isinstance(error, ConnectionError | httpx.ConnectError | httpx.ConnectTimeout):
         return TransientError(f"Ollama cannot be reached at {address}; start it with `ollama serve`.")
     if isinstance(error, httpx.TimeoutException):
@@ -65,23 +64,22 @@ def missing_model(model: str, address: str) -> BackendError:
 
 
 def not_fetched(error: Exception, address: str, name: str) -> BackendError:
-    """Return the error of a download that failed with one of `failures`."""
+    """Return the error of a download that failed with one of `client_errors`."""
     import ollama
 
     if not isinstance(error, ollama.ResponseError):
-        return BackendError(f"{str(explained(error, address, name)).rstrip('.')}; {name} was not fetched.")
-    reason = said(error)
+        return BackendError(f"{str(explain(error, address, name)).rstrip('.')}; {name} was not fetched.")
+    reason = server_message(error)
     advice = "check the name at ollama.com/library" if "does not exist" in reason else "try again"
     return BackendError(f"Ollama at {address} cannot fetch {name} ({reason}); {advice}.")
 
 
-def said(error: Exception) -> str:
+def server_message(error: Exception) -> str:
     """Return the server's own words: on one line, not too many of them, and without keys."""
-    text = without_secrets(" ".join(str(getattr(error, "error", error)).split()))
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return one_line(str(getattr(error, "error", error)))
 
 
-def _explained_status(status: int, reason: str, address: str, model: str) -> LeadlineError:
+def _explain_status(status: int, reason: str, address: str, model: str) -> LeadlineError:
     if _TOO_LONG.search(reason):
         found = _PROMPT_TOKENS.search(reason)
         return PromptTooLong(

@@ -10,22 +10,12 @@ from typing import Any
 
 from core.errors import BackendError, InputError, TransientError
 from core.llm.ollama.context import Attempts, ContextWindow, prompt_size
-from core.llm.ollama.errors import CallRefused, PromptTooLong, explained, failures
-from core.llm.ollama.replies import Reply
-from core.llm.ollama.server import (
-    DEFAULT_MODEL,
-    ModelFacts,
-    find_server,
-    full_name,
-    list_models,
-    model_facts,
-    pull,
-    server_address,
-)
+from core.llm.ollama.errors import CallRefused, PromptTooLong, client_errors, explain
+from core.llm.ollama.server import DEFAULT_MODEL, ModelFacts, find_server, full_name, model_facts
+from core.llm.received import Received
 from core.llm.remote import Remote, estimate_tokens, without_prefill
-from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
+from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request, prompt_too_long
 
-__all__ = ["DEFAULT_MODEL", "OllamaLLM", "list_models", "pull", "server_address"]
 # What a model brings along (a repetition penalty, a top_k …) would make temperature 0 mean something else
 # for each model, and would punish an answer for repeating the words of its passage.
 _NEUTRAL = {
@@ -79,15 +69,14 @@ class OllamaLLM:
         keep_alive: str | float = "5m",
         context: int | None = None,
     ) -> None:
-        for name, value in (("timeout", timeout), ("parallel", parallel), ("context", context)):
-            if value is not None and value <= 0:
-                raise InputError(f"{name} must be above 0, got {value}.")
+        self._remote = Remote(parallel, timeout)
+        if context is not None and context <= 0:
+            raise InputError(f"context must be above 0, got {context}.")
         self.name = full_name(model or DEFAULT_MODEL)
         self._server = find_server(base_url)
         self._keep_alive = keep_alive
         self._context = context
         self._parallel = parallel
-        self._remote = Remote(parallel, timeout)
         self._lock = threading.Lock()
         self._facts: ModelFacts | None = None
         self._window = ContextWindow(context)
@@ -130,7 +119,7 @@ class OllamaLLM:
         facts = self._known()
         self._ready_client()
         sizes = [(prompt_size(request.messages), request.max_tokens) for request in requests]
-        least = self._window.common(sizes)
+        least = self._window.common_size(sizes)
 
         async def call(request: Request) -> Completion:
             return await self._answer(request, facts, least)
@@ -144,26 +133,25 @@ class OllamaLLM:
             try:
                 reply = await self._chat(request, facts, attempts.num_ctx)
             except CallRefused as error:
-                return Completion("", "error", 0, 0, 0.0, error=str(error))
+                return Completion.failed(str(error))
             except PromptTooLong as error:
                 if not attempts.refused(error.tokens):
                     return self._too_long(request, error.tokens, attempts.num_ctx)
                 continue
-            if not reply.read:
-                return Completion("", "error", 0, 0, 0.0, error=self._uncounted())
-            whole = attempts.answered(reply.read, reply.written)
+            if not reply.prompt_tokens:
+                return Completion.failed(self._uncounted())
+            whole = attempts.answered(reply.prompt_tokens, reply.completion_tokens)
             if whole:
                 return self._completion(request, reply)
             if whole is False:
                 return self._too_long(request, None, attempts.num_ctx)
 
-    async def _chat(self, request: Request, facts: ModelFacts, num_ctx: int) -> Reply:
+    async def _chat(self, request: Request, facts: ModelFacts, num_ctx: int) -> Received:
         turns, _ = without_prefill(request.messages)
-        reply = Reply()
         try:
             stream = await self._ready_client().chat(
                 self.name,
-                [{**turn, "content": _encodable(turn["content"])} for turn in turns],
+                turns,
                 stream=True,
                 think=False if facts.thinks else None,
                 logprobs=request.logprobs or None,
@@ -179,15 +167,14 @@ class OllamaLLM:
                 keep_alive=self._keep_alive,
             )
             async with aclosing(stream):
-                async for part in stream:
-                    reply.add(part)
-        except failures() as error:
-            raise explained(error, self.address, self.name) from error
-        if not reply.done:
+                reply = received([part async for part in stream])
+        except client_errors() as error:
+            raise explain(error, self.address, self.name) from error
+        if reply is None:
             raise TransientError(f"Ollama at {self.address} broke off in the middle of an answer.")
         return reply
 
-    def _completion(self, request: Request, reply: Reply) -> Completion:
+    def _completion(self, request: Request, reply: Received) -> Completion:
         _, prefix = without_prefill(request.messages)
         completion = reply.completion(request, prefix)
         if request.logprobs and completion.text:
@@ -198,15 +185,8 @@ class OllamaLLM:
         limit = self._window.limit or num_ctx
         length = f"{read:,}" if read is not None else f"more than {limit - request.max_tokens:,}"
         reader = "this run lets the model read" if limit == self._context else "the model reads"
-        return Completion(
-            "",
-            "error",
-            read or 0,
-            0,
-            0.0,
-            error=f"The prompt has {length} tokens and the answer may take {request.max_tokens:,}, but "
-            f"{reader} {limit:,} in all: use fewer or shorter passages.",
-        )
+        why = prompt_too_long(length, request.max_tokens, f"{reader} {limit:,} in all")
+        return Completion.failed(why, read or 0)
 
     def _uncounted(self) -> str:
         return (
@@ -237,6 +217,27 @@ class OllamaLLM:
             return self._client
 
 
-def _encodable(text: str) -> str:
-    # A lone surrogate cannot be sent as UTF-8; it must not sink the run.
-    return text.encode("utf-8", "replace").decode()
+def received(parts: Sequence[Any]) -> Received | None:
+    """Put the lines of a streamed answer together; None where the last one is missing.
+
+    The token counts are 0 where the server does not tell them; that of the prompt is what was left of it
+    after any cut.
+    """
+    last = next((part for part in reversed(parts) if part.done), None)
+    if last is None:
+        return None
+    tokens = [
+        (token.token.encode("utf-8", "replace"), token.logprob)
+        for part in parts
+        if not part.message.thinking
+        for token in part.logprobs or ()
+    ]
+    return Received(
+        "".join(part.message.content or "" for part in parts),
+        "length" if last.done_reason == "length" else "stop",
+        any((part.message.thinking or "").strip() for part in parts),
+        tokens or None,
+        last.prompt_eval_count or 0,
+        last.eval_count or 0,
+        (last.total_duration or 0) / 1e9,
+    )

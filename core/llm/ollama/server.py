@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from core.errors import BackendError, InputError
-from core.llm.backends import PullProgress
-from core.llm.ollama.errors import explained, failures, missing_model, not_fetched
+from core.llm.ollama.errors import client_errors, explain, missing_model, not_fetched
+from core.llm.types import PullProgress
 
 DEFAULT_PORT = 11434
 DEFAULT_MODEL = "llama3.2:3b"
@@ -181,7 +181,7 @@ def pull(model: str, base_url: str | None = None) -> Iterator[PullProgress]:
             for part in parts:
                 status = part.status or ""
                 yield PullProgress(status, part.completed or (0 if part.total else None), part.total)
-    except failures() as error:
+    except client_errors() as error:
         raise not_fetched(error, server.url, name) from error
     if status != "success":
         raise BackendError(f"Ollama at {server.url} stopped before {name} was fetched; try again.")
@@ -191,8 +191,8 @@ def _ask(server: Server, question: Callable[[Any], Any], model: str = "") -> Any
     try:
         with closing(server.client(_LOOKUP_SECONDS)) as client:
             return question(client)
-    except failures() as error:
-        raise BackendError(str(explained(error, server.url, model))) from error
+    except client_errors() as error:
+        raise BackendError(str(explain(error, server.url, model))) from error
 
 
 def _names_and_digests(client: Any) -> list[tuple[str, str]]:

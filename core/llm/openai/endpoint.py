@@ -11,14 +11,13 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from core.errors import BackendError, InputError
-from core.llm.redact import without_secrets
+from core.llm.redact import one_line
 
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 20.0
 _NO_KEY = "none"  # the client sends a key always; servers that need none do not look at it
 _SHORTEST_SECRET = 4  # shorter ones are no secrets, and stand in ordinary words
 _SHORTEST_IN_ANSWERS = 16  # what local servers are given for a key may well stand in an answer
-_LONGEST_TEXT = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +61,7 @@ class Endpoint:
         for secret in self._secrets():
             if len(secret) >= _SHORTEST_SECRET:
                 text = text.replace(secret, "…")
-        text = " ".join(without_secrets(text).split())
-        return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
+        return one_line(text)
 
     def without_key(self, answer: str) -> str:
         """Take the key out of an answer, should the server repeat it there."""
@@ -103,7 +101,7 @@ class Endpoint:
         return sorted({*found, *(quote(s, safe="") for s in found)} - {""}, key=len, reverse=True)
 
 
-def endpoint(base_url: str | None = None, api_key: str | None = None) -> Endpoint:
+def find_endpoint(base_url: str | None = None, api_key: str | None = None) -> Endpoint:
     """Find out where the server is.
 
     Parameters
@@ -138,8 +136,8 @@ def endpoint(base_url: str | None = None, api_key: str | None = None) -> Endpoin
 
 
 def server_address(base_url: str | None = None) -> str:
-    """Return the address that texts go to, without user, password and query; see `endpoint`."""
-    return endpoint(base_url, "").url
+    """Return the address that texts go to, without user, password and query; see `find_endpoint`."""
+    return find_endpoint(base_url, "").url
 
 
 def _basic(login: str) -> str:

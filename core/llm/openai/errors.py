@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from core.errors import BackendError, LeadlineError, TransientError
 from core.llm.openai.endpoint import Endpoint
 from core.llm.remote import Overloaded
+from core.llm.types import prompt_too_long
 
 T = TypeVar("T")
 _OVERLOADED = frozenset({429, 503, 529})
@@ -92,7 +93,7 @@ class ServerError:
         return self.status in (400, 404) and bool(_NO_MODEL.search(self.text))
 
 
-async def guarded(call: Awaitable[T], server: Endpoint) -> T | ServerError:
+async def reply_or_error(call: Awaitable[T], server: Endpoint) -> T | ServerError:
     """Wait for a call of the official client; what it raises becomes a `ServerError`, or is raised as ours.
 
     The client's own exceptions hold the whole exchange, so none of them is kept as a cause.
@@ -163,14 +164,14 @@ def _first_text(facts: Mapping[str, Any], *names: str) -> str:
     return ""
 
 
-def told(error: ServerError, server: Endpoint) -> str:
+def server_message(error: ServerError, server: Endpoint) -> str:
     """Return what the server says, fit to be kept, without the full stop."""
     return server.scrub(error.message).rstrip(".") or "no message"
 
 
-def failure(error: ServerError, server: Endpoint) -> LeadlineError | None:
+def error_to_raise(error: ServerError, server: Endpoint) -> LeadlineError | None:
     """Return what to raise; None where only this one request cannot be answered."""
-    said = f"{server.url} answered HTTP {error.status}: {told(error, server)}"
+    said = f"{server.url} answered HTTP {error.status}: {server_message(error, server)}"
     if error.status == 402 or _NO_CREDIT.search(error.text):
         return BackendError(f"The account has no credit left: {said}.")
     if error.status in (401, 403):
@@ -193,17 +194,15 @@ def _refused_key(status: int, server: Endpoint) -> str:
 
 def too_long(error: ServerError, estimated: int, max_tokens: int, limit: int | None) -> str:
     """Say how long the prompt is and what the model reads, as far as the server tells."""
-    tokens = _number(error.facts.get("n_prompt_tokens")) or _found(_READ, error.message)
-    limit = _number(error.facts.get("n_ctx")) or _found(_LIMIT, error.message) or limit
+    tokens = positive_int(error.facts.get("n_prompt_tokens")) or _found(_READ, error.message)
+    limit = positive_int(error.facts.get("n_ctx")) or _found(_LIMIT, error.message) or limit
     prompt = f"{tokens:,}" if tokens else f"about {estimated:,}"
     reads = f"the model reads {limit:,} in all" if limit else "that is more than the model reads"
-    return (
-        f"The prompt has {prompt} tokens and the answer may take {max_tokens:,}, but {reads}: "
-        "use fewer or shorter passages."
-    )
+    return prompt_too_long(prompt, max_tokens, reads)
 
 
-def _number(value: object) -> int | None:
+def positive_int(value: object) -> int | None:
+    """Return the value where it is a whole number above 0, as counts in a server's JSON should be."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from core.errors import BackendError, TransientError
 from core.llm.openai.endpoint import Endpoint
-from core.llm.openai.errors import ServerError, failure, guarded
+from core.llm.openai.errors import ServerError, error_to_raise, positive_int, reply_or_error
+from core.llm.redact import encodable
 
 _LIST_SECONDS = 10.0
 _LOOK_SECONDS = 5.0
@@ -38,7 +39,7 @@ class ServerFacts:
     tokenizer: str | None = None
 
 
-async def model_list(client: Any, server: Endpoint) -> list[Mapping[str, Any]]:
+async def fetch_models(client: Any, server: Endpoint) -> list[Mapping[str, Any]]:
     """Return the server's models, each with an ``id``.
 
     Raises
@@ -49,11 +50,11 @@ async def model_list(client: Any, server: Endpoint) -> list[Mapping[str, Any]]:
     server.check_key()
     try:
         async with asyncio.timeout(_LIST_SECONDS):
-            reply = await guarded(_get(client, f"{server.url}/models"), server)
+            reply = await reply_or_error(_get(client, f"{server.url}/models"), server)
     except TimeoutError:
         raise TransientError(f"{server.url} did not list its models in {_LIST_SECONDS:g} s.") from None
     if isinstance(reply, ServerError):
-        raise failure(reply, server) or BackendError(
+        raise error_to_raise(reply, server) or BackendError(
             f"{server.url} does not list its models (HTTP {reply.status})."
         )
     if isinstance(reply, Mapping):
@@ -64,13 +65,13 @@ async def model_list(client: Any, server: Endpoint) -> list[Mapping[str, Any]]:
     return [entry for entry in named if entry["id"]]
 
 
-def first_names(models: Sequence[Mapping[str, Any]], most: int = 10) -> str:
+def shown_names(models: Sequence[Mapping[str, Any]], most: int = 10) -> str:
     """Return the names of the first models as one text."""
     names = ", ".join(entry["id"] for entry in models[:most])
     return f"{names} …" if len(models) > most else names
 
 
-async def look(client: Any, server: Endpoint, model: str) -> ServerFacts:
+async def server_facts(client: Any, server: Endpoint, model: str) -> ServerFacts:
     """Find out what the server tells without being asked for an answer.
 
     Calls that are no part of the API are made to local servers only.
@@ -82,7 +83,7 @@ async def look(client: Any, server: Endpoint, model: str) -> ServerFacts:
     """
     context, slots, tokenizer = None, None, None
     try:
-        models = await model_list(client, server)
+        models = await fetch_models(client, server)
     except TransientError:
         raise
     except BackendError:
@@ -92,20 +93,20 @@ async def look(client: Any, server: Endpoint, model: str) -> ServerFacts:
     if server.local:
         props = await _quietly(_get(client, f"{server.root}/props"))
         if isinstance(props, Mapping):
-            slots = _whole(props.get("total_slots"))
+            slots = positive_int(props.get("total_slots"))
             context = context or _context(_part(props, "default_generation_settings"))
         tokenizer = await _tokenizer(client, server, model)
     return ServerFacts(context, slots, tokenizer)
 
 
-async def count(
+async def count_prompt(
     client: Any, server: Endpoint, model: str, turns: Sequence[Mapping[str, str]], tokenizer: str
 ) -> int | None:
     """Return the number of tokens of a prompt; None where the server does not tell."""
     if tokenizer == "chat":
         body = {"model": model, "messages": turns, "add_generation_prompt": True}
         reply = await _quietly(_post(client, f"{server.root}/tokenize", body))
-        return _whole(reply.get("count")) if isinstance(reply, Mapping) else None
+        return positive_int(reply.get("count")) if isinstance(reply, Mapping) else None
     shaped = await _quietly(_post(client, f"{server.root}/apply-template", {"messages": turns}))
     if not isinstance(shaped, Mapping) or not isinstance(shaped.get("prompt"), str):
         return None
@@ -122,11 +123,11 @@ async def _tokenizer(client: Any, server: Endpoint, model: str) -> str | None:
     reply = await _quietly(_post(client, f"{server.root}/tokenize", body))
     if not isinstance(reply, Mapping):
         return None
-    if _whole(reply.get("count")):
+    if positive_int(reply.get("count")):
         return "chat"
     if not isinstance(reply.get("tokens"), list):
         return None
-    return "template" if await count(client, server, model, turns, "template") else None
+    return "template" if await count_prompt(client, server, model, turns, "template") else None
 
 
 async def _get(client: Any, url: str) -> Any:
@@ -157,19 +158,15 @@ async def _quietly(call: Awaitable[Any]) -> Any:
 
 def _name(entry: Mapping[str, Any]) -> str:
     name = entry.get("id") or entry.get("name") or entry.get("model")
-    return name.encode("utf-8", "replace").decode()[:_LONGEST_NAME] if isinstance(name, str) else ""
+    return encodable(name)[:_LONGEST_NAME] if isinstance(name, str) else ""
 
 
 def _context(entry: Mapping[str, Any]) -> int | None:
     places = (_part(entry, "meta"), entry, _part(entry, "top_provider"))
-    found = (_whole(place.get(name)) for name in _CONTEXT_NAMES for place in places)
+    found = (positive_int(place.get(name)) for name in _CONTEXT_NAMES for place in places)
     return next((value for value in found if value), None)
 
 
 def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     part = entry.get(name)
     return part if isinstance(part, Mapping) else {}
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

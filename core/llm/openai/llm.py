@@ -9,17 +9,16 @@ import weakref
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from core.errors import BackendError, InputError
-from core.llm.openai.endpoint import endpoint, server_address
-from core.llm.openai.errors import ServerError, failure, guarded, told, too_long
-from core.llm.openai.facts import ServerFacts, count, first_names, look, model_list
+from core.errors import BackendError
+from core.llm.openai.endpoint import find_endpoint
+from core.llm.openai.errors import ServerError, error_to_raise, reply_or_error, server_message, too_long
+from core.llm.openai.facts import ServerFacts, count_prompt, fetch_models, server_facts, shown_names
 from core.llm.openai.parameters import Parameters
 from core.llm.openai.replies import completion, inner_error, read_json
 from core.llm.remote import Remote, background_loop, estimate_tokens, without_prefill
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
 
 T = TypeVar("T")
-__all__ = ["OpenAICompatibleLLM", "list_models", "server_address"]
 _MOST_TRIES = 10  # more than there are parameters that a server can refuse
 _FORGET_SECONDS = 30.0  # after that a server that told nothing about itself is asked again
 
@@ -67,12 +66,9 @@ class OpenAICompatibleLLM:
         timeout: float = 300.0,
         parallel: int = 8,
     ) -> None:
-        for name, value in (("timeout", timeout), ("parallel", parallel)):
-            if value <= 0:
-                raise InputError(f"{name} must be above 0, got {value}.")
-        self._server = endpoint(base_url, api_key)
-        self._parallel = parallel
         self._remote = Remote(parallel, timeout)
+        self._server = find_endpoint(base_url, api_key)
+        self._parallel = parallel
         self._parameters = Parameters()
         self._gives_logprobs = True
         self._lock = threading.Lock()
@@ -108,18 +104,20 @@ class OpenAICompatibleLLM:
             token_logprobs=self._gives_logprobs and "logprobs" not in refused,
             json_schema=self._parameters.json_schema,
             seed="seed" not in refused,
-            parallel=self._remote.most,
+            parallel=self._remote.limit.most,
             context_length=facts.context_length,
             exact_tokens=facts.tokenizer is not None,
         )
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the tokens of the prompt: counted where a local server can, else estimated."""
-        turns, _ = without_prefill(_encodable(messages))
+        turns, _ = without_prefill(messages)
         tokenizer = self._known().tokenizer
         counted = None
         if tokenizer is not None:
-            counted = self._run(lambda client: count(client, self._server, self.name, turns, tokenizer))
+            counted = self._run(
+                lambda client: count_prompt(client, self._server, self.name, turns, tokenizer)
+            )
         return estimate_tokens(messages) if counted is None else counted
 
     def generate(
@@ -136,12 +134,12 @@ class OpenAICompatibleLLM:
 
     async def _ask(self, request: Request) -> Completion:
         """Ask until the server takes all the parameters."""
-        turns, prefix = without_prefill(_encodable(request.messages))
+        turns, prefix = without_prefill(request.messages)
         chat = self._ready_client().chat.completions.with_raw_response
         started = time.perf_counter()
         for _ in range(_MOST_TRIES):
             sent = self._parameters.body(request)
-            reply = await guarded(chat.create(model=self.name, messages=turns, **sent), self._server)
+            reply = await reply_or_error(chat.create(model=self.name, messages=turns, **sent), self._server)
             if isinstance(reply, ServerError):
                 error = reply
             else:
@@ -171,43 +169,44 @@ class OpenAICompatibleLLM:
         estimated = estimate_tokens(request.messages)
         if error.too_long:
             why = too_long(error, estimated, request.max_tokens, self._facts.context_length)
-            return Completion("", "error", 0, 0, seconds, error=why)
+            return Completion.failed(why, latency=seconds)
         if error.filtered:
             return Completion("", "content_filter", estimated, 0, seconds)
         if error.no_model:
             raise BackendError(await self._no_such_model())
-        raised = failure(error, self._server)
+        raised = error_to_raise(error, self._server)
         if raised is not None:
             raise raised
-        why = f"{self.address} refused this request (HTTP {error.status}): {told(error, self._server)}."
-        return Completion("", "error", 0, 0, seconds, error=why)
+        told = server_message(error, self._server)
+        why = f"{self.address} refused this request (HTTP {error.status}): {told}."
+        return Completion.failed(why, latency=seconds)
 
     async def _no_such_model(self) -> str:
         try:
-            models = await model_list(self._ready_client(), self._server)
+            models = await fetch_models(self._ready_client(), self._server)
         except BackendError:
             models = []
-        there = f"it has {self._server.scrub(first_names(models))}" if models else "ask it for its models"
+        there = f"it has {self._server.scrub(shown_names(models))}" if models else "ask it for its models"
         return f"{self.address} has no model {self.name}; {there}."
 
     def _only_model(self) -> str:
-        models = self._run(lambda client: model_list(client, self._server))
+        models = self._run(lambda client: fetch_models(client, self._server))
         if len(models) == 1:
             return str(models[0]["id"])
         there = f"{self.address} has {len(models)} models"
-        names = self._server.scrub(first_names(models))
+        names = self._server.scrub(shown_names(models))
         raise BackendError(f"{there}; name one of them: {names}." if models else f"{there} to choose from.")
 
     def _known(self) -> ServerFacts:
         with self._lock:
             if time.monotonic() >= self._facts_until:
                 try:
-                    self._facts = self._run(lambda client: look(client, self._server, self.name))
+                    self._facts = self._run(lambda client: server_facts(client, self._server, self.name))
                     self._facts_until = float("inf")
                 except BackendError:
                     # The calls themselves will say what is wrong, should it stay so.
                     self._facts_until = time.monotonic() + _FORGET_SECONDS
-                self._remote.most = min(self._parallel, self._facts.slots or self._parallel)
+                self._remote.limit.most = min(self._parallel, self._facts.slots or self._parallel)
             return self._facts
 
     def _run(self, question: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
@@ -236,20 +235,15 @@ def list_models(base_url: str | None = None, api_key: str | None = None) -> list
     BackendError
         The server cannot be asked.
     """
-    server = endpoint(base_url, api_key)
+    server = find_endpoint(base_url, api_key)
     opened = server.client(_FORGET_SECONDS)
 
     async def ask() -> list[str]:
         async with opened as client:
-            return [str(entry["id"]) for entry in await model_list(client, server)]
+            return [str(entry["id"]) for entry in await fetch_models(client, server)]
 
     return Remote(1, _FORGET_SECONDS).run(ask())
 
 
 def _close(client: Any) -> None:
     asyncio.run_coroutine_threadsafe(client.close(), background_loop())
-
-
-def _encodable(messages: Sequence[Message]) -> list[Message]:
-    # Half of a surrogate pair cannot be sent; it must not sink the run.
-    return [Message(m.role, m.content.encode("utf-8", "replace").decode()) for m in messages]

@@ -10,6 +10,7 @@ from typing import Any
 from core.errors import TransientError
 from core.llm.openai.errors import ServerError, error_of
 from core.llm.received import Received
+from core.llm.redact import encodable
 from core.llm.remote import estimate_tokens
 from core.llm.types import Completion, Message, Request
 
@@ -64,11 +65,6 @@ def completion(reply: Mapping[str, Any], request: Request, prefix: str, seconds:
     Malformed
         There is no answer in it.
     """
-    return _received(reply, request, seconds).completion(request, prefix)
-
-
-def _received(reply: Mapping[str, Any], request: Request, seconds: float) -> Received:
-    """Return the parts of a reply that matter, with their types made sure of."""
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
@@ -83,7 +79,7 @@ def _received(reply: Mapping[str, Any], request: Request, seconds: float) -> Rec
     apart = (message.get(name) for name in ("reasoning_content", "reasoning"))
     reasoned = thought or any(isinstance(t, str) and t for t in apart)
     read, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
-    return Received(
+    received = Received(
         text,
         _finish(choice.get("finish_reason")),
         reasoned or bool(_count(details.get("reasoning_tokens"))),
@@ -92,6 +88,7 @@ def _received(reply: Mapping[str, Any], request: Request, seconds: float) -> Rec
         _guess(text) if written is None else written,
         seconds,
     )
+    return received.completion(request, prefix)
 
 
 def _text_of(content: object) -> tuple[str, bool]:
@@ -99,11 +96,11 @@ def _text_of(content: object) -> tuple[str, bool]:
     if content is None:
         return "", False
     if isinstance(content, str):
-        return _encodable(content), False
+        return encodable(content), False
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
         raise Malformed("The content of the server's reply is no text.")
     texts = [part["text"] for part in content if isinstance(part.get("text"), str)]
-    return _encodable("".join(texts)), any("thinking" in part for part in content)
+    return encodable("".join(texts)), any("thinking" in part for part in content)
 
 
 def _finish(reason: object) -> str:
@@ -130,7 +127,7 @@ def _bytes_of(token: Mapping[str, Any]) -> bytes:
     if isinstance(raw, list) and all(isinstance(b, int) and 0 <= b < 256 for b in raw):
         return bytes(raw)
     text = token.get("token")
-    return _encodable(text).encode() if isinstance(text, str) else b""
+    return encodable(text).encode() if isinstance(text, str) else b""
 
 
 def _finite(value: object) -> float | None:
@@ -154,8 +151,3 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 def _guess(text: str) -> int:
     return estimate_tokens((Message("assistant", text),)) if text else 0
-
-
-def _encodable(text: str) -> str:
-    # Half of a surrogate pair cannot be saved.
-    return text.encode("utf-8", "replace").decode()

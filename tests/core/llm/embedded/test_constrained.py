@@ -196,13 +196,13 @@ def test_a_vocabulary_that_cannot_spell_the_answer_is_refused_not_followed_into_
 
     core = Tokenizer(models.WordLevel({'"': 0, "a": 1, "</s>": 2}, unk_token="</s>"))
     grammars = Grammars(PreTrainedTokenizerFast(tokenizer_object=core, eos_token="</s>"), 2)
-    grammars.follow(canonical({"const": "a"}))
+    grammars.guide(canonical({"const": "a"}))
     with pytest.raises(InputError, match="cannot be kept to this JSON Schema"):
-        grammars.follow(canonical({"const": "b"}))
+        grammars.guide(canonical({"const": "b"}))
 
 
 def test_a_guide_allows_exactly_what_can_follow(llm):
-    guided = Grammars(llm._tokenizer, llm._tokenizer.eos_token_id).follow(canonical({"enum": [True, 12, 13]}))
+    guided = Grammars(llm._tokenizer, llm._tokenizer.eos_token_id).guide(canonical({"enum": [True, 12, 13]}))
     width = len(llm._tokenizer) + 5
 
     def spelled():

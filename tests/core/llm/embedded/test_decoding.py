@@ -3,7 +3,7 @@ import pytest
 
 from core.errors import Cancelled
 from core.llm import Request
-from core.llm.embedded.decoding import cut, finish, gumbel_scores, stop_if
+from core.llm.embedded.decoding import cut_at_stop, gumbel_scores, stop_if, to_completion
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from core.llm.embedded.decoding import cut, finish, gumbel_scores, stop_if
     ],
 )
 def test_cut_ends_at_the_first_stop_after_the_answer_began(text, stop, expected):
-    assert cut(text, stop) == expected
+    assert cut_at_stop(text, stop) == expected
 
 
 def draws(top_p, n=4000, temperature=1.0):
@@ -84,11 +84,11 @@ class Letters:
 def test_an_answer_ends_where_its_row_ended(row, length, stop, expected):
     tokens = [ord(letter) for letter in row]
     numbers = [-float(n) for n in range(len(tokens))]
-    done = finish(Letters(), Request((), stop=stop), tokens, {0}, length, numbers)
+    done = to_completion(Letters(), Request((), stop=stop), tokens, {0}, length, numbers)
     text, reason, n_tokens, n_logprobs = expected
     assert (done.text, done.finish_reason, done.completion_tokens) == (text, reason, n_tokens)
     assert done.logprobs == tuple(numbers[:n_logprobs])
-    assert finish(Letters(), Request((), stop=stop), tokens, {0}, length, None).logprobs is None
+    assert to_completion(Letters(), Request((), stop=stop), tokens, {0}, length, None).logprobs is None
 
 
 def test_a_cancel_is_an_exception_of_its_own():

@@ -1,6 +1,6 @@
 import pytest
 
-from core.llm.embedded.schema_limits import of_size, why_not
+from core.llm.embedded.schema_limits import fit_to_size, unsupported_part
 
 TEXT = {"type": "string"}
 SHORT = {"type": "string", "maxLength": 10}
@@ -27,7 +27,7 @@ def record(**properties):
     ],
 )
 def test_nothing_is_in_the_way_of_what_can_be_compiled(schema):
-    assert why_not(schema) is None
+    assert unsupported_part(schema) is None
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_nothing_is_in_the_way_of_what_can_be_compiled(schema):
     ],
 )
 def test_what_is_in_the_way_is_named_wherever_it_is(schema, expected):
-    assert expected in why_not(schema)
-    assert expected in why_not(record(outer={"type": "array", "items": schema}))
+    assert expected in unsupported_part(schema)
+    assert expected in unsupported_part(record(outer={"type": "array", "items": schema}))
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_what_is_in_the_way_is_named_wherever_it_is(schema, expected):
     ],
 )
 def test_the_size_counts_every_place_for_text(schema, places):
-    assert of_size(schema, places) == schema
-    assert of_size(schema, places - 1) != schema
+    assert fit_to_size(schema, places) == schema
+    assert fit_to_size(schema, places - 1) != schema
 
 
 def test_lengths_give_way_first_then_counts():
@@ -83,12 +83,12 @@ def test_lengths_give_way_first_then_counts():
         maxLength={"type": "number"},
     )
     tags = {"type": "array", "items": {"type": "string", "minLength": 1}}
-    assert of_size(schema, 36) == schema
-    assert of_size(schema, 35) == record(
+    assert fit_to_size(schema, 36) == schema
+    assert fit_to_size(schema, 35) == record(
         tags=tags | {"minItems": 2, "maxItems": 4}, maxLength={"type": "number"}
     )
-    assert of_size(schema, 3) == record(tags=tags | {"minItems": 1}, maxLength={"type": "number"})
-    assert of_size(schema, 0) is None
+    assert fit_to_size(schema, 3) == record(tags=tags | {"minItems": 1}, maxLength={"type": "number"})
+    assert fit_to_size(schema, 0) is None
 
 
 def test_a_schema_that_refers_to_itself_has_a_size():
@@ -96,5 +96,5 @@ def test_a_schema_that_refers_to_itself_has_a_size():
         "$defs": {"n": record(t=TEXT, c={"type": "array", "items": {"$ref": "#/$defs/n"}})},
         "$ref": "#/$defs/n",
     }
-    assert of_size(tree, 3) == tree
-    assert of_size(tree, 2) is None
+    assert fit_to_size(tree, 3) == tree
+    assert fit_to_size(tree, 2) is None

@@ -47,8 +47,8 @@ def test_it_only_grows_and_only_by_what_has_worked():
 def test_prompts_asked_together_share_one_context_that_the_hopeless_do_not_choose():
     window = ContextWindow(32_768)
     sizes = [(PromptSize(n, 0), 24) for n in (100, 4000, 60_000)]
-    assert window.common(sizes) == 8192
-    assert window.common([]) == SMALLEST
+    assert window.common_size(sizes) == 8192
+    assert window.common_size([]) == SMALLEST
 
 
 def test_it_learns_how_many_tokens_the_model_makes():
@@ -60,7 +60,7 @@ def test_it_learns_how_many_tokens_the_model_makes():
     # A short prompt is mostly the model's own chat format.
     window.learn(PromptSize(10, 0), 60)
     assert window.ratio == 1.5
-    assert window.upper(PromptSize(1000, 0)) == 1000 * 1.5 * 1.25 + 64
+    assert window.upper_bound(PromptSize(1000, 0)) == 1000 * 1.5 * 1.25 + 64
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_no_cut_prompt_passes_while_estimates_are_within_a_third(limit, true, er
     # Only the limit can have made the context too small, and there it is refused.
     assert num_ctx == limit
     assert window.larger(num_ctx) is None
-    assert certain or window.upper(size) > num_ctx
+    assert certain or window.upper_bound(size) > num_ctx
 
 
 @given(num_ctx=st.integers(1, 200_000), limit=st.integers(1, 200_000) | st.none())
