@@ -143,28 +143,8 @@ class Remote:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
 
-        self.run(everything(), cancelled)
+        run_on_loop(everything(), cancelled)
         return [result for result in results if result is not None]
-
-    def run(self, work: Coroutine[Any, Any, T], cancelled: IsCancelled | None = None) -> T:
-        """Run a coroutine on the background loop and return what it returns."""
-        loop = background_loop()
-        done = threading.Event()
-        started: list[asyncio.Task[T]] = []
-
-        def start() -> None:
-            started.append(loop.create_task(work))
-            started[0].add_done_callback(lambda _: done.set())
-
-        loop.call_soon_threadsafe(start)
-        try:
-            while not done.wait(_LOOK_SECONDS):
-                stop_if(cancelled)
-        except BaseException:
-            loop.call_soon_threadsafe(lambda: started[0].cancel())
-            done.wait(_LAST_SECONDS)
-            raise
-        return started[0].result()
 
     async def _limited(self, call: Call, request: Request) -> Completion:
         async with self.limit.slot():
@@ -207,6 +187,27 @@ def _forget_loop() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_loop)  # a child has the loop but not its thread
+
+
+def run_on_loop(work: Coroutine[Any, Any, T], cancelled: IsCancelled | None = None) -> T:
+    """Run a coroutine on the background loop and return what it returns; a cancel ends it."""
+    loop = background_loop()
+    done = threading.Event()
+    started: list[asyncio.Task[T]] = []
+
+    def start() -> None:
+        started.append(loop.create_task(work))
+        started[0].add_done_callback(lambda _: done.set())
+
+    loop.call_soon_threadsafe(start)
+    try:
+        while not done.wait(_LOOK_SECONDS):
+            stop_if(cancelled)
+    except BaseException:
+        loop.call_soon_threadsafe(lambda: started[0].cancel())
+        done.wait(_LAST_SECONDS)
+        raise
+    return started[0].result()
 
 
 async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:

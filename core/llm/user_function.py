@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import functools
 import inspect
-import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,14 +15,12 @@ from typing import Any, Generic, TypeVar
 
 from core.errors import Cancelled
 from core.llm.redact import error_text
-from core.llm.remote import Remote
+from core.llm.remote import run_on_loop
 from core.llm.types import IsCancelled, stop_if
 
 T = TypeVar("T")
 ASYNC_AT_ONCE = 8
 _LOOK_SECONDS = 0.2  # how often a cancel is looked for
-# The event loop of all calls to servers: a client that was made in one run still works in the next.
-_BACKGROUND = Remote(most=1, timeout=math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +120,8 @@ class UserFunction(Generic[T]):
         try:
             value = self._function(*arguments)
             if inspect.isawaitable(value) or inspect.isasyncgen(value):
-                value = _BACKGROUND.run(_awaited(value), cancelled)
+                # The one loop of all calls: a client that was made in one run still works in the next.
+                value = run_on_loop(_awaited(value), cancelled)
             return Outcome(self._read(value), None, time.perf_counter() - start)
         except Exception as error:
             if isinstance(error, Cancelled) and cancelled is not None and cancelled():

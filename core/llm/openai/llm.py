@@ -15,7 +15,7 @@ from core.llm.openai.errors import ServerError, error_to_raise, reply_or_error, 
 from core.llm.openai.facts import ServerFacts, count_prompt, fetch_models, server_facts, shown_names
 from core.llm.openai.parameters import Parameters
 from core.llm.openai.replies import completion, inner_error, read_json
-from core.llm.remote import Remote, background_loop, estimate_tokens, without_prefill
+from core.llm.remote import Remote, background_loop, estimate_tokens, run_on_loop, without_prefill
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
 
 T = TypeVar("T")
@@ -210,7 +210,7 @@ class OpenAICompatibleLLM:
             return self._facts
 
     def _run(self, question: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
-        return self._remote.run(question(self._ready_client()))
+        return run_on_loop(question(self._ready_client()))
 
     def _ready_client(self) -> Any:
         # Kept, so that connections are reused. First asked for outside the event loop: importing the package
@@ -242,7 +242,7 @@ def list_models(base_url: str | None = None, api_key: str | None = None) -> list
         async with opened as client:
             return [str(entry["id"]) for entry in await fetch_models(client, server)]
 
-    return Remote(1, _FORGET_SECONDS).run(ask())
+    return run_on_loop(ask())
 
 
 def _close(client: Any) -> None:

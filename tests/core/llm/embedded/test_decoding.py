@@ -1,24 +1,8 @@
 import numpy as np
 import pytest
 
-from core.errors import Cancelled
 from core.llm import Request
-from core.llm.embedded.decoding import cut_at_stop, gumbel_scores, stop_if, to_completion
-
-
-@pytest.mark.parametrize(
-    ("text", "stop", "expected"),
-    [
-        (" Paris\nParis is", ("\n",), ("Paris", True)),
-        ("\n\n Paris", ("\n",), ("Paris", False)),
-        ("a; b. c", (".", ";"), ("a", True)),
-        ("Paris", (), ("Paris", False)),
-        ("  \n ", ("\n",), ("", False)),
-        ("Paris", ("",), ("Paris", False)),
-    ],
-)
-def test_cut_ends_at_the_first_stop_after_the_answer_began(text, stop, expected):
-    assert cut_at_stop(text, stop) == expected
+from core.llm.embedded.decoding import gumbel_scores, to_completion
 
 
 def draws(top_p, n=4000, temperature=1.0):
@@ -89,10 +73,3 @@ def test_an_answer_ends_where_its_row_ended(row, length, stop, expected):
     assert (done.text, done.finish_reason, done.completion_tokens) == (text, reason, n_tokens)
     assert done.logprobs == tuple(numbers[:n_logprobs])
     assert to_completion(Letters(), Request((), stop=stop), tokens, {0}, length, None).logprobs is None
-
-
-def test_a_cancel_is_an_exception_of_its_own():
-    stop_if(None)
-    stop_if(lambda: False)
-    with pytest.raises(Cancelled):
-        stop_if(lambda: True)
