@@ -189,7 +189,7 @@ def paired_permutation_test(a: ArrayLike, b: ArrayLike, n_resamples: int = 9_999
     for start in range(0, draws, max(1, _CELLS // n)):
         rows = np.arange(start, min(draws, start + max(1, _CELLS // n)))
         flip = rows[:, None] >> np.arange(n) & 1 if exact else rng.integers(0, 2, (rows.size, n), np.int8)
-        n_extreme += np.count_nonzero(np.abs(difference.sum() - 2 * (flip @ difference)) >= least)
+        n_extreme += int(np.count_nonzero(np.abs(difference.sum() - 2 * (flip @ difference)) >= least))
     return n_extreme / draws if exact else (1 + n_extreme) / (1 + draws)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from core.charts.theme import AXIS, empty_figure, marker, new_figure, number, safe_text, several
 from core.influence import InfluenceAnalysis
-from core.influence.summary import mean_interval
+from core.stats import mean_interval
 
 LETTERS = "ABCD"
 DOTS_AT_MOST = 1_000  # questions of one run; more would only be a stripe
@@ -55,7 +55,7 @@ def _data(runs: Sequence[tuple[str, InfluenceAnalysis]]) -> list[_Row]:
                 name,
                 rho,
                 float(rho.mean()) if rho.size else np.nan,
-                (interval[0], interval[1]) if interval else None,
+                interval if rho.size > 1 else None,
                 len(analysis.queries) - len(rho),
             )
         )
