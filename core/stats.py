@@ -117,8 +117,8 @@ def bootstrap_interval(
     -------
     (low, high) : tuple of float
         NaN for fewer than 2 rows or groups, or where the statistic is undefined in most resamples. Width 0
-        where all resamples agree, which says nothing of precision. A little narrow for few rows: a mean of 20
-        is covered 92 to 93 % of the time, not 95 %.
+        where all resamples agree, which says nothing of precision. A little narrow for few rows: a mean
+        of 20 is covered about 92 % of the time, not 95 %.
     """
     arrays = [np.asarray(array) for array in (data if isinstance(data, tuple) else (data,))]
     if any(len(array) != len(arrays[0]) for array in arrays):
