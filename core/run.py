@@ -106,6 +106,11 @@ class Run:
         return bool(self.manifest["source"] == "simulation")
 
     @property
+    def data_source(self) -> str:
+        """Where the data come from, as exports say it: ``simulated``, ``upload`` or ``live``."""
+        return "simulated" if self.simulated else str(self.manifest["source"])
+
+    @property
     def queries(self) -> pd.DataFrame:
         """One row per question."""
         return self.tables["queries"]

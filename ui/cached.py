@@ -20,7 +20,7 @@ from core.influence.attention import what_to_look_at
 from core.report.exports import EXPORTERS
 from core.report.side_by_side import Side, headline_table, setup_differences, shared_questions, sides_of
 from core.report.summary import run_summary
-from core.retrieval.quality import retrieval_quality
+from core.retrieval_quality.analysis import retrieval_quality
 from core.run import Run
 from ui.state import session, support_threshold, threshold
 

@@ -1,4 +1,4 @@
-"""Rank agreement of several runs, one under the other: every question, and the mean with its interval."""
+"""One number of several runs, one under the other: every question, and the mean with its interval."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from core.charts.theme import AXIS, empty_figure, marker, new_figure, number, safe_text, several
-from core.influence import InfluenceAnalysis
-from core.influence.summary import mean_interval
+from core.stats import mean_interval
 
 LETTERS = "ABCD"
 DOTS_AT_MOST = 1_000  # questions of one run; more would only be a stripe
@@ -21,63 +20,74 @@ _SPREAD = 0.16  # of the distance between two runs
 class _Row(NamedTuple):
     letter: str
     name: str
-    rho: NDArray[np.float64]
+    values: NDArray[np.float64]
     mean: float
     interval: tuple[float, float] | None
     n_undefined: int
 
 
-def rho_side_by_side(runs: Sequence[tuple[str, InfluenceAnalysis]]) -> go.Figure:
-    """Draw the mean rank agreement ρ of each run with its 95 % interval, over its questions as dots.
+def side_by_side(
+    runs: Sequence[tuple[str, ArrayLike]], title: str, bounds: tuple[float, float] | None = None
+) -> go.Figure:
+    """Draw the mean of a number in each run with its 95 % interval, over its questions as dots.
 
     Parameters
     ----------
-    runs : sequence of (name, InfluenceAnalysis)
-        In the order in which they are lettered from A.
+    runs : sequence of (name, values)
+        In the order in which they are lettered from A; one value per question, NaN where undefined.
+    title : str
+        What the number is.
+    bounds : (float, float), optional
+        Range of the number, where it has one.
 
     Returns
     -------
     Figure
-        Up to 1,000 questions a run are drawn as dots; a run without any ρ has its line and says so. An empty
-        figure when no run has a ρ.
+        Up to 1,000 questions a run are drawn as dots; a run without any value has its line and says so. An
+        empty figure when no run has a value.
     """
-    return _draw(_data(runs))
+    return _draw(_data(runs, bounds), title, bounds)
 
 
-def _data(runs: Sequence[tuple[str, InfluenceAnalysis]]) -> list[_Row]:
+def _data(runs: Sequence[tuple[str, ArrayLike]], bounds: tuple[float, float] | None) -> list[_Row]:
+    lower, upper = bounds or (-np.inf, np.inf)
     rows = []
-    for letter, (name, analysis) in zip(LETTERS, runs, strict=False):
-        rho = analysis.defined["rho"].to_numpy(dtype=np.float64)
-        interval = mean_interval(rho, lower=-1.0, upper=1.0)
+    for letter, (name, given) in zip(LETTERS, runs, strict=False):
+        every = np.asarray(given, dtype=np.float64)
+        values = every[~np.isnan(every)]
+        interval = mean_interval(values, lower=lower, upper=upper)
         rows.append(
             _Row(
                 letter,
                 name,
-                rho,
-                float(rho.mean()) if rho.size else np.nan,
-                (interval[0], interval[1]) if interval else None,
-                len(analysis.queries) - len(rho),
+                values,
+                float(values.mean()) if values.size else np.nan,
+                None if np.isnan(interval[0]) else interval,
+                every.size - values.size,
             )
         )
     return rows
 
 
-def _draw(rows: list[_Row]) -> go.Figure:
-    if not any(row.rho.size for row in rows):
-        return empty_figure("None of these runs has a question with a rank agreement.")
-    alt = "Mean rank agreement ρ of " + "; ".join(_words(row) for row in rows) + "."
-    figure = new_figure(alt, "Rank agreement ρ", "Run", height=110 + 74 * len(rows))
+def _draw(rows: list[_Row], title: str, bounds: tuple[float, float] | None) -> go.Figure:
+    if not any(row.values.size for row in rows):
+        return empty_figure(f"{title}: undefined for every question of these runs.")
+    low, high = bounds or _range(rows)
+    alt = f"{title}, mean of " + "; ".join(_words(row) for row in rows) + "."
+    figure = new_figure(alt, title, "Run", height=110 + 74 * len(rows))
     places = np.arange(len(rows))[::-1]  # the first run on top
     for row, place in zip(rows, places, strict=True):
-        if 0 < row.rho.size <= DOTS_AT_MOST:
+        if 0 < row.values.size <= DOTS_AT_MOST:
             _add_dots(figure, row, float(place))
         figure.add_annotation(
-            text=f"{safe_text(row.name, 40)} · {several(len(row.rho), 'question')}",
-            x=-1, y=place + 0.24, xanchor="left", yanchor="bottom", showarrow=False, align="left",
+            text=f"{safe_text(row.name, 40)} · {several(len(row.values), 'question')}",
+            x=low, y=place + 0.24, xanchor="left", yanchor="bottom", showarrow=False, align="left",
         )  # fmt: skip
     _add_means(figure, rows, places)
-    figure.add_vline(x=0, line={"color": AXIS, "width": 1, "dash": "dash"})
-    figure.update_xaxes(range=[-1.03, 1.03], dtick=0.5, tickformat=".1f")
+    if low < 0 < high:
+        figure.add_vline(x=0, line={"color": AXIS, "width": 1, "dash": "dash"})
+    margin = 0.015 * (high - low)
+    figure.update_xaxes(range=[low - margin, high + margin])
     figure.update_yaxes(
         range=[-0.5, len(rows) - 0.2],
         tickvals=places.tolist(),
@@ -87,30 +97,36 @@ def _draw(rows: list[_Row]) -> go.Figure:
     return figure
 
 
+def _range(rows: list[_Row]) -> tuple[float, float]:
+    every = np.concatenate([row.values for row in rows])
+    low, high = float(every.min()), float(every.max())
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
+
+
 def _words(row: _Row) -> str:
-    if not row.rho.size:
+    if not row.values.size:
         return f"{row.letter}: none, {several(row.n_undefined, 'question')} undefined"
     band = f" ({number(row.interval[0])} to {number(row.interval[1])})" if row.interval else ""
-    return f"{row.letter}: {number(row.mean)}{band} on {several(len(row.rho), 'question')}"
+    return f"{row.letter}: {number(row.mean)}{band} on {several(len(row.values), 'question')}"
 
 
 def _add_dots(figure: go.Figure, row: _Row, place: float) -> None:
     # Spread up and down by a fixed pattern, so that equal values are seen and a reload changes nothing.
-    offsets = _SPREAD * (((np.arange(len(row.rho)) * 0.618034) % 1) * 2 - 1)
+    offsets = _SPREAD * (((np.arange(len(row.values)) * 0.618034) % 1) * 2 - 1)
     figure.add_scatter(
         name="One question",
         legendgroup="question",
         showlegend=not figure.data,
         mode="markers",
-        x=row.rho.round(4),
+        x=row.values.round(4),
         y=(place + offsets).round(3),
         marker={**marker("neutral", 6), "opacity": 0.4},
-        hovertemplate=f"ρ %{{x:.2f}}<extra>{row.letter}</extra>",
+        hovertemplate=f"%{{x:.2f}}<extra>{row.letter}</extra>",
     )
 
 
 def _add_means(figure: go.Figure, rows: list[_Row], places: NDArray[np.int64]) -> None:
-    known = [(row, int(place)) for row, place in zip(rows, places, strict=True) if row.rho.size]
+    known = [(row, int(place)) for row, place in zip(rows, places, strict=True) if row.values.size]
     intervals = [row.interval or (row.mean, row.mean) for row, _ in known]
     figure.add_scatter(
         name="Mean with its 95 % interval",

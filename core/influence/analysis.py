@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from core.definitions import DEFAULT_THRESHOLD, MODES
+from core.diagnosis import Definition
+from core.influence.definitions import DEFAULT_THRESHOLD, MODES, PER_PASSAGE, REASONS
 from core.influence.grouped import (
     Floats,
     Ints,
@@ -22,7 +23,7 @@ from core.influence.grouped import (
 from core.influence.metrics import expected_rbo, influence_score, labels, noise_quantile
 from core.run import Run
 from core.text.abstention import answer_status
-from core.text.matching import is_correct
+from core.text.matching import correctness, is_correct
 from core.text.overlap import rouge_l
 
 Bools = NDArray[np.bool_]
@@ -65,6 +66,11 @@ class InfluenceAnalysis:
         """Return the passages with their question's numbers beside them."""
         per_query = self.queries.drop(columns=list(MODES))
         return self.passages.merge(per_query, on="query_id", how="left")
+
+    @property
+    def reasons(self) -> Mapping[str, Definition]:
+        """What the codes in the column ``reason`` mean."""
+        return REASONS
 
     @property
     def defined(self) -> pd.DataFrame:
@@ -129,13 +135,7 @@ def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD) -> InfluenceAnalysis
             "n_repeats": _count(run.repeats["query_id"], queries["query_id"]),
             "noise_quantile": _per_query(run, _noise_quantiles(run)),
             "has_ties": _has_ties(p["influence_rank"].to_numpy(), group, n),
-            "correct": pd.array(
-                [
-                    is_correct(_text(a), r)
-                    for a, r in zip(queries["answer"], queries["reference_answers"], strict=True)
-                ],
-                dtype="boolean",
-            ),
+            "correct": correctness(queries["answer"], queries["reference_answers"]),
         }
     )
     noise = q["noise_quantile"].to_numpy()[group]
@@ -268,8 +268,8 @@ def _mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints) -> None
         "redundant": inert & ~parametric & closed_book_known,
         "missed_evidence": _missed(run, group),
     }
-    for name, mode in MODES.items():
-        q[name] = _any(p[name], group, len(q)) if mode.per_passage else rules[name]
+    for name in MODES:
+        q[name] = _any(p[name], group, len(q)) if name in PER_PASSAGE else rules[name]
     q["n_modes"] = q[list(MODES)].sum(axis=1)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from core.definitions import UNDEFINED_REASONS
 from core.influence.analysis import InfluenceAnalysis
+from core.influence.definitions import REASONS
 
 PER_MODE = 2  # at first no mode takes more places than this, so that one common mode does not hide the rest
 WORTH_A_LOOK = 0.2  # share of undefined questions from which their reason is worth a place of its own
@@ -42,7 +42,7 @@ def what_to_look_at(analysis: InfluenceAnalysis, limit: int = 8) -> pd.DataFrame
     -------
     DataFrame
         At most ``limit`` rows, each question at most once: ``query_id, question, reason`` (a
-        sentence) and ``mode`` (a key of `core.definitions.MODES` or `UNDEFINED_REASONS`).
+        sentence) and ``mode`` (a key of `core.influence.definitions.MODES` or ``REASONS``).
     """
     rows = _undefined(analysis)
     for mode, (column, ascending) in _ORDER.items():
@@ -76,9 +76,9 @@ def _undefined(analysis: InfluenceAnalysis) -> list[tuple[tuple[int, int], int, 
 
 
 def _sentence(mode: str, question: pd.Series, analysis: InfluenceAnalysis) -> str:
-    if mode in UNDEFINED_REASONS and question["reason"] == mode:
+    if mode in REASONS and question["reason"] == mode:
         reasons = analysis.queries["reason"]
-        meaning = UNDEFINED_REASONS[mode].meaning
+        meaning = REASONS[mode].meaning
         n = int((reasons == mode).sum())
         return (
             f"{n} of {len(reasons)} questions have no ρ for this reason: {meaning[:1].lower()}{meaning[1:]}"

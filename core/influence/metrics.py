@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from core.definitions import DEFAULT_THRESHOLD
+from core.influence.definitions import DEFAULT_THRESHOLD
 from core.influence.grouped import dominance_within, entropy_within, ranks_within, spearman_within
 from core.text.abstention import answer_status
 from core.text.overlap import rouge_l

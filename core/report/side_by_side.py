@@ -12,11 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from core.charts.theme import number
+from core.diagnosis import Diagnosis, Number, QuestionColumn
 from core.errors import InputError
-from core.influence.analysis import InfluenceAnalysis
-from core.report.summary import run_summary
 from core.run import Run
+from core.text.display import number
 
 LETTERS = "ABCD"
 _NAME = 40
@@ -26,22 +25,15 @@ _DASH = "—"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One run of a comparison.
-
-    Attributes
-    ----------
-    letter : str
-        ``A`` to ``D``, in the order in which the runs were chosen.
-    run, analysis : Run, InfluenceAnalysis
-        The run, and what `analyse` made of it.
-    numbers : Mapping
-        Its headline numbers, as `run_summary` returns them.
-    """
+    """One run of a comparison: its letter, ``A`` to ``D`` in the order chosen, and its diagnosis."""
 
     letter: str
-    run: Run
-    analysis: InfluenceAnalysis
-    numbers: Mapping[str, Any]
+    diagnosis: Diagnosis
+
+    @property
+    def run(self) -> Run:
+        """The run."""
+        return self.diagnosis.run
 
     @property
     def title(self) -> str:
@@ -50,25 +42,39 @@ class Side:
         return f"{self.letter} · {name if len(name) <= _NAME else name[: _NAME - 1].rstrip() + '…'}"
 
 
-def sides_of(runs: Sequence[tuple[Run, InfluenceAnalysis]]) -> tuple[Side, ...]:
+def sides_of(diagnoses: Sequence[Diagnosis]) -> tuple[Side, ...]:
     """Return the runs with a letter each, in this order; at most four."""
-    if len(runs) > len(LETTERS):
-        raise InputError(f"At most {len(LETTERS)} runs fit side by side, got {len(runs)}.")
-    return tuple(
-        Side(letter, run, analysis, run_summary(run, analysis))
-        for letter, (run, analysis) in zip(LETTERS, runs, strict=False)
-    )
+    if len(diagnoses) > len(LETTERS):
+        raise InputError(f"At most {len(LETTERS)} runs fit side by side, got {len(diagnoses)}.")
+    return tuple(Side(*pair) for pair in zip(LETTERS, diagnoses, strict=False))
 
 
 def headline_table(sides: Sequence[Side]) -> pd.DataFrame:
     """Return one row per headline number: ``Number``, then one column of text per run.
 
-    Numbers without a value are "—". Every share says of how many. Grounding and claim uncertainty have rows
-    where claims were looked for in every run.
+    Numbers without a value are "—"; every other one says its n or of how many it is. A diagnostic has rows
+    where every run has the data it needs.
     """
-    claims = _CLAIMS if sides and all(side.numbers["n_claims"] is not None for side in sides) else ()
-    rows = (*_HEADLINES[:_BEFORE_CLAIMS], *claims, *_HEADLINES[_BEFORE_CLAIMS:])
-    return _table("Number", {title: [write(side) for side in sides] for title, write in rows}, sides)
+    rows: dict[str, list[str]] = {}
+    for diagnostic in sides[0].diagnosis.diagnostics if sides else ():
+        if any(diagnostic.lacks(side.run) is not None for side in sides):
+            continue
+        for numbers in zip(*(side.diagnosis.numbers(diagnostic.name) for side in sides), strict=True):
+            if numbers[0].place in ("card", "row") and not isinstance(numbers[0].value, Mapping):
+                rows[numbers[0].title] = [_shown(one) for one in numbers]
+    rows |= {title: [write(side) for side in sides] for title, write in _COSTS}
+    return _table("Number", rows, sides)
+
+
+def _shown(one: Number) -> str:
+    """Return a value with its interval and its n, for one cell of the table."""
+    if one.value is None or one.n is None:
+        return one.text
+    interval = ""
+    if one.interval is not None:
+        low, high = (number(end, one.pattern) for end in one.interval)
+        interval = f" ({low} to {high})"
+    return f"{one.text}{interval}, n = {one.n:,}"
 
 
 def setup_differences(sides: Sequence[Side]) -> pd.DataFrame:
@@ -84,38 +90,53 @@ def setup_differences(sides: Sequence[Side]) -> pd.DataFrame:
     return _table("Setting", {title: row for title, row in rows.items() if len(set(row)) > 1}, sides)
 
 
+def question_columns(sides: Sequence[Side]) -> tuple[tuple[str, QuestionColumn], ...]:
+    """Return the columns that are compared per question, as pairs of diagnostic and column."""
+    diagnostics = sides[0].diagnosis.diagnostics if sides else ()
+    return tuple((diagnostic.name, column) for diagnostic in diagnostics for column in diagnostic.columns)
+
+
 def shared_questions(sides: Sequence[Side]) -> pd.DataFrame:
-    """Return the questions that all runs hold under the same id and with the same text.
+    """Return the questions that all runs have under the same id and with the same text.
 
     Returns
     -------
     DataFrame
-        In the order of the first run: ``query_id, question``; for each run and its letter X ``answer_X,
-        status_X, label_X, rho_X, correct_X``; ``labels_differ``, ``answers_differ``. White space does not
-        make texts differ, and two answers that are both missing are the same.
+        In the order of the first run: ``query_id, question``; for each run and its letter X ``answer_X`` and
+        every column of `question_columns` as ``name_X``; ``labels_differ`` (any text column but the answer
+        differs), ``answers_differ``. White space does not make texts differ, and two answers that are both
+        missing are the same.
     """
     if not sides:
         return pd.DataFrame(columns=["query_id", "question", "labels_differ", "answers_differ"])
     merged = _answers(sides[0])
     for side in sides[1:]:
         merged = merged.merge(_answers(side).drop(columns="question"), on=["query_id", "_text"])
-    for what, column in (("labels", "label"), ("answers", "_said")):
-        columns = merged[[f"{column}_{side.letter}" for side in sides]].fillna("")
-        merged[f"{what}_differ"] = columns.nunique(axis=1) > 1
+    labels = [c.name for _, c in question_columns(sides) if _is_text(merged[f"{c.name}_{sides[0].letter}"])]
+    merged["labels_differ"] = _differ(merged, labels, sides)
+    merged["answers_differ"] = _differ(merged, ["_said"], sides)
     return merged.drop(columns=[name for name in merged.columns if name.startswith("_")])
+
+
+def _is_text(values: pd.Series) -> bool:
+    return isinstance(values.dtype, pd.StringDtype) or values.dtype == object
+
+
+def _differ(merged: pd.DataFrame, names: Sequence[str], sides: Sequence[Side]) -> pd.Series:
+    """Tell in which questions some run differs from another in one of the columns."""
+    found = pd.Series(False, index=merged.index)
+    for name in names:
+        columns = merged[[f"{name}_{side.letter}" for side in sides]].astype("object").fillna("")
+        found |= columns.nunique(axis=1) > 1
+    return found
 
 
 def _answers(side: Side) -> pd.DataFrame:
     """One row per question: what the comparison needs of one run, and texts without their white space."""
-    raw, q = side.run.queries, side.analysis.queries
-    own = {
-        "answer": raw["answer"],
-        "status": raw["answer_status"],
-        "label": q["label"],
-        "rho": q["rho"],
-        "correct": q["correct"],
-        "_said": _normal(raw["answer"]),
-    }
+    raw = side.run.queries
+    own = {"answer": raw["answer"], "_said": _normal(raw["answer"])}
+    for diagnostic, column in question_columns([side]):
+        own[column.name] = side.diagnosis[diagnostic].queries[column.name]
     return pd.DataFrame(
         {
             "query_id": raw["query_id"],
@@ -136,40 +157,6 @@ def _table(first: str, rows: Mapping[str, Sequence[str]], sides: Sequence[Side])
     return pd.DataFrame([(title, *row) for title, row in rows.items()], columns=columns, dtype="str")
 
 
-def _mean_rho(side: Side) -> str:
-    interval = side.numbers["rho_ci"]
-    band = f" ({number(interval[0])} to {number(interval[1])})" if interval else ""
-    return _number("mean_rho")(side) + band
-
-
-def _number(key: str) -> Callable[[Side], str]:
-    return lambda side: _DASH if side.numbers[key] is None else number(side.numbers[key])
-
-
-def _mean(key: str, n_key: str) -> Callable[[Side], str]:
-    def write(side: Side) -> str:
-        n = side.numbers[n_key]
-        return f"{_number(key)(side)} ({n:,} question{'s' * (n != 1)})" if n else _DASH
-
-    return write
-
-
-def _count(key: str, of: str) -> Callable[[Side], str]:
-    def write(side: Side) -> str:
-        whole = side.numbers[of]
-        return f"{side.numbers[key]:,} of {whole:,}" if whole else _DASH
-
-    return write
-
-
-def _supported(side: Side) -> str:
-    supported, not_supported = (
-        side.numbers[f"n_claims_{verdict}"] for verdict in ("supported", "not_supported")
-    )
-    judged = supported + not_supported
-    return f"{supported:,} of {judged:,}" if judged else _DASH
-
-
 def _cost(key: str, unit: str = "") -> Callable[[Side], str]:
     """Read a number of the manifest, which is a file and may hold anything."""
 
@@ -183,27 +170,11 @@ def _cost(key: str, unit: str = "") -> Callable[[Side], str]:
     return write
 
 
-_HEADLINES: tuple[tuple[str, Callable[[Side], str]], ...] = (
-    ("Questions", lambda side: f"{side.numbers['n_queries']:,}"),
-    ("With a ρ", _count("n_defined", "n_queries")),
-    ("Mean ρ (95 % interval)", _mean_rho),
-    ("Divergent", _count("n_divergent", "n_defined")),
-    ("Mean dominance", _mean("mean_dominance", "n_dominance")),
-    ("Mean entropy (nats)", _mean("mean_entropy", "n_dominance")),
-    ("Right answers", _count("n_correct", "n_judged")),
-    ("Abstained", _count("n_abstained", "n_queries")),
-    ("Empty answers", _count("n_empty_answers", "n_queries")),
-    ("Failed", _count("n_errors", "n_queries")),
+_COSTS: tuple[tuple[str, Callable[[Side], str]], ...] = (
     ("Calls made", _cost("calls")),
     ("Calls answered from the cache", _cost("cached")),
     ("Time for the calls made", _cost("seconds", " s")),
     ("Prompt tokens", _cost("prompt_tokens")),
-)
-_BEFORE_CLAIMS = [title for title, _ in _HEADLINES].index("Right answers")
-_CLAIMS: tuple[tuple[str, Callable[[Side], str]], ...] = (
-    ("Mean grounding", _mean("mean_grounding", "n_grounding")),
-    ("Mean claim uncertainty", _mean("mean_claim_uncertainty", "n_claim_uncertainty")),
-    ("Claims supported, of those judged", _supported),
 )
 
 
@@ -220,8 +191,6 @@ _TITLES: Mapping[str, str] = {
     "prompt.max_tokens": "Answer tokens at most",
     "retriever.name": "Retriever",
     "retriever.k": "Passages k",
-    "claims.decomposition": "Claims found by",
-    "claims.judge": "Claims judged by",
 }
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "dataset": ("name", "digest", "n_questions", "format"),
@@ -229,7 +198,6 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "prompt": ("style", "instruction", "max_tokens"),
     "retriever": (),
     "options": (),
-    "claims": ("decomposition",),
 }
 # What `options` repeats of other sections, under their names there.
 _REPEATED: Mapping[str, str] = {
@@ -241,18 +209,28 @@ _REPEATED: Mapping[str, str] = {
 
 def _settings(side: Side) -> dict[str, str]:
     manifest = side.run.manifest
-    # Of the claims of an imported file the manifest says nothing, but each judgement names its judge.
-    found = {"source": manifest.get("source"), "claims.judge": side.numbers["claims_judge"]}
+    found: dict[str, Any] = {"source": manifest.get("source")}
     for section, keys in _SECTIONS.items():
         values = manifest.get(section)
         if isinstance(values, Mapping):
             chosen = {key: values[key] for key in keys or values if key in values}
             found |= {f"{section}.{key}": value for key, value in chosen.items()}
+    steps = manifest.get("steps")
+    for name, facts in steps.items() if isinstance(steps, Mapping) else ():
+        options = facts.get("options") if isinstance(facts, Mapping) else None
+        if isinstance(options, Mapping):
+            found |= {
+                f"{name}.{key}": value for key, value in options.items() if f"options.{key}" not in found
+            }
     found = {path: value for path, value in found.items() if not _is_repeated(path, found)}
     options = found.pop("model.options", None)
     if isinstance(options, Mapping):
         found |= {f"model.{key}": value for key, value in options.items()}
-    return {_setting_title(path): _said(value) for path, value in found.items() if value is not None}
+    said = {_setting_title(path): _said(value) for path, value in found.items() if value is not None}
+    for diagnostic in side.diagnosis.diagnostics:
+        numbers = side.diagnosis.numbers(diagnostic.name)
+        said |= {one.title: one.text for one in numbers if one.place == "setup" and one.value is not None}
+    return said
 
 
 def _is_repeated(path: str, found: Mapping[str, Any]) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pandas as pd
+
 from core.text.abstention import answer_status
 from core.text.words import words
 
@@ -37,4 +39,15 @@ def is_correct(answer: str | None, references: Sequence[str] | None) -> bool | N
         given[start : start + len(target)] == target
         for target in targets
         for start in range(len(given) - len(target) + 1)
+    )
+
+
+def correctness(answers: pd.Series, references: pd.Series) -> pd.Series:
+    """Return `is_correct` of every answer, missing where there is nothing to judge."""
+    return pd.Series(
+        [
+            is_correct(answer if isinstance(answer, str) else None, known)
+            for answer, known in zip(answers, references, strict=True)
+        ],
+        dtype="boolean",
     )

@@ -54,7 +54,7 @@ class AnswerClaims:
     judge : str
         Who judged; "" where nobody did.
     reason : str or None
-        Why grounding is undefined: a key of `core.definitions.CLAIM_REASONS`.
+        Why grounding is undefined: a key of `core.claims.definitions.REASONS`.
     """
 
     query_id: str

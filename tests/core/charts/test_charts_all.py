@@ -9,7 +9,7 @@ import pytest
 from core import charts
 from core.charts import alt_text
 from core.influence import analyse, compare_reported, recovery
-from core.retrieval.quality import retrieval_quality
+from core.retrieval_quality.analysis import retrieval_quality
 from tests.core.charts.chart_runs import HOSTILE, make_run, shown_strings
 
 WHOLE_RUN = {

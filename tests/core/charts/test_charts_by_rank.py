@@ -4,7 +4,7 @@ import pytest
 from scipy import stats
 
 from core.charts import alt_text, influence_by_rank
-from core.charts.by_rank import _data
+from core.charts.influence.by_rank import _data
 from core.influence import analyse
 from core.run import Run
 from tests.core.charts.chart_runs import make_run

@@ -1,7 +1,7 @@
 import pytest
 
 from core.charts import alt_text, f1_at_k_chart
-from core.charts.claims_f1 import ks_of
+from core.charts.claims.f1 import ks_of
 from tests.core.charts.chart_claims import claims_analysis
 
 YES, NO, OPEN = [0.9], [0.1], [None]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from core.charts import alt_text, claims_heatmap
-from core.charts.claims_cells import cells_of
+from core.charts.claims.cells import cells_of
 from core.charts.theme import STYLES
 from tests.core.charts.chart_claims import SENTENCE, one_answer
 from tests.core.charts.chart_runs import HOSTILE, shown_strings

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from core.charts import alt_text, passage_importance_bars
-from core.charts.claims_importance import _data
+from core.charts.claims.importance import _data
 from tests.core.charts.chart_claims import claims_analysis, one_answer
 from tests.core.charts.chart_runs import HOSTILE, shown_strings
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from core.charts import alt_text, claims_quadrants
-from core.charts.claims_quadrants import _cells, _data
+from core.charts.claims.quadrants import _cells, _data
 from tests.core.charts.chart_claims import claims_analysis
 from tests.core.charts.chart_runs import HOSTILE, shown_strings
 

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from core.charts import alt_text, entropy_dominance
-from core.charts.entropy import _data, _density
+from core.charts.influence.entropy import _data, _density
 from core.influence import analyse
 from tests.core.charts.chart_runs import make_run
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from core.charts import alt_text, passage_bars
-from core.charts.passages import _data
+from core.charts.influence.passages import _data
 from core.influence import analyse
 from core.run import Run
 from tests.core.charts.chart_runs import make_run

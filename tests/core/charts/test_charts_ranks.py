@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from core.charts import alt_text, rank_against_rank
-from core.charts.ranks import _cells, _data, _ticks
+from core.charts.influence.ranks import _cells, _data, _ticks
 from core.influence import analyse
 from tests.core.charts.chart_runs import make_run
 

@@ -3,7 +3,7 @@ import math
 import pandas as pd
 
 from core.charts import alt_text, recovery_chart
-from core.charts.recovery import _data
+from core.charts.influence.recovery import _data
 from core.influence import analyse, recovery
 from tests.core.charts.chart_runs import make_run
 

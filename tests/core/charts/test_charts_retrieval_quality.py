@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from core.charts import alt_text, retrieval_quality_chart
-from core.charts.retrieval_quality import _data
-from core.retrieval.quality import retrieval_quality
+from core.charts.retrieval_quality.metrics import _data
+from core.retrieval_quality.analysis import retrieval_quality
 from tests.core.charts.chart_runs import make_run
 
 

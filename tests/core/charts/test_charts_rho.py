@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from core.charts import alt_text, rho_histogram
-from core.charts.rho import _bars, _data, _edges
+from core.charts.influence.rho import _bars, _data, _edges
 from core.influence import analyse, chance_band
 from tests.core.charts.chart_runs import make_run
 

@@ -1,5 +1,5 @@
 from core.charts import alt_text, verdict_changes
-from core.charts.verdicts import _data
+from core.charts.influence.verdicts import _data
 from core.influence import analyse, compare_reported
 from tests.core.charts.chart_runs import make_run
 

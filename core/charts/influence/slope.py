@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.charts.theme import STYLES, Style, empty_figure, new_figure, number, place, safe_text, several
-from core.definitions import UNDEFINED_REASONS
 from core.influence import InfluenceAnalysis
+from core.influence.definitions import REASONS
 
 FAR = 3.0  # places
 _MOST_NAMES = 3
@@ -58,7 +58,7 @@ def _data(analysis: InfluenceAnalysis, query_id: str) -> _Data:
         return _Data("This run has no such question.", np.nan, (), ())
     reason = found["reason"].iloc[0]
     if isinstance(reason, str):
-        return _Data(f"No order of use: {UNDEFINED_REASONS[reason].meaning}", np.nan, (), ())
+        return _Data(f"No order of use: {REASONS[reason].meaning}", np.nan, (), ())
     passages = analysis.passages
     passages = passages[passages["query_id"] == query_id].sort_values("retrieval_order", kind="stable")
     lines = [

@@ -6,8 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts.theme import bar_marker, count_step, empty_figure, new_figure, safe_text, several
-from core.definitions import MODES
 from core.influence import InfluenceAnalysis
+from core.influence.definitions import MODES
 
 
 def failure_mode_counts(analysis: InfluenceAnalysis) -> go.Figure:
@@ -54,7 +54,7 @@ def _draw(data: pd.DataFrame, n_queries: int) -> go.Figure:
         ],
         textposition="outside",
         cliponaxis=False,
-        customdata=[safe_text(MODES[name].rule) for name in data["name"]],
+        customdata=[safe_text(MODES[name].meaning) for name in data["name"]],
         hovertemplate="%{y}: %{x:,}<br>%{customdata}<extra></extra>",
         marker=bar_marker("neutral"),
         showlegend=False,

@@ -9,8 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts.theme import STYLES, empty_figure, marker, new_figure, number, several
-from core.definitions import METRICS
-from core.retrieval.quality import RetrievalQuality
+from core.retrieval_quality.analysis import RetrievalQuality
+from core.retrieval_quality.definitions import METRICS
 
 _APART = 0.09  # of the distance between two depths, so that intervals do not hide each other
 
@@ -35,7 +35,7 @@ def retrieval_quality_chart(quality: RetrievalQuality | pd.DataFrame) -> go.Figu
     Parameters
     ----------
     quality : RetrievalQuality or DataFrame
-        What `core.retrieval.quality.retrieval_quality` returns, or its summary.
+        What `core.retrieval_quality.analysis.retrieval_quality` returns, or its summary.
 
     Returns
     -------

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.charts.claims_cells import Cells
+from core.charts.claims.cells import Cells
 from core.charts.theme import STYLES, fade, marker, number, several
 from core.claims.causal import CHANGED, GONE, KEPT, UNKNOWN
 from core.claims.matrix import Bools

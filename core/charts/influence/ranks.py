@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from core.charts.theme import AXIS, count_heatmap, empty_figure, marker, new_figure, place, safe_text, several
-from core.definitions import MODES
 from core.influence import InfluenceAnalysis
+from core.influence.definitions import MODES
 
 HEATMAP_ABOVE = 400  # passages
 _LABELS_UP_TO = 30  # passages

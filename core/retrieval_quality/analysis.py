@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from core.definitions import RETRIEVAL_REASONS, UNDEFINED_REASONS
+from core.diagnosis import Definition
 from core.errors import InputError
-from core.influence import InfluenceAnalysis, analyse
-from core.influence.summary import mean_interval, wilson_interval
-from core.retrieval.metrics import (
+from core.retrieval_quality.definitions import REASONS
+from core.retrieval_quality.metrics import (
     Bools,
     Floats,
     Ints,
@@ -22,9 +22,9 @@ from core.retrieval.metrics import (
     ideal_gain,
 )
 from core.run import Run
+from core.stats import mean_in_unit
 
 DEPTHS = (1, 3, 5, 10)
-_REASONS = {**UNDEFINED_REASONS, **RETRIEVAL_REASONS}
 _AT_K = ("hit_at_k", "recall_at_k", "ndcg_at_k")
 
 
@@ -42,10 +42,9 @@ class RetrievalQuality:
         influential, ties share their average), and ``gold_most_influential``, whether no other passage is as
         influential as the best gold one. Values are NaN where undefined: ``reason`` says why for hit and
         reciprocal rank, ``recall_reason`` for recall and nDCG, ``influence_reason`` for the influence view;
-        the codes are those of ``RETRIEVAL_REASONS`` and
-        ``UNDEFINED_REASONS`` in `core.definitions`.
+        the codes are those of `core.retrieval_quality.definitions.REASONS` and of the influence analysis.
     summary : DataFrame
-        One row per metric and depth: ``metric`` (a name of `core.definitions.METRICS`), ``k`` (missing for
+        One row per metric and depth: ``metric`` (a name in ``METRICS``), ``k`` (missing for
         mrr and gold_most_influential), ``mean, low, high`` (95 % interval), ``n`` questions it rests on,
         ``n_left_out`` and ``left_out``, which says why.
     ks : tuple of int
@@ -61,9 +60,7 @@ class RetrievalQuality:
         return self.summary
 
 
-def retrieval_quality(
-    run: Run, ks: Sequence[int] = DEPTHS, analysis: InfluenceAnalysis | None = None
-) -> RetrievalQuality:
+def retrieval_quality(run: Run, influence: Any, ks: Sequence[int] = DEPTHS) -> RetrievalQuality:
     """Compute hit, recall, MRR and nDCG of a run where gold passages are known.
 
     Parameters
@@ -71,11 +68,11 @@ def retrieval_quality(
     run : Run
         Any run. Which passages are gold is read from ``is_gold`` (a passage without a mark counts as not
         gold, as is usual for pooled judgements), how many the collection holds from ``n_gold``.
+    influence : InfluenceAnalysis
+        The influence analysis of the same run.
     ks : sequence of int
         Depths, each at least 1. A depth beyond the passages of every question has no values: what stands
         there was never asked for.
-    analysis : InfluenceAnalysis, optional
-        What `analyse` made of the run; computed here where it is not given.
 
     Returns
     -------
@@ -96,7 +93,6 @@ def retrieval_quality(
     Cost: no LLM calls; 100,000 questions take about a second beside the analysis.
     """
     depths = _checked(ks)
-    analysis = analyse(run) if analysis is None else analysis
     rows = _Rows(run)
     q = pd.DataFrame(
         {
@@ -117,8 +113,9 @@ def retrieval_quality(
         for name, values in zip(_AT_K, rows.at(k), strict=True):
             defined = (known if name == "hit_at_k" else counted) & (k <= rows.deepest)
             q[_column(name, k)] = np.where(defined, values, np.nan)
-    _add_influence(q, rows, analysis)
-    return RetrievalQuality(q, _summary(q, depths, rows.deepest), depths)
+    _add_influence(q, rows, influence)
+    meanings = {**influence.reasons, **REASONS}
+    return RetrievalQuality(q, _summary(q, depths, rows.deepest, meanings), depths)
 
 
 class _Rows:
@@ -171,7 +168,7 @@ def _places(rank: Floats, rows: _Rows) -> tuple[Ints, Bools]:
     return place, tied
 
 
-def _add_influence(q: pd.DataFrame, rows: _Rows, analysis: InfluenceAnalysis) -> None:
+def _add_influence(q: pd.DataFrame, rows: _Rows, analysis: Any) -> None:
     influence = analysis.passages["influence"].to_numpy()
     rank = analysis.passages["influence_rank"].to_numpy()
     missing = np.bincount(rows.group, np.isnan(influence), rows.n)
@@ -205,37 +202,31 @@ def _largest(values: Floats, chosen: Bools, rows: _Rows) -> Floats:
     return result
 
 
-def _summary(q: pd.DataFrame, depths: Sequence[int], deepest: int) -> pd.DataFrame:
+def _summary(
+    q: pd.DataFrame, depths: Sequence[int], deepest: int, meanings: Mapping[str, Definition]
+) -> pd.DataFrame:
     lines = []
     for name in _AT_K:
         reasons = q["reason" if name == "hit_at_k" else "recall_reason"]
         for k in depths:
             beyond = reasons if k <= deepest else pd.Series("fewer_than_k", index=q.index, dtype="str")
-            lines.append(_line(name, k, q[_column(name, k)], beyond))
-    lines.append(_line("mrr", None, q["reciprocal_rank"], q["reason"]))
+            lines.append((name, k, *_line(name, q[_column(name, k)], beyond, meanings)))
     used = q["gold_most_influential"].astype("Float64")
-    lines.append(_line("gold_most_influential", None, used, q["influence_reason"]))
+    lines.append(("mrr", None, *_line("mrr", q["reciprocal_rank"], q["reason"], meanings)))
+    name = "gold_most_influential"
+    lines.append((name, None, *_line(name, used, q["influence_reason"], meanings)))
     columns = ["metric", "k", "mean", "low", "high", "n", "n_left_out", "left_out"]
     return pd.DataFrame(lines, columns=columns).astype({"metric": "str", "k": "Int64", "left_out": "str"})
 
 
-def _line(name: str, k: int | None, values: pd.Series, reasons: pd.Series) -> tuple[object, ...]:
+def _line(
+    name: str, values: pd.Series, reasons: pd.Series, meanings: Mapping[str, Definition]
+) -> tuple[object, ...]:
     known = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    known = known[~np.isnan(known)]
-    mean = float(known.mean()) if known.size else np.nan
-    low, high = _interval(known, share=name in ("hit_at_k", "gold_most_influential"))
-    left_out = " ".join(f"{n:,}: {_REASONS[str(code)].meaning}" for code, n in reasons.value_counts().items())
-    return name, k, mean, low, high, known.size, len(values) - known.size, left_out
-
-
-def _interval(values: Floats, share: bool) -> tuple[float, float]:
-    """95 % interval of a mean of values in [0, 1]; NaN without values, or for one that is no share."""
-    if not values.size or (values.size == 1 and not share):
-        return np.nan, np.nan
-    if share or (values == values[0]).all():
-        return wilson_interval(float(values.mean()), values.size)
-    low, high = mean_interval(values, lower=0.0, upper=1.0) or (np.nan, np.nan)
-    return low, high
+    n = int(np.count_nonzero(~np.isnan(known)))
+    estimate = mean_in_unit(known, share=name in ("hit_at_k", "gold_most_influential"))
+    left_out = " ".join(f"{n:,}: {meanings[str(code)].meaning}" for code, n in reasons.value_counts().items())
+    return *estimate, n, len(values) - n, left_out
 
 
 def _first(rules: Sequence[tuple[str, Bools]]) -> pd.Series:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from core.charts.theme import bar_marker, empty_figure, new_figure, safe_text, several
-from core.definitions import UNDEFINED_REASONS
 from core.influence import InfluenceAnalysis
+from core.influence.definitions import REASONS
 
 _SHOW_COUNT_FROM = 0.06
 _PATTERNS = ("", "x", "-", "|", "+", "\\", ".", "/")
@@ -47,7 +47,7 @@ def _data(analysis: InfluenceAnalysis) -> tuple[_Part, ...]:
         _Part("Aligned", "Aligned", None, int(labels.get("Aligned", 0)), f"ρ ≥ {threshold}"),
         _Part("Divergent", "Divergent", None, int(labels.get("Divergent", 0)), f"ρ < {threshold}"),
     ]
-    for pattern, reason in zip(_PATTERNS, UNDEFINED_REASONS.values(), strict=True):
+    for pattern, reason in zip(_PATTERNS, REASONS.values(), strict=True):
         name = f"Undefined: {reason.name.replace('_', ' ')}"
         parts.append(_Part(name, "Undefined", pattern, int(reasons.get(reason.name, 0)), reason.meaning))
     return tuple(part for part in parts if part.n)

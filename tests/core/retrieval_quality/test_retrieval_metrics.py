@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.retrieval.metrics import hit_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
+from core.retrieval_quality.metrics import hit_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
 
 NO, YES = False, True
 

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from core.charts.theme import empty_figure, fade, new_figure, safe_text, several
-from core.definitions import LABELS
+from core.influence.definitions import LABELS
 
 _REPORTED = ("Aligned", "Divergent")
 

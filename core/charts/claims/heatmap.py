@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from core.charts.claims_cells import Cells, cells_of
-from core.charts.claims_layers import (
+from core.charts.claims.cells import Cells, cells_of
+from core.charts.claims.layers import (
     MATRIX_SHARE,
     MOVED_FROM,
     TWO_LINES_UP_TO,

@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from core.charts.theme import count_heatmap, empty_figure, marker, new_figure, number, safe_text, several
-from core.definitions import LABELS
 from core.influence import InfluenceAnalysis
+from core.influence.definitions import LABELS
 
 WEBGL_ABOVE = 1_000
 DENSITY_ABOVE = 5_000

@@ -1,0 +1,1 @@
+"""What became of the questions: answered, correct, abstained, empty, failed."""

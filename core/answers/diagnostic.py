@@ -1,0 +1,99 @@
+"""The diagnostic *answers*: whether there is an answer, and whether it is correct."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from core.diagnosis import Definition, Diagnosis, Diagnostic, Finding, Number, QuestionColumn
+from core.run import Run
+from core.stats import wilson_interval
+from core.text.matching import correctness
+
+DEFINITIONS = (
+    Definition("correct", "Correct answer", "Whether the answer contains a reference answer, word for word.",
+        undefined_when="there is no reference answer, or the answer is empty or an abstention"),
+    Definition("no_answer", "No answer", "The baseline is empty, abstains (a refusal or \"I don't know\"), or the model call failed.",
+        advice="Read the reasons in the inspector: token limits, content filters and failed calls are named there."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """One row per question, in the run's order: ``query_id, question, answer, answer_status, correct``."""
+
+    queries: pd.DataFrame
+
+    def n(self, status: str) -> int:
+        """Return the number of answers with a status."""
+        return int((self.queries["answer_status"] == status).sum())
+
+
+def analyse_answers(run: Run) -> Answers:
+    """Judge every answer of a run that has reference answers; no LLM calls."""
+    frame = run.queries[["query_id", "question", "answer", "answer_status"]].copy()
+    frame["correct"] = correctness(run.queries["answer"], run.queries["reference_answers"])
+    return Answers(frame)
+
+
+def numbers(answers: Answers) -> tuple[Number, ...]:
+    """Return how many answers there are, how many are correct, and what became of the others."""
+    q = answers.queries
+    n, judged = len(q), int(q["correct"].notna().sum())
+    correct = int(q["correct"].fillna(False).sum())
+    share = wilson_interval(correct / judged, judged) if judged else None
+    note = "no reference answers to compare with" if share is None else _share(share)
+    return (
+        Number("n_queries", "Questions", n, place="row"),
+        Number("n_correct", "Correct answers", correct, of=judged, define="correct", note=note, place="card"),
+        Number("n_judged", value=judged),
+        Number("n_abstained", "Abstained", answers.n("abstained"), of=n, define="no_answer", place="row"),
+        Number("n_empty_answers", "Empty answers", answers.n("empty"), of=n, define="no_answer", place="row"),
+        Number("n_errors", "Failed", answers.n("error"), of=n, define="no_answer", place="row"),
+    )
+
+
+def _share(interval: tuple[float, float]) -> str:
+    low, high = interval
+    return f"95 % interval of the share {100 * low:.0f} to {100 * high:.0f} %"
+
+
+def findings(answers: Answers) -> Sequence[Finding]:
+    """Say how many questions have no answer; chance cannot produce that."""
+    q = answers.queries
+    silent = q["answer_status"].isin(["empty", "abstained", "error"])
+    n, of = int(silent.sum()), len(q)
+    if not n:
+        return ()
+    kinds = (("empty", "empty"), ("abstained", "abstained"), ("error", "failed"))
+    parts = ", ".join(f"{answers.n(status):,} {word}" for status, word in kinds if answers.n(status))
+    return (
+        Finding(
+            "no_answer",
+            f"{n:,} of {of:,} questions have no answer ({parts}).",
+            n,
+            of,
+            interval=wilson_interval(n / of, of),
+            severity="high" if n / of >= 0.2 else "low",
+            advice=DEFINITIONS[1].advice,
+            query_ids=tuple(q.loc[silent, "query_id"]),
+        ),
+    )
+
+
+def _analyse(diagnosis: Diagnosis) -> Answers:
+    return diagnosis.once(analyse_answers)
+
+
+ANSWERS = Diagnostic(
+    name="answers",
+    title="Answers",
+    question="Is there an answer, and is it correct?",
+    analyse=_analyse,
+    numbers=numbers,
+    findings=findings,
+    definitions=DEFINITIONS,
+    columns=(QuestionColumn("answer_status", "Answer"), QuestionColumn("correct", "Correct", "bool")),
+)

@@ -1,0 +1,25 @@
+"""Figures of influence, one module each."""
+
+from core.charts.influence.by_rank import influence_by_rank
+from core.charts.influence.entropy import entropy_dominance
+from core.charts.influence.labels import label_counts
+from core.charts.influence.modes import failure_mode_counts
+from core.charts.influence.passages import passage_bars
+from core.charts.influence.ranks import rank_against_rank
+from core.charts.influence.recovery import recovery_chart
+from core.charts.influence.rho import rho_histogram
+from core.charts.influence.slope import rank_slope
+from core.charts.influence.verdicts import verdict_changes
+
+__all__ = [
+    "entropy_dominance",
+    "failure_mode_counts",
+    "influence_by_rank",
+    "label_counts",
+    "passage_bars",
+    "rank_against_rank",
+    "rank_slope",
+    "recovery_chart",
+    "rho_histogram",
+    "verdict_changes",
+]

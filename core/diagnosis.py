@@ -1,0 +1,480 @@
+"""The one socket: what a diagnostic is made of, and the analyses of one run.
+
+Whatever shows, prints, exports or compares diagnostics loops over `core.diagnostics.DIAGNOSTICS` and takes a
+`Diagnosis`; it knows no diagnostic by name.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import pandas as pd
+
+from core.errors import InputError
+from core.run import Run
+from core.text.display import DASH, number
+from core.text.display import count as counted
+
+METRIC, MODE, REASON = "Metrics", "Failure modes", "Undefined because"
+SEVERITIES = ("high", "medium", "low")
+_PROMISED_KEYS = ("mean_claim_uncertainty", "mean_confidence")
+_KEPT = 8  # analyses of one diagnostic, under different settings, that a `Diagnosis` remembers
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A number or switch that changes an analysis: a slider, a command-line option, a part of every link.
+
+    Attributes
+    ----------
+    name : str
+        Unique among all diagnostics; the option is ``--name``, the link parameter ``name``.
+    title, help : str
+        For people.
+    default : float or bool
+        A bool makes it a switch; then ``low``, ``high`` and ``step`` mean nothing.
+    low, high, step : float
+        Range, both ends included, and the slider's step.
+    """
+
+    name: str
+    title: str
+    default: float | bool
+    help: str
+    low: float = 0.0
+    high: float = 1.0
+    step: float = 0.05
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is on or off rather than a number."""
+        return isinstance(self.default, bool)
+
+    @property
+    def option(self) -> str:
+        """Its name on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+    def checked(self, value: Any) -> float | bool:
+        """Return the value as this setting's type; InputError where it is no such value."""
+        if self.is_switch:
+            if not isinstance(value, bool):
+                raise InputError(f"{self.name} must be True or False, got {value!r}.")
+            return value
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or not self.low <= value <= self.high
+        ):
+            raise InputError(f"{self.name} must lie from {self.low:g} to {self.high:g}, got {value!r}.")
+        return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a number, state, label, failure mode or reason means; the glossary and tooltips show it.
+
+    ``kind`` is its heading in the glossary. Parts that do not apply are empty.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    kind: str = METRIC
+    formula: str = ""
+    unit: str = ""
+    range: str = ""
+    direction: str = ""
+    undefined_when: str = ""
+    source: str = ""
+    advice: str = ""
+
+
+def by_name(*definitions: Definition) -> Mapping[str, Definition]:
+    """Return definitions by name, in order."""
+    return MappingProxyType({definition.name: definition for definition in definitions})
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One headline number of a run.
+
+    Attributes
+    ----------
+    key : str
+        Its key in ``summary --json``.
+    title : str
+        For people.
+    value : float, int, str, list, Mapping or None
+        None where undefined. A Mapping counts cases by name (of a `Definition`), each a row of its own.
+    n, of : int or None
+        Cases that the value rests on; or, for a count, the whole that it is a part of.
+    noun : str
+        What is counted, in the singular.
+    interval : (float, float) or None
+        95 % interval.
+    pattern : str
+        Format of the value.
+    define : str
+        Name of the `Definition` that explains it; of a Mapping, the kind of its names.
+    note : str
+        What else must be said with it, for example the value by chance.
+    place : {"card", "row", "setup", "data"}
+        Where it is shown: on a card and in every table, in tables only, among the set-up of a run, or in
+        ``summary --json`` only.
+    """
+
+    key: str
+    title: str = ""
+    value: Any = None
+    n: int | None = None
+    of: int | None = None
+    noun: str = "question"
+    interval: tuple[float, float] | None = None
+    pattern: str = "{:.2f}"
+    define: str = ""
+    note: str = ""
+    place: str = "data"
+
+    @property
+    def text(self) -> str:
+        """The value for people: ``0.01``, ``29 of 62``, or a dash."""
+        if self.value is None or (self.of is not None and not self.of):
+            return DASH
+        if isinstance(self.value, str):
+            return self.value
+        if self.of is not None:
+            return f"{self.value:,} of {self.of:,}"
+        return f"{self.value:,}" if isinstance(self.value, int) else number(self.value, self.pattern)
+
+    @property
+    def basis(self) -> str:
+        """What the value rests on, for people: cases, interval, note."""
+        parts = [] if self.n is None else [f"n = {counted(self.n, self.noun)}"]
+        if self.interval is not None:
+            low, high = (number(end, self.pattern) for end in self.interval)
+            parts.append(f"95 % interval {low} to {high}")
+        return "; ".join(filter(None, [*parts, self.note]))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with a run, in words, with the count that chance alone would give.
+
+    Attributes
+    ----------
+    name : str
+        Of a `Definition` of the diagnostic.
+    sentence, advice : str
+        What was seen; what to do about it.
+    n, of : int
+        Cases that show it, of those that could.
+    interval : (float, float) or None
+        95 % interval of the share ``n / of``.
+    expected_by_chance : float or None
+        Count that chance alone gives; None where chance cannot produce it.
+    p_value : float or None
+        Adjusted for the number of things that were tested; None where nothing was tested.
+    severity : {"high", "medium", "low"}
+        How much it matters.
+    query_ids : tuple of str
+        Questions that show it, the most telling first.
+    diagnostic : str
+        Who says so; `Diagnosis.findings` fills it in.
+    """
+
+    name: str
+    sentence: str
+    n: int
+    of: int
+    interval: tuple[float, float] | None = None
+    expected_by_chance: float | None = None
+    p_value: float | None = None
+    severity: str = "medium"
+    advice: str = ""
+    query_ids: tuple[str, ...] = ()
+    diagnostic: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A table (or a column of it) without which there is nothing to say, and the sentence that says so.
+
+    Where ``step`` is given, a run in which that step was run has what it takes, whatever came of it.
+    """
+
+    table: str
+    sentence: str
+    column: str | None = None
+    step: str | None = None
+
+    def is_met(self, run: Run) -> bool:
+        """Tell whether the run has at least one row, with a value in the column where one is named."""
+        steps = run.manifest.get("steps")
+        if self.step is not None and isinstance(steps, Mapping) and self.step in steps:
+            return True
+        frame = run[self.table]
+        return bool(frame[self.column].notna().any()) if self.column else len(frame) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionColumn:
+    """A column of ``analysis.queries`` that is shown for a single question and compared between runs.
+
+    ``pattern`` is the format of numbers, ``"bool"`` for yes and no; ``bounds`` their range, if they have one.
+    """
+
+    name: str
+    title: str
+    pattern: str = "{:.2f}"
+    bounds: tuple[float, float] | None = None
+
+    def text(self, value: Any) -> str:
+        """Return a value of the column for people."""
+        if value is None or value is pd.NA or value != value:
+            return DASH
+        if isinstance(value, str):
+            return value
+        return (
+            {True: "yes", False: "no"}[bool(value)] if self.pattern == "bool" else number(value, self.pattern)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A file that can be written of a run.
+
+    Attributes
+    ----------
+    name : str
+        Its format on the command line.
+    title, about : str
+        For people; ``about`` says in a sentence what the file holds.
+    ending : str
+        Of the file's name, with the dot.
+    write : callable
+        From a `Diagnosis` to the file's content.
+    losses : tuple of str
+        What does not come back when the file is read again, one sentence each.
+    """
+
+    name: str
+    title: str
+    ending: str
+    write: Callable[[Diagnosis], bytes]
+    about: str = ""
+    losses: tuple[str, ...] = ()
+
+
+class Analysis(Protocol):
+    """What a diagnostic finds in a run: anything frozen with one row per question, in the run's order."""
+
+    @property
+    def queries(self) -> pd.DataFrame:
+        """One row per question, with ``query_id`` and the diagnostic's `QuestionColumn`s."""
+
+
+def _nothing(analysis: Any) -> Sequence[Any]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One diagnostic: everything the rest of the program needs to run, show, export and compare it.
+
+    Attributes
+    ----------
+    name : str
+        Also the name of its package, page, section, step and tests.
+    title, question : str
+        Title of its page; the question that it answers.
+    analyse : callable
+        ``analyse(diagnosis)`` returns an `Analysis`; no model is called. It may read the analyses named in
+        ``reads``, and no others.
+    numbers, findings : callable
+        Of an analysis: its headline numbers, always the same keys; and what is wrong.
+    needs : tuple of Need
+        Without all of them there is nothing to say.
+    settings, exports, definitions, columns
+        See their types.
+    step : type or None
+        What must be asked of a model: a frozen dataclass of options, see `core.pipeline.steps.Step`.
+    icon : str
+        Of its page.
+    """
+
+    name: str
+    title: str
+    question: str
+    analyse: Callable[[Diagnosis], Any]
+    numbers: Callable[[Any], Sequence[Number]]
+    findings: Callable[[Any], Sequence[Finding]] = _nothing
+    needs: tuple[Need, ...] = ()
+    settings: tuple[Setting, ...] = ()
+    reads: tuple[str, ...] = ()
+    exports: tuple[Export, ...] = ()
+    definitions: tuple[Definition, ...] = ()
+    columns: tuple[QuestionColumn, ...] = ()
+    step: Any = None
+    icon: str = ":material/stethoscope:"
+
+    def lacks(self, run: Run) -> str | None:
+        """Return why there is nothing to say of a run, or None."""
+        return next((need.sentence for need in self.needs if not need.is_met(run)), None)
+
+    def define(self, name: str, kind: str = METRIC) -> Definition:
+        """Return the definition called ``name`` among those of its kind; KeyError when there is none."""
+        for definition in self.definitions:
+            if (definition.name, definition.kind) == (name, kind):
+                return definition
+        raise KeyError(f"{self.name} defines no {name!r} among its {kind.lower()}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """Analyses that several settings of one run share; the oldest go first."""
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    analyses: dict[str, OrderedDict[Any, Any]] = field(default_factory=dict)
+    layouts: dict[Callable[[Run], Any], Any] = field(default_factory=dict)
+
+
+class Diagnosis:
+    """The analyses of one run under one set of settings, each computed when it is first asked for.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    settings : Mapping, optional
+        Values by name of `Setting`; the others have their defaults.
+    diagnostics : sequence of Diagnostic, optional
+        By default `core.diagnostics.DIAGNOSTICS`.
+
+    Raises
+    ------
+    InputError
+        A setting that no diagnostic has, or a value out of its range.
+
+    Examples
+    --------
+    >>> run = Run.load("sample_data/recorded_run")
+    >>> diagnosis = Diagnosis(run, {"threshold": 0.6})
+    >>> diagnosis["influence"].threshold, diagnosis.summary()["n_queries"]
+    (0.6, 68)
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        settings: Mapping[str, Any] | None = None,
+        diagnostics: Sequence[Diagnostic] | None = None,
+    ) -> None:
+        if diagnostics is None:
+            from core import diagnostics as registered  # it imports the packages, which import this module
+
+            diagnostics = registered.DIAGNOSTICS
+        self.run = run
+        self.diagnostics = tuple(diagnostics)
+        self.settings = checked_settings(settings or {}, self.diagnostics)
+        self._by_name = {diagnostic.name: diagnostic for diagnostic in self.diagnostics}
+        self._allowed = frozenset(self._by_name)
+        self._store = _Store()
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the analysis of a diagnostic."""
+        if name not in self._allowed:
+            raise KeyError(f"{name!r} is not among {sorted(self._allowed)}")
+        key = self._key(name)
+        with self._store.lock:
+            kept = self._store.analyses.setdefault(name, OrderedDict())
+            if key not in kept:
+                diagnostic = self._by_name[name]
+                kept[key] = diagnostic.analyse(self._seeing(frozenset(diagnostic.reads)))
+                while len(kept) > _KEPT:
+                    kept.popitem(last=False)
+            kept.move_to_end(key)
+            return kept[key]
+
+    def at(self, settings: Mapping[str, Any]) -> Diagnosis:
+        """Return the same run under other settings; analyses that do not depend on them are shared."""
+        other = Diagnosis(self.run, settings, self.diagnostics)
+        other._store = self._store
+        return other
+
+    def once(self, function: Callable[[Run], Any]) -> Any:
+        """Return ``function(run)``, computed once whatever the settings."""
+        with self._store.lock:
+            if function not in self._store.layouts:
+                self._store.layouts[function] = function(self.run)
+            return self._store.layouts[function]
+
+    def diagnostic(self, name: str) -> Diagnostic:
+        """Return a diagnostic by name; KeyError when there is none."""
+        return self._by_name[name]
+
+    def numbers(self, name: str) -> tuple[Number, ...]:
+        """Return the headline numbers of one diagnostic."""
+        return tuple(self._by_name[name].numbers(self[name]))
+
+    def summary(self) -> dict[str, Any]:
+        """Return every headline number as plain JSON values, under the keys that scripts rely on.
+
+        Those of an analysis that was not run, or that no diagnostic offers yet, are None.
+        """
+        run = self.run
+        facts: dict[str, Any] = {
+            "run_id": run.run_id,
+            "name": run.name,
+            "source": run.manifest["source"],
+            "simulated": run.simulated,
+            "complete": bool(run.manifest["complete"]),
+            **dict.fromkeys(_PROMISED_KEYS),
+        }
+        for diagnostic in self.diagnostics:
+            facts |= {number.key: number.value for number in self.numbers(diagnostic.name)}
+        return facts
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what is wrong with the run: most severe first, then in the order of the diagnostics."""
+        found = [
+            replace(finding, diagnostic=diagnostic.name)
+            for diagnostic in self.diagnostics
+            if diagnostic.lacks(self.run) is None
+            for finding in diagnostic.findings(self[diagnostic.name])
+        ]
+        return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))
+
+    def _key(self, name: str) -> tuple[Any, ...]:
+        """Return what an analysis depends on: its own settings and those of all that it reads."""
+        diagnostic = self._by_name[name]
+        own = tuple(self.settings[setting.name] for setting in diagnostic.settings)
+        return (*own, *(part for other in diagnostic.reads for part in self._key(other)))
+
+    def _seeing(self, names: frozenset[str]) -> Diagnosis:
+        view = self.at(self.settings)
+        view._allowed = names
+        return view
+
+
+def settings_of(diagnostics: Sequence[Diagnostic]) -> tuple[Setting, ...]:
+    """Return the settings of all diagnostics, in order."""
+    return tuple(setting for diagnostic in diagnostics for setting in diagnostic.settings)
+
+
+def checked_settings(
+    given: Mapping[str, Any], diagnostics: Sequence[Diagnostic]
+) -> Mapping[str, float | bool]:
+    """Return a value for every setting: the given one, checked, or the default."""
+    known = {setting.name: setting for setting in settings_of(diagnostics)}
+    unknown = next((name for name in given if name not in known), None)
+    if unknown is not None:
+        raise InputError(f"There is no setting {unknown!r}; settings are {', '.join(known)}.")
+    return MappingProxyType(
+        {name: setting.checked(given.get(name, setting.default)) for name, setting in known.items()}
+    )

@@ -1,0 +1,9 @@
+"""The diagnostics, in the order in which they are shown. Adding one is one line here."""
+
+from core.answers.diagnostic import ANSWERS
+from core.claims.diagnostic import CLAIMS
+from core.diagnosis import Diagnostic
+from core.influence.diagnostic import INFLUENCE
+from core.retrieval_quality.diagnostic import RETRIEVAL_QUALITY
+
+DIAGNOSTICS: tuple[Diagnostic, ...] = (ANSWERS, INFLUENCE, RETRIEVAL_QUALITY, CLAIMS)

@@ -1,0 +1,95 @@
+"""What the numbers, labels, failure modes and reasons of influence mean."""
+
+from __future__ import annotations
+
+from core.diagnosis import MODE, REASON, Definition, by_name
+
+METRICS = by_name(
+    Definition("influence", "Influence", "How much the answer changes when this one passage is left out.",
+        formula="1 − ROUGE-L F1(baseline, ablated)", range="[0, 1]",
+        direction="higher = the passage mattered more",
+        undefined_when="the baseline is empty or the ablated answer is missing",
+        source="Lin 2004 (ROUGE-L); leave-one-out as in Cohen-Wang et al. 2024, arXiv 2409.00729"),
+    Definition("influence_rank", "Influence rank", "Place in the order of use; ties share the average rank.",
+        formula="average rank of influence, descending", range="[1, k]",
+        direction="1 = most influential", undefined_when="influence is undefined"),
+    Definition("rho", "Rank agreement ρ",
+        "Does the model use the passages in the order the retriever gave them?",
+        formula="Spearman's ρ of retrieval rank and influence rank (average ranks)", range="[−1, 1]",
+        direction="higher = used in the order of retrieval",
+        undefined_when="the influence is constant, or k < 3", source="Spearman 1904"),
+    Definition("p_value", "p-value of ρ",
+        "How often an unrelated order would agree or disagree at least this much.",
+        formula="two-sided t approximation, k − 2 degrees of freedom", range="[0, 1]",
+        direction="lower = less likely by chance", undefined_when="ρ is undefined"),
+    Definition("chance_band", "Chance band",
+        "Where ρ falls when the order of use has nothing to do with retrieval.",
+        formula="95 % point of ρ over random orders of k passages", range="[−1, 1]",
+        undefined_when="k < 3", source="permutation null"),
+    Definition("rank_biased_overlap", "Rank-biased overlap",
+        "Agreement of the two orders that weighs the top most.",
+        formula="extrapolated RBO, p = 0.9, ties as expected overlap", range="[0, 1]",
+        direction="higher = more alike", undefined_when="the influence is constant",
+        source="Webber, Moffat, Zobel 2010, eq. 32"),
+    Definition("dominance", "Dominance ratio",
+        "Share of all influence that falls on the most influential passage.",
+        formula="max / sum of influence", range="[1/k, 1]",
+        direction="higher = one passage carries the answer", undefined_when="the influences sum to 0"),
+    Definition("entropy", "Influence entropy", "How evenly influence is spread over the passages.",
+        formula="−Σ s ln s, s = influence / sum", unit="nats", range="[0, ln k]",
+        direction="higher = spread over more passages", undefined_when="the influences sum to 0",
+        source="Shannon 1948"),
+    Definition("entropy_normalised", "Normalised entropy", "Influence entropy as a share of its maximum ln k.",
+        formula="entropy / ln k", range="[0, 1]", direction="higher = spread over more passages",
+        undefined_when="the influences sum to 0, or k < 2"),
+    Definition("noise_quantile", "Noise floor", "How far the answer moves when nothing is left out at all.",
+        formula="95 % point of 1 − ROUGE-L F1(baseline, repeat) over R repeats", range="[0, 1]",
+        direction="lower = steadier model", undefined_when="no repeats were run"),
+)  # fmt: skip
+
+REASONS = by_name(
+    Definition("error", "Error", "No answer could be had from the model.", REASON),
+    Definition("empty_baseline", "Empty baseline", "The baseline answer is empty, so nothing can change it.",
+        REASON),
+    Definition("no_ablations", "No ablations",
+        "The passages were never left out one by one: no influence is known.", REASON),
+    Definition("incomplete", "Incomplete",
+        "At least one ablation is missing, so the passages cannot be ranked.", REASON),
+    Definition("too_few_passages", "Too few passages",
+        "Fewer than three passages: a rank correlation says nothing.", REASON),
+    Definition("inert", "Inert", "Leaving out any one passage changes nothing: all influences are 0.", REASON),
+    Definition("all_equal", "All equal", "All influences are equal, so there is no order to compare.", REASON),
+    Definition("no_retrieval_order", "No retrieval order",
+        "All retrieval ranks are equal, so there is no order to compare.", REASON),
+)  # fmt: skip
+
+MODES = by_name(
+    Definition("ignored_top_hit", "Ignored top hit", "Retrieval rank ≤ 3 and influence rank ≥ k − 2 (k ≥ 6).",
+        MODE,
+        advice="The retriever puts text first that the model does not use: look at the query wording or re-rank."),
+    Definition("buried_evidence", "Buried evidence", "Influence rank ≤ 3 and retrieval rank ≥ k − 2 (k ≥ 6).",
+        MODE,
+        advice="What the model uses stands last: a re-ranker or a better query would lift it; a smaller k would lose it."),
+    Definition("over_reliance", "Over-reliance", "Dominance ratio ≥ 0.8.", MODE,
+        advice="One passage carries the answer: check that it deserves it."),
+    Definition("inverted", "Inverted order", "ρ < 0.", MODE,
+        advice="The model uses the passages in the reverse of the retriever's order."),
+    Definition("inert", "Inert", "No single removal changes the answer (all influences 0).", MODE,
+        advice="Either the answer is redundant in the passages or the model did not need them: see parametric and redundant."),
+    Definition("parametric", "Parametric", "Closed-book answer ≈ baseline (ROUGE-L F1 ≥ 0.9).", MODE,
+        advice="The model knows the answer without any passage; its influence scores say nothing about retrieval."),
+    Definition("redundant", "Redundant", "Inert to every single removal, but not parametric.", MODE,
+        advice="Several passages probably carry the same evidence, so that removing one leaves the others: look at the texts."),
+    Definition("harmful_passage", "Harmful passage", "Leaving the passage out turns a wrong answer right.",
+        MODE, advice="This passage misleads the model: filter it or rank it lower."),
+    Definition("missed_evidence", "Missed evidence", "A gold passage exists that was not retrieved.", MODE,
+        advice="The retriever missed the evidence: no generator can make up for that."),
+)  # fmt: skip
+
+# Modes that name passages, not only questions.
+PER_PASSAGE = ("ignored_top_hit", "buried_evidence", "harmful_passage")
+
+DEFINITIONS = (*METRICS.values(), *MODES.values(), *REASONS.values())
+
+LABELS = ("Aligned", "Divergent", "Undefined")
+DEFAULT_THRESHOLD = 0.7

@@ -1,0 +1,55 @@
+"""The headline numbers and findings of a run as text, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.diagnosis import Diagnosis, Diagnostic, Finding, Number
+from core.text.display import number
+
+
+def summary_text(diagnosis: Diagnosis) -> str:
+    """Describe a run for people: what is wrong, then every diagnostic's numbers, each with its n."""
+    run = diagnosis.run
+    state = "" if run.manifest["complete"] else ", not finished"
+    kind = "SIMULATED DATA" if run.simulated else run.data_source
+    lines = [f"{run.name}  ({kind}, run {run.run_id}{state})"]
+    findings = diagnosis.findings()
+    if findings:
+        lines += ["", "  Findings", *(f"    {finding_text(finding)}" for finding in findings)]
+    for diagnostic in diagnosis.diagnostics:
+        lines += ["", f"  {diagnostic.title}"]
+        missing = diagnostic.lacks(run)
+        if missing is not None:
+            lines.append(f"    {missing}")
+            continue
+        for one in diagnosis.numbers(diagnostic.name):
+            lines += (_line(*row) for row in _rows(diagnostic, one))
+    return "\n".join(lines)
+
+
+def finding_text(finding: Finding) -> str:
+    """Return a finding in one line, with the count that chance alone gives."""
+    chance = finding.expected_by_chance
+    by_chance = "" if chance is None else f" By chance: {number(chance, '{:.1f}')}."
+    p = "" if finding.p_value is None else f" p = {number(finding.p_value, '{:.2g}')}."
+    return f"[{finding.severity}] {finding.sentence}{by_chance}{p} {finding.advice}".rstrip()
+
+
+def _rows(diagnostic: Diagnostic, one: Number) -> Iterator[tuple[str, str, str]]:
+    """Yield title, value and basis; a count by name gives one row for each name that occurs."""
+    if one.place == "data" or one.value is None:
+        return
+    if isinstance(one.value, dict):
+        found = {name: n for name, n in one.value.items() if n}
+        if found:
+            yield one.title, "", ""
+        for name, n in found.items():
+            definition = diagnostic.define(name, one.define)
+            yield f"  {definition.title}", f"{n:,}", definition.meaning
+    else:
+        yield one.title, one.text, one.basis
+
+
+def _line(title: str, value: str, basis: str) -> str:
+    return f"    {title:<30}{value:>12}  {basis}".rstrip()

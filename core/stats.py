@@ -1,0 +1,421 @@
+"""Statistics: intervals, permutation tests, multiple comparisons and the quality of a ranking.
+
+Pure functions on arrays, thin over scipy and scikit-learn: what is added is the handling of ties, missing
+values and degenerate data. Missing values (NaN) are left out; "undefined" is NaN, never 0 or 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri, stdtrit
+
+Floats = NDArray[np.float64]
+Interval = tuple[float, float]
+
+_UNDEFINED: Interval = (math.nan, math.nan)
+_CELLS = 5_000_000  # of one batch of permutations: bounds the memory, not the result
+_RECURSION_UP_TO = 1_000  # trials; every term of the recursion is positive, so even tiny tails are precise
+
+
+def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
+    """Return the score interval of a share of n cases (Wilson 1927).
+
+    Conservative for the mean of any values in [0, 1], because no such mean varies more than a share.
+
+    Returns
+    -------
+    (low, high) : tuple of float
+        Within [0, 1] and around `share`; has a width even where that is 0 or 1. NaN for n = 0.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in wilson_interval(0.3, 10)]
+    [0.108, 0.603]
+    """
+    if n < 1:
+        return _UNDEFINED
+    z = float(ndtri((1 + level) / 2))
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    # At 0 and 1 the interval ends exactly at the share; rounding must not leave the share outside.
+    return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
+
+
+def mean_interval(
+    values: ArrayLike, level: float = 0.95, lower: float = -math.inf, upper: float = math.inf
+) -> Interval:
+    """Return the t interval of a mean (Student 1908), cut at the bounds that the values themselves have.
+
+    Returns
+    -------
+    (low, high) : tuple of float
+        NaN for fewer than 2 values; width 0 where all are equal (`mean_in_unit` avoids that).
+    """
+    known = _known(values)
+    n = known.size
+    if n < 2:
+        return _UNDEFINED
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * float(known.std(ddof=1)) / math.sqrt(n)
+    centre = float(known.mean())
+    return max(lower, centre - half), min(upper, centre + half)
+
+
+def mean_in_unit(values: ArrayLike, share: bool = False, level: float = 0.95) -> tuple[float, float, float]:
+    """Return the mean of values in [0, 1] and its interval.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        In [0, 1].
+    share : bool
+        Whether every value is 0 or 1 by nature (hit or miss), so that the mean is a share.
+    level : float
+        Confidence level in (0, 1).
+
+    Returns
+    -------
+    (mean, low, high) : tuple of float
+        Wilson's interval for shares, else Student's t cut at 0 and 1, or Wilson's where all values are equal:
+        a width of 0 would claim too much. NaN without values; no interval for one value that is not a share.
+    """
+    known = _known(values)
+    if not known.size:
+        return math.nan, math.nan, math.nan
+    if share or (known.size > 1 and (known == known[0]).all()):
+        mean = float(known.mean()) if share else float(known[0])
+        return mean, *wilson_interval(mean, known.size, level)
+    return float(known.mean()), *mean_interval(known, level, 0.0, 1.0)
+
+
+def bootstrap_interval(
+    data: ArrayLike | tuple[ArrayLike, ...],
+    statistic: Callable[..., float],
+    n_resamples: int = 2_000,
+    seed: int = 0,
+    level: float = 0.95,
+    groups: ArrayLike | None = None,
+) -> Interval:
+    """Return the percentile bootstrap interval of a statistic (Efron & Tibshirani 1993, chapter 13).
+
+    Parameters
+    ----------
+    data : array_like or tuple of array_like, each of shape (n, ...)
+        One array, or several that are paired row by row: two scores and a label for the difference of two
+        AUROCs, gain and ideal for a ratio of means.
+    statistic : callable
+        Takes the resampled arrays, returns a number; NaN (say, only one class was drawn) is left out.
+    n_resamples, seed, level
+        Number of resamples; same seed, same interval; confidence level in (0, 1).
+    groups : array_like, shape (n,), optional
+        Rows of equal value are drawn together (cluster bootstrap), such as all claims of a question.
+
+    Returns
+    -------
+    (low, high) : tuple of float
+        NaN for fewer than 2 rows or groups, or where the statistic is undefined in most resamples. Width 0
+        where all resamples agree, which says nothing of precision. A little narrow for few rows: a mean
+        of 20 is covered about 92 % of the time, not 95 %.
+    """
+    arrays = [np.asarray(array) for array in (data if isinstance(data, tuple) else (data,))]
+    if any(len(array) != len(arrays[0]) for array in arrays):
+        raise ValueError("paired arrays must have the same number of rows")
+    rows = None if groups is None else _rows_by_group(np.asarray(groups))
+    n = len(arrays[0]) if rows is None else len(rows)
+    if n < 2:
+        return _UNDEFINED
+    rng = np.random.default_rng(seed)
+    found = np.empty(n_resamples)
+    for i in range(n_resamples):
+        drawn = rng.integers(n, size=n)
+        chosen = drawn if rows is None else np.concatenate([rows[group] for group in drawn])
+        found[i] = statistic(*(array[chosen] for array in arrays))
+    found = _known(found)
+    if 2 * found.size < n_resamples:
+        return _UNDEFINED
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def permutation_test(a: ArrayLike, b: ArrayLike, n_resamples: int = 9_999, seed: int = 0) -> float:
+    """Return the two-sided p-value of the difference of means of two independent samples.
+
+    Parameters
+    ----------
+    a, b : array_like, shapes (n,) and (m,)
+        The samples.
+    n_resamples, seed
+        Random reassignments of the values to the samples (all, where there are no more); same seed, same p.
+
+    Returns
+    -------
+    float
+        In (0, 1], small where chance is a poor explanation: (1 + #extreme) / (1 + #draws), never 0 (Phipson &
+        Smyth 2010), or the exact share of all reassignments. NaN where a sample is empty.
+    """
+    from scipy.stats import permutation_test as scipy_test
+
+    first, second = _known(a), _known(b)
+    if not first.size or not second.size:
+        return math.nan
+    found = scipy_test(
+        (first, second),
+        lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis),
+        n_resamples=n_resamples,
+        batch=max(1, _CELLS // (first.size + second.size)),
+        rng=np.random.default_rng(seed),
+    )
+    return float(found.pvalue)
+
+
+def paired_permutation_test(a: ArrayLike, b: ArrayLike, n_resamples: int = 9_999, seed: int = 0) -> float:
+    """Return the two-sided p-value of the mean difference of pairs (sign-flip test, Fisher 1935, section 21).
+
+    As `permutation_test`, but `a` and `b` are two values of each case (the same questions in two runs), and
+    they are exchanged within pairs only. 1 where all differences are 0, NaN without pairs.
+    """
+    first, second = _pairs(a, b)
+    difference = first - second
+    n = difference.size
+    if not n:
+        return math.nan
+    exact = n < 31 and 2**n <= n_resamples
+    draws, rng, n_extreme = (2**n if exact else n_resamples), np.random.default_rng(seed), 0
+    # Sums that are equal but for rounding count as equal.
+    least = abs(difference.sum()) - 1e-12 * np.abs(difference).sum()
+    for start in range(0, draws, max(1, _CELLS // n)):
+        rows = np.arange(start, min(draws, start + max(1, _CELLS // n)))
+        flip = rows[:, None] >> np.arange(n) & 1 if exact else rng.integers(0, 2, (rows.size, n), np.int8)
+        n_extreme += int(np.count_nonzero(np.abs(difference.sum() - 2 * (flip @ difference)) >= least))
+    return n_extreme / draws if exact else (1 + n_extreme) / (1 + draws)
+
+
+def holm(p_values: ArrayLike) -> Floats:
+    """Return p-values adjusted for multiple tests by the step-down method (Holm 1979).
+
+    Returns
+    -------
+    ndarray, shape of `p_values`
+        In [0, 1], never below `p_values`. Rejecting where this is at most α keeps the probability of any
+        false rejection at most α, however the tests depend on each other. A NaN (no test was possible) stays
+        NaN and does not count as a test.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03, float("nan")]).tolist()
+    [0.03, 0.06, 0.06, nan]
+    """
+    adjusted = np.array(p_values, dtype=np.float64)
+    order = np.argsort(adjusted)[: np.count_nonzero(~np.isnan(adjusted))]  # NaN are sorted last
+    steps = adjusted[order] * np.arange(order.size, 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return adjusted
+
+
+def poisson_binomial_tail(probabilities: ArrayLike, count: int) -> float:
+    """Return P(X >= count) for the number X of successes in independent trials of unequal probability.
+
+    Exact: by recursion up to 1,000 trials, beyond by Fourier transform (Hong 2013) with an absolute error
+    below 1e-12, so that a tinier tail is not resolved. 100,000 trials take about half a second.
+
+    Parameters
+    ----------
+    probabilities : array_like, shape (n,)
+        Of success in each trial, such as of a failure mode by chance in each question.
+    count : int
+        Observed number of successes.
+
+    Returns
+    -------
+    float
+        In [0, 1]: the one-sided p-value of "more than by chance".
+
+    Raises
+    ------
+    ValueError
+        A probability is NaN or outside [0, 1].
+    """
+    return 1.0 if count <= 0 else min(1.0, float(_successes(probabilities)[count:].sum()))
+
+
+def poisson_binomial_interval(probabilities: ArrayLike, level: float = 0.95) -> tuple[int, int]:
+    """Return the central range of the number of successes in independent trials of unequal probability.
+
+    Takes and raises what `poisson_binomial_tail` does.
+
+    Returns
+    -------
+    (low, high) : tuple of int
+        Within [0, n]. From `low` to `high`, both included, has at least probability `level`; at most half of
+        the rest is below, and at most half above.
+    """
+    below = np.cumsum(_successes(probabilities))
+    low, high = np.searchsorted(below, np.array([(1 - level) / 2, (1 + level) / 2]) - 1e-12)
+    return int(low), int(high)
+
+
+def auroc(score: ArrayLike, positive: ArrayLike) -> float:
+    """Return P(a positive scores higher than a negative), ties counted half (Hanley & McNeil 1982).
+
+    Parameters
+    ----------
+    score : array_like, shape (n,)
+        Higher means more likely positive; only the order matters.
+    positive : array_like of bool, shape (n,)
+        The label.
+
+    Returns
+    -------
+    float
+        In [0, 1], higher is better, 0.5 is chance. NaN with fewer than two classes.
+    """
+    ranks, label = _ranked(score, positive)
+    n = int(label.sum())
+    if n in (0, label.size):
+        return math.nan
+    return float((ranks[label].sum() - n * (n + 1) / 2) / (n * (label.size - n)))
+
+
+def auprc(score: ArrayLike, positive: ArrayLike) -> float:
+    """Return the area under the precision-recall curve as average precision (Davis & Goadrich 2006).
+
+    Parameters as for `auroc`; equal scores are one step of the curve.
+
+    Returns
+    -------
+    float
+        In (0, 1], higher is better; chance is about the share of positives. NaN with fewer than two classes.
+    """
+    from sklearn.metrics import average_precision_score
+
+    ranks, label = _ranked(score, positive)
+    if label.all() or not label.any():
+        return math.nan
+    return float(average_precision_score(label, ranks))
+
+
+def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the error rate when only the most confident answers are given (El-Yaniv & Wiener 2010).
+
+    Parameters
+    ----------
+    confidence : array_like, shape (n,)
+        Higher means answered first; only the order matters.
+    correct : array_like, shape (n,)
+        1 correct, 0 wrong, or a quality in [0, 1]; the risk is the mean of 1 − this.
+
+    Returns
+    -------
+    coverage : ndarray, shape (n,)
+        The share answered: 1/n, 2/n, ... 1.
+    risk : ndarray, shape (n,)
+        In [0, 1], lower is better: the expected risk when equally confident answers come in random order, so
+        that their order in the data does not matter.
+    """
+    score, quality = _pairs(confidence, correct)
+    _, tie, size = np.unique(-score, return_inverse=True, return_counts=True)
+    loss = np.bincount(tie, weights=1 - quality, minlength=size.size) / size
+    answered = np.arange(1, score.size + 1)
+    return answered / max(1, score.size), np.cumsum(np.repeat(loss, size)) / answered
+
+
+def aurc(confidence: ArrayLike, correct: ArrayLike) -> float:
+    """Return the area under the risk-coverage curve: the mean of its risks (Geifman et al. 2019).
+
+    Parameters as for `risk_coverage`.
+
+    Returns
+    -------
+    float
+        In [0, 1], lower is better; confidence at random gives the error rate. It measures accuracy and
+        ranking at once: 0 where all are correct, 1 where none is. NaN without data.
+    """
+    _, risk = risk_coverage(confidence, correct)
+    return float(risk.mean()) if risk.size else math.nan
+
+
+def e_aurc(confidence: ArrayLike, correct: ArrayLike) -> float:
+    """Return the excess AURC: `aurc` minus that of a perfect ranking (Geifman et al. 2019).
+
+    Parameters as for `risk_coverage`.
+
+    Returns
+    -------
+    float
+        In [0, 1], lower is better, 0 is a perfect ranking. NaN where all answers are equally good: nothing
+        is there to be ranked.
+    """
+    return _aurc_gaps(confidence, correct)[0]
+
+
+def prr(confidence: ArrayLike, correct: ArrayLike) -> float:
+    """Return the prediction rejection ratio: the share of the possible gain realised (Malinin & Gales 2021).
+
+    (A − A_random) / (A_oracle − A_random), where A is the area under the mean quality of the answers kept
+    against the share rejected: 1 − `aurc`; A_random is exactly the mean quality. Parameters as for
+    `risk_coverage`.
+
+    Returns
+    -------
+    float
+        At most 1, higher is better: 1 is a perfect ranking, 0 chance, below 0 worse than chance. NaN where
+        all answers are equally good.
+    """
+    excess, possible = _aurc_gaps(confidence, correct)
+    return 1 - excess / possible
+
+
+def _known(values: ArrayLike) -> Floats:
+    found = np.asarray(values, dtype=np.float64)
+    return found[~np.isnan(found)]
+
+
+def _pairs(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if first.shape != second.shape:
+        raise ValueError(f"arrays must have the same shape, not {first.shape} and {second.shape}")
+    known = ~(np.isnan(first) | np.isnan(second))
+    return first[known], second[known]
+
+
+def _ranked(score: ArrayLike, positive: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return ranks, which keep order and ties of the scores and are finite where a score is not."""
+    from scipy.stats import rankdata
+
+    known, label = _pairs(score, positive)
+    return rankdata(known), label.astype(bool)
+
+
+def _rows_by_group(groups: NDArray[np.generic]) -> list[NDArray[np.intp]]:
+    _, group, size = np.unique(groups, return_inverse=True, return_counts=True)
+    return np.split(np.argsort(group, kind="stable"), np.cumsum(size)[:-1])
+
+
+def _aurc_gaps(confidence: ArrayLike, correct: ArrayLike) -> Interval:
+    """Return AURC above that of the perfect ranking: that of this ranking, and that of a random one."""
+    score, quality = _pairs(confidence, correct)
+    if not quality.size or (quality == quality[0]).all():
+        return _UNDEFINED
+    perfect = aurc(quality, quality)
+    return max(0.0, aurc(score, quality) - perfect), float(1 - quality.mean()) - perfect
+
+
+def _successes(probabilities: ArrayLike) -> Floats:
+    """Return the probability of 0, 1, ... n successes."""
+    p = np.asarray(probabilities, dtype=np.float64)
+    if not ((p >= 0) & (p <= 1)).all():
+        raise ValueError("probabilities must be in [0, 1]")
+    if p.size > _RECURSION_UP_TO:
+        length = 1 << p.size.bit_length()
+        parts = [np.fft.rfft(_successes(half), length) for half in np.array_split(p, 2)]
+        joined = np.fft.irfft(parts[0] * parts[1], length)[: p.size + 1]
+        return np.asarray(np.maximum(0.0, joined), dtype=np.float64)
+    found = np.zeros(p.size + 1)
+    found[0] = 1.0
+    for n, one in enumerate(p.tolist(), start=1):
+        found[1 : n + 1] = found[1 : n + 1] * (1 - one) + found[:n] * one
+        found[0] *= 1 - one
+    return found
