@@ -63,11 +63,3 @@ def test_a_model_that_cannot_be_fetched_is_said_at_once(monkeypatch):
         open_llm("embedded", "no/such-model")
     with pytest.raises(BackendError, match="check the name"):
         open_llm("embedded", "not a valid name!")
-
-
-@pytest.mark.parametrize("kind", BACKENDS)
-def test_only_the_table_of_back_ends_looks_into_the_folder_of_one(kind):
-    folder = ROOT / "core" / "llm" / kind
-    others = {path for path in (ROOT / "core").rglob("*.py") if not path.is_relative_to(folder)}
-    inside = {str(path.relative_to(ROOT)) for path in others if f"core.llm.{kind}." in path.read_text()}
-    assert inside == {"core/llm/backends.py"}
