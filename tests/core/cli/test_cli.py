@@ -10,8 +10,8 @@ import pytest
 
 import core.cli.live
 from core.cli import main
-from core.llm.scripted import ScriptedLLM
 from core.run import Run
+from tests.scripted import ScriptedLLM
 
 ROOT = Path(__file__).parents[3]
 CSV = (
