@@ -203,14 +203,21 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A table (or a column of it) without which there is nothing to say, and the sentence that says so."""
+    """A table (or a column of it) without which there is nothing to say, and the sentence that says so.
+
+    Where ``step`` is given, a run in which that step was run has what it takes, whatever came of it.
+    """
 
     table: str
     sentence: str
     column: str | None = None
+    step: str | None = None
 
     def is_met(self, run: Run) -> bool:
         """Tell whether the run has at least one row, with a value in the column where one is named."""
+        steps = run.manifest.get("steps")
+        if self.step is not None and isinstance(steps, Mapping) and self.step in steps:
+            return True
         frame = run[self.table]
         return bool(frame[self.column].notna().any()) if self.column else len(frame) > 0
 

@@ -223,7 +223,11 @@ CLAIMS = Diagnostic(
     reads=("influence",),
     settings=(SUPPORT,),
     needs=(
-        Need("claims", "Claims not extracted: extract and verify them to see which passages support them."),
+        Need(
+            "claims",
+            "Claims not extracted: extract and verify them to see which passages support them.",
+            step="claims",
+        ),
     ),
     exports=(
         Export("claims-csv", "Claims × passages (CSV)", ".csv", claims_csv, "One row per claim and passage."),

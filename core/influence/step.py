@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from core.errors import InputError
 from core.llm.prompts import DEFAULT_STYLE, STYLES, answer_messages, closed_book_messages, prompt_style
 from core.llm.types import DEFAULT_MAX_TOKENS, Completion, Message, Request
 from core.pipeline.per_question import Answers, PerQuestion
 from core.pipeline.rows import AskedQuestion, Rows
-from core.pipeline.steps import Call, Option
+from core.pipeline.steps import Call, Option, check_ranges
 from core.run import Run
 from core.text import answer_status
 
@@ -80,15 +79,13 @@ class InfluenceStep(PerQuestion):
     closed_book: Annotated[bool, Option("--closed-book", "One call without passages.")] = True
     seed: Annotated[int, Option("--seed", "Seed of the calls.")] = 0
     max_tokens: Annotated[
-        int, Option("--max-tokens", "Most tokens of an answer; else the back end's default.")
+        int,
+        Option("--max-tokens", "Most tokens of an answer; else the back end's default.", shows_default=False),
     ] = DEFAULT_MAX_TOKENS
     style: Annotated[str, Option("--style", f"Prompt: {', '.join(STYLES)}.")] = DEFAULT_STYLE
 
     def __post_init__(self) -> None:
-        for name, (low, high) in _RANGES.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise InputError(f"{name} must be a whole number from {low:,} to {high:,}, got {value!r}.")
+        check_ranges(self, _RANGES)
         prompt_style(self.style)
 
     def calls(self, question: AskedQuestion) -> Sequence[Call]:
@@ -126,6 +123,7 @@ class InfluenceStep(PerQuestion):
         if status == "empty":
             reason = _WHY_EMPTY.get(baseline.finish_reason, "The model returned no text.")
         was_answered = status != "error"
+        was_counted = was_answered and baseline.prompt_tokens > 0  # no prompt has 0 tokens: nobody counted
         query = {
             "query_id": question.query_id,
             "answer": answer,
@@ -133,8 +131,8 @@ class InfluenceStep(PerQuestion):
             "status_reason": reason,
             "closed_book_answer": _observed(answers.get((CLOSED_BOOK, 1)))[0],
             "latency": baseline.latency if was_answered else None,
-            "prompt_tokens": baseline.prompt_tokens if was_answered else None,
-            "completion_tokens": baseline.completion_tokens if was_answered else None,
+            "prompt_tokens": baseline.prompt_tokens if was_counted else None,
+            "completion_tokens": baseline.completion_tokens if was_counted else None,
         }
         repeats = [
             {"query_id": question.query_id, "repeat": r, "answer": text, "answer_status": said}

@@ -46,12 +46,13 @@ class PerQuestion(ABC):
 
     def missing(self, run: Run) -> Sequence[str]:
         """Return the ids of the questions that lack a row or have an empty cell."""
-        done = run.queries["query_id"]
+        ids = run.queries["query_id"]
+        missing = ids.isin(())
         for table, columns in self.fills.items():
             frame = run[table]
-            there = frame[frame[list(columns)].notna().all(axis=1)] if columns else frame
-            done = done[done.isin(there["query_id"])]
-        return [query_id for query_id in run.queries["query_id"] if query_id not in set(done)]
+            empty = frame[list(columns)].isna().any(axis=1)
+            missing |= ~ids.isin(frame["query_id"]) | ids.isin(frame.loc[empty, "query_id"])
+        return ids[missing].to_list()
 
     def failed(self, question: AskedQuestion, reason: str) -> Rows:
         """Return rows that say why a question has none."""

@@ -5,6 +5,7 @@ Command line, dashboard and `core.analyze` call `fill` and nothing else.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import threading
@@ -42,6 +43,7 @@ class Option:
 
     name: str
     help: str
+    shows_default: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ class Step(Protocol):
         ...
 
     def model(self, live: ModelChoice) -> ModelChoice | None:
-        """Return the model that it asks, given the one that answers the questions; None where it asks none."""
+        """Return the model that it asks, given the one that answers questions; None where it asks none."""
         ...
 
     def open(self, run: Run, asker: StepAsker) -> StepWork:
@@ -230,6 +232,40 @@ def fill(
 def options_of(step: Step) -> dict[str, Any]:
     """Return the options of a step as plain JSON."""
     return plain({one.name: getattr(step, one.name) for one in fields(step)})  # type: ignore[arg-type]
+
+
+def another_run(run: Run, steps: Sequence[Step], llms: Mapping[str, LLM | None]) -> Run:
+    """Return a run with the same tables that names ``run`` as its parent, ready for some steps.
+
+    Parameters
+    ----------
+    run : Run
+        The run whose answers are to be looked at.
+    steps : sequence of Step
+        What will be done.
+    llms : Mapping
+        The model of each step, by the step's name.
+
+    Returns
+    -------
+    Run
+        The same run, options and models always give the same run id, so that a stopped job is found again.
+    """
+    identity: list[Any] = [run.run_id]
+    for step in steps:
+        llm = llms.get(step.name) if step.needs_llm else None
+        identity += [options_of(step), None if llm is None else llm.name]
+    run_id = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]
+    done = "".join(f", {step.name}" for step in steps)
+    return run.derive({"run_id": run_id, "name": run.name.removesuffix(done) + done})
+
+
+def check_ranges(options: Any, ranges: Mapping[str, tuple[int, int]]) -> None:
+    """Refuse options that are no whole numbers of their ranges, both ends included."""
+    for name, (low, high) in ranges.items():
+        value = getattr(options, name)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise InputError(f"{name} must be a whole number from {low:,} to {high:,}, got {value!r}.")
 
 
 def model_facts(llm: LLM) -> dict[str, Any]:
