@@ -2,35 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
 
 from core.claims import rafe
-from core.claims.known import DEFAULT_SUPPORT
-from core.claims.matrix import Bools
-from core.claims.of_run.answer_claims import AnswerClaims, answer_claims, claim_spans, judges_of
-from core.claims.of_run.cells import Cells, Ints, cells_of
-from core.claims.of_run.questions import SILENT, question_frame, sought
-from core.claims.of_run.ragchecker_run import ragchecker_frame
-from core.claims.of_run.removals import KNOWN, REMOVED, Removals
-from core.claims.of_run.rows import cell_frame
-from core.claims.of_run.scores import claim_scores, joint_rows, passage_scores
+from core.claims.analysis.answer import AnswerClaims, answer_claims, judges_of
+from core.claims.analysis.cell_table import cell_table
+from core.claims.analysis.layout import MatrixLayout, layout_of
+from core.claims.analysis.question_table import SILENT, question_table, was_extracted
+from core.claims.analysis.ragchecker_table import ragchecker_table
+from core.claims.analysis.scores import claim_scores, joint_pairs, passage_scores
+from core.claims.analysis.spans import claim_spans
+from core.claims.causal import removal_matrix
 from core.claims.quadrants import UNDEFINED, quadrants
-from core.claims.ragchecker import ragchecker_means
-from core.claims.types import Floats
+from core.claims.ragchecker import METRICS
+from core.claims.three_valued import DEFAULT_SUPPORT
+from core.claims.types import Bools, Floats, Ints, Labels
 from core.errors import InputError
-from core.influence.analysis import InfluenceAnalysis
 from core.run import Run
 from core.stats import mean_in_unit
 
-__all__ = ["AnswerClaims", "ClaimsAnalysis", "analyse_claims"]
+_FROM_SCORES = (
+    "relevant",
+    "state",
+    "verdict",
+    "uncertainty",
+    "support_maximum",
+    "any_support",
+    "n_supporting",
+    "n_passages",
+    "n_unscored",
+)
 
-_FIRST = ("relevant", "state", "verdict", "uncertainty", "support_maximum", "any_support")
-_COUNTS = ("n_supporting", "n_passages", "n_unscored")
+
+class PassageInfluence(Protocol):
+    """What claims need of the diagnostic *influence*."""
+
+    @property
+    def passages(self) -> pd.DataFrame:
+        """One row per passage, in the run's order, with ``influence`` and ``above_noise``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,25 +63,31 @@ class ClaimsAnalysis:
         is undefined (a key of `core.claims.definitions.REASONS`), missing where it is defined.
     threshold : float
         From this probability on a passage supports a claim.
-    sought : bool
-        Whether claims were looked for at all.
+    extracted : bool
+        Whether claims were extracted from any answer.
     judge : str or None
         Who judged the cells; None where nobody did.
+    layout : MatrixLayout
+        Where each claim, passage and cell is.
+    scores : DataFrame
+        `core.claims.analysis.scores.claim_scores`, in the layout's order.
+    pairs : list
+        `core.claims.analysis.scores.joint_pairs`.
     """
 
     queries: pd.DataFrame
     threshold: float
-    sought: bool
+    extracted: bool
     judge: str | None
-    run: Run = field(repr=False)
-    influence: InfluenceAnalysis = field(repr=False)
-    cells: Cells = field(repr=False)
+    influence: PassageInfluence = field(repr=False)
+    layout: MatrixLayout = field(repr=False)
     scores: pd.DataFrame = field(repr=False)
-    removals: Removals = field(repr=False)
+    pairs: list[tuple[int, int, int, float]] = field(repr=False)
 
-    def at(self, threshold: float) -> ClaimsAnalysis:
-        """Return the same claims at another threshold; nothing that does not depend on it is done again."""
-        return _analysed(self.run, self.influence, threshold, self.cells, self.removals)
+    @property
+    def run(self) -> Run:
+        """The run."""
+        return self.layout.run
 
     @property
     def n_with_claims(self) -> int:
@@ -76,36 +97,36 @@ class ClaimsAnalysis:
     @property
     def n_verdicts_changed(self) -> int:
         """Number of claims whose verdict in the file is not what the file's own cells say."""
-        return int(self.scores["changed"].to_numpy()[self.cells.answer].sum())
+        return int(self.scores["changed"].to_numpy()[self.layout.of_answer].sum())
 
     @property
     def n_verdicts_from_file(self) -> int:
         """Number of claims without any cell, whose verdict is the file's."""
-        return int(self.scores["from_file"].to_numpy()[self.cells.answer].sum())
+        return int(self.scores["from_file"].to_numpy()[self.layout.of_answer].sum())
 
     @cached_property
     def claims(self) -> pd.DataFrame:
-        """One row per claim of an answer, by question: its state, verdict, scores, place and removals.
+        """One row per claim of an answer, by question: state, verdict, scores, place, leave-one-out effects.
 
         ``query_id, claim_id, text, relevant, state`` (of ``CLAIM_STATES``), ``verdict, uncertainty,
         support_maximum, any_support, n_supporting, n_passages, n_unscored, best_passage_id, joint``;
-        ``n_removed`` of ``n_removals`` passages whose removal changes the claim or makes it go (missing where
+        ``n_removed`` of ``n_removals`` passages without which the claim changes or disappears (missing where
         none was removed); ``start, end`` of its first place, ``added, dropped``.
         """
-        cells, own = self.cells, np.flatnonzero(self.cells.answer)
-        table, scores = cells.claims.iloc[own].reset_index(drop=True), self.scores.iloc[own]
+        layout, own = self.layout, np.flatnonzero(self.layout.of_answer)
+        table, scores = layout.claims.iloc[own].reset_index(drop=True), self.scores.iloc[own]
         frame = table[["query_id", "claim_id", "text"]].copy()
-        for name in (*_FIRST, *_COUNTS):
+        for name in _FROM_SCORES:
             frame[name] = scores[name].array
         frame["best_passage_id"] = self._best_passages[own]
         frame["joint"] = scores["joint"].array
         removed, known = (
-            np.bincount(cells.claim_of_cell, chosen[self.removals.codes], len(cells.claims))[own]
-            for chosen in (REMOVED, KNOWN)
+            np.bincount(layout.claim_of_cell, counted, len(layout.claims))[own]
+            for counted in (self._removed == 1, ~np.isnan(self._removed))
         )
         frame["n_removed"] = _counted(removed, known > 0)
         frame["n_removals"] = known.astype(np.int64)
-        answers = self.run.queries["answer"].astype("object").to_numpy()[cells.query[own]]
+        answers = self.run.queries["answer"].astype("object").to_numpy()[layout.query[own]]
         places = claim_spans(table, [a if isinstance(a, str) else None for a in answers])
         for side, name in enumerate(("start", "end")):
             frame[name] = pd.array([spans[0][side] if spans else None for spans in places], dtype="Int64")
@@ -116,20 +137,20 @@ class ClaimsAnalysis:
         """One row per passage, in the run's order: what it supports, what it changes, and both together.
 
         ``query_id, passage_id, retrieval_rank``; ``importance``, its mean support for the relevant claims;
-        ``support``, the best; ``n_supported`` claims; ``n_removed`` relevant claims that change or go without
-        it (missing where that is not known); ``influence, above_noise`` and the ``quadrant``.
+        ``support``, the best; ``n_supported`` claims; ``n_removed`` relevant claims that change or
+        disappear without it (missing where that is not known); ``influence, above_noise``; ``quadrant``.
         """
-        n, cells, scores = len(self.run.passages), self.cells, self._passage_scores
-        relevant = (self.scores["relevant"].to_numpy() & cells.answer)[cells.claim_of_cell]
+        n, layout, scores = len(self.run.passages), self.layout, self._passage_scores
+        relevant = (self.scores["relevant"].to_numpy() & layout.of_answer)[layout.claim_of_cell]
         removed, known = (
-            np.bincount(cells.passage_of_cell, chosen[self.removals.codes] & relevant, n)
-            for chosen in (REMOVED, KNOWN)
+            np.bincount(layout.passage_of_cell, counted & relevant, n)
+            for counted in (self._removed == 1, ~np.isnan(self._removed))
         )
         frame = self.run.passages[["query_id", "passage_id", "retrieval_rank"]].copy()
         return frame.assign(
             importance=scores["importance"],
             support=scores["support"],
-            n_supported=_counted(scores["n_supported"], scores["n_claims"] > 0),
+            n_supported=_counted(scores["n_supported"], scores["n_supported"].notna()),
             n_removed=_counted(removed, known > 0),
             influence=self.influence.passages["influence"].array,
             above_noise=self.influence.passages["above_noise"].array,
@@ -142,7 +163,7 @@ class ClaimsAnalysis:
         passages = self.influence.passages
         found = (
             quadrants(passages["influence"], passages["above_noise"], self._passage_scores["supports"])
-            if self.sought
+            if self.extracted
             else np.full(len(passages), UNDEFINED, dtype=object)
         )
         return pd.Series(found, dtype="str")
@@ -174,12 +195,15 @@ class ClaimsAnalysis:
         ``reason`` says why the first metric without a value has none, and is missing where all are defined.
         """
         silent = self.queries["answer_status"].isin(SILENT).to_numpy(dtype=bool)
-        return ragchecker_frame(self.run, self.cells, self.scores, silent, self.threshold)
+        return ragchecker_table(self.layout, self.scores["relevant"].to_numpy(), silent, self.threshold)
 
     @cached_property
     def ragchecker_means(self) -> pd.DataFrame:
         """One row per metric: ``metric, mean, n, n_undefined``, over all questions of the run."""
-        return ragchecker_means(list(self.ragchecker.itertuples()))
+        values = self.ragchecker[list(METRICS)]
+        n = values.notna().sum().to_numpy()
+        frame = pd.DataFrame({"metric": METRICS, "mean": values.mean().to_numpy(), "n": n})
+        return frame.assign(n_undefined=len(values) - n)
 
     def f1_curve(self, ks: Sequence[float] = tuple(range(1, 21))) -> pd.DataFrame:
         """Return the mean F1@K of the answers for every K.
@@ -188,13 +212,11 @@ class ClaimsAnalysis:
         -------
         DataFrame
             ``k, mean, low, high, n, n_undefined``: over the answers whose grounding is defined, with the 95 %
-            interval of `mean_in_unit`.
+            interval of `core.stats.mean_in_unit`.
         """
         defined = self.queries[self.queries["reason"].isna()]
         values = rafe.f1_curve(defined["n_supported"], defined["n_not_supported"], ks)
-        rows = []
-        for k, column in zip(ks, values.T, strict=True):
-            rows.append((k, *mean_in_unit(column), column.size))
+        rows = [(k, *mean_in_unit(column), column.size) for k, column in zip(ks, values.T, strict=True)]
         frame = pd.DataFrame(rows, columns=["k", "mean", "low", "high", "n"])
         return frame.assign(n_undefined=len(self.queries) - len(defined))
 
@@ -203,16 +225,7 @@ class ClaimsAnalysis:
         row = int(pd.Index(self.queries["query_id"]).get_indexer([query_id])[0])
         if row < 0:
             raise InputError(f"query_id must be a question of the run, got {query_id!r}.")
-        reason = self.queries["reason"].iloc[row]
-        return answer_claims(
-            self.run,
-            self.cells,
-            self.scores,
-            self._joint,
-            row,
-            reason if isinstance(reason, str) else None,
-            self.threshold,
-        )
+        return answer_claims(self, row)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per claim of an answer and passage; a claim without passages has one row, too.
@@ -221,37 +234,38 @@ class ClaimsAnalysis:
         any_support, joint, passage_id, retrieval_rank, title, probability, agreement, judge, sentence``,
         ``causal`` (what became of the claim without the passage), ``influence, above_noise, quadrant``.
         """
-        return cell_frame(self.run, self.cells, self.claims, self.passages, self.removals.codes)
+        return cell_table(self)
 
     @cached_property
-    def _joint(self) -> list[tuple[int, int, int, float]]:
-        return joint_rows(self.run, self.cells, self.threshold)
+    def _removed(self) -> Floats:
+        """1 for a cell whose claim changes or disappears without the passage, else 0; NaN if unknown."""
+        return removal_matrix(self.layout.effects)
 
     @cached_property
-    def _passage_scores(self) -> Mapping[str, Floats]:
-        relevant = self.scores["relevant"].to_numpy()
-        return passage_scores(self.cells, relevant, len(self.run.passages), self.threshold)
+    def _passage_scores(self) -> pd.DataFrame:
+        return passage_scores(self.layout, self.scores["relevant"].to_numpy(), self.threshold)
 
     @property
-    def _best_passages(self) -> np.ndarray:
-        best, first = self.scores["best"].to_numpy(), self.cells.passage_bounds[self.cells.query]
-        ids = self.run.passages["passage_id"].astype("object").to_numpy()[self.cells.passages]
+    def _best_passages(self) -> Labels:
+        best, first = self.scores["best"].to_numpy(), self.layout.passage_bounds[self.layout.query]
+        ids = self.run.passages["passage_id"].astype("object").to_numpy()[self.layout.passages]
         found = np.full(best.size, None, dtype=object)
         found[best >= 0] = ids[(first + best)[best >= 0]]
         return found
 
 
 def analyse_claims(
-    run: Run, influence: InfluenceAnalysis, threshold: float = DEFAULT_SUPPORT
+    run: Run | MatrixLayout, influence: PassageInfluence, threshold: float = DEFAULT_SUPPORT
 ) -> ClaimsAnalysis:
     """Compute states, verdicts, grounding, importance and quadrants of all claims of a run.
 
     Parameters
     ----------
-    run : Run
-        Any run; questions without claims come out undefined, with the reason.
-    influence : InfluenceAnalysis
-        What `core.influence.analyse` made of the same run: the other axis of the quadrants.
+    run : Run or MatrixLayout
+        Any run, or its layout where that is there already; questions without claims come out undefined, with
+        the reason.
+    influence : PassageInfluence
+        The analysis of the diagnostic *influence* of the same run: the other axis of the quadrants.
     threshold : float
         In (0, 1]; from this probability on a passage supports a claim.
 
@@ -270,25 +284,21 @@ def analyse_claims(
 
     Notes
     -----
-    Cost: no LLM calls; 10,000 questions with 3 claims and 10 passages take about a second. What became of
-    claims without each passage is worked out when it is first asked for, and takes longer.
+    Cost: no LLM calls; 10,000 questions with 3 claims and 10 passages take about a second. Leave-one-out
+    effects are worked out when they are first asked for, and take longer.
     """
-    cells = cells_of(run)
-    return _analysed(run, influence, threshold, cells, Removals(run, cells))
-
-
-def _analysed(
-    run: Run, influence: InfluenceAnalysis, threshold: float, cells: Cells, removals: Removals
-) -> ClaimsAnalysis:
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold must lie above 0 and not above 1, got {threshold}.")
-    scores = claim_scores(run, cells, threshold)
-    judge = judges_of(run, cells.support) or None
-    queries = question_frame(run, cells, scores)
-    return ClaimsAnalysis(queries, threshold, sought(run), judge, run, influence, cells, scores, removals)
+    layout = layout_of(run) if isinstance(run, Run) else run
+    pairs = joint_pairs(layout, threshold)
+    scores = claim_scores(layout, pairs, threshold)
+    judge = judges_of(layout.run, layout.support) or None
+    queries = question_table(layout, scores)
+    extracted = was_extracted(layout.run)
+    return ClaimsAnalysis(queries, threshold, extracted, judge, influence, layout, scores, pairs)
 
 
-def _counted(counts: Floats | Ints, known: Bools) -> pd.Series:
+def _counted(counts: Floats | Ints | pd.Series, known: Bools | pd.Series) -> pd.Series:
     """Whole numbers, missing where nothing is known."""
-    found = pd.Series(pd.array(counts.astype(np.int64), dtype="Int64"))
-    return found.where(pd.Series(known))
+    found = pd.Series(counts).where(known)
+    return found.astype("Int64")

@@ -74,44 +74,41 @@ class _Token(NamedTuple):
     content: bool
 
 
-class Reading(NamedTuple):
+class Content(NamedTuple):
     """What a sentence says: words that carry content, and which of them are numbers, names, denied."""
 
-    units: frozenset[str]  # words, numbers, pairs of ideographs
+    words: frozenset[str]  # words, numbers, pairs of ideographs
     numbers: frozenset[str]
     names: frozenset[str]  # the last word of each
     atoms: frozenset[str]  # words and single ideographs
     denied: frozenset[str]  # atoms in reach of a negation
 
 
-Readings = tuple[Reading, ...]
+@lru_cache(maxsize=4096)
+def parse_sentences(text: str) -> tuple[Content, ...]:
+    """Parse every sentence of a text; a text without any is taken for one."""
+    return tuple(parse(text[start:end]) for start, end in sentence_spans(text)) or (parse(text),)
 
 
 @lru_cache(maxsize=4096)
-def sentences(text: str) -> Readings:
-    """Read every sentence of a text; a text without any is read as one."""
-    return tuple(read(text[start:end]) for start, end in sentence_spans(text)) or (read(text),)
-
-
-@lru_cache(maxsize=4096)
-def whole(text: str) -> Reading:
-    """Read a text as if it were one sentence."""
-    parts = sentences(text)
-    return Reading(*(frozenset().union(*sets) for sets in zip(*parts, strict=True)))
+def parse_text(text: str) -> Content:
+    """Parse a text as if it were one sentence."""
+    parts = parse_sentences(text)
+    return Content(*(frozenset().union(*sets) for sets in zip(*parts, strict=True)))
 
 
 @lru_cache(maxsize=16384)
-def read(sentence: str) -> Reading:
-    """Read one sentence."""
+def parse(sentence: str) -> Content:
+    """Parse one sentence."""
     tokens = _tokens(sentence)
     content = [t for t in tokens if t.content] or tokens
     pairs = [
         a.key + b.key for a, b in pairwise(content) if a.kind == b.kind == "han" and a.clause == b.clause
     ]
     paired = set("".join(pairs))
-    units = [t.key for t in content if t.key not in paired] + pairs
-    return Reading(
-        frozenset(units),
+    found = [t.key for t in content if t.key not in paired] + pairs
+    return Content(
+        frozenset(found),
         frozenset(t.key for t in content if t.kind == "number"),
         _names(tokens),
         frozenset(t.key for t in content),

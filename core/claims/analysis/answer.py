@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from core.claims.matrix import ClaimEvidenceMatrix, Labels
-from core.claims.of_run.cells import Cells, Ints
-from core.claims.of_run.places import Span, excerpt, sharing_most, spans_of, whole_numbers
-from core.claims.of_run.removals import ablated_answers, removal_labels
-from core.claims.types import Floats
+from core.claims.analysis.layout import ablated_answers
+from core.claims.analysis.spans import claim_spans, sentences_of, sharing_most
+from core.claims.causal import causal_labels
+from core.claims.decomposition.sentences import Span
+from core.claims.matrix import ClaimEvidenceMatrix
+from core.claims.types import Floats, Ints, Labels
 from core.run import Run
+
+if TYPE_CHECKING:
+    from core.claims.analysis.claims_analysis import ClaimsAnalysis
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,47 +83,36 @@ class AnswerClaims:
     reason: str | None = None
 
 
-def answer_claims(
-    run: Run,
-    cells: Cells,
-    scores: pd.DataFrame,
-    joint: Sequence[tuple[int, int, int, float]],
-    query: int,
-    reason: str | None,
-    threshold: float,
-) -> AnswerClaims:
-    """Put together what is known of the claims of one answer.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-    cells, scores, joint
-        Its layout, `claim_scores` and `joint_rows`.
-    query : int
-        Row of the question.
-    reason : str or None
-        Why its grounding is undefined.
-    threshold : float
-        From here on a passage supports a claim.
-    """
+def answer_claims(found: ClaimsAnalysis, query: int) -> AnswerClaims:
+    """Put together what is known of the claims of one answer, given the row of its question."""
+    run, layout = found.run, found.layout
     asked = run.queries.iloc[query]
-    answer = asked["answer"] if isinstance(asked["answer"], str) else None
-    status = asked["answer_status"] if isinstance(asked["answer_status"], str) else None
-    ids, block = cells.matrix(query, answer=True)
-    claims, scored = cells.claims.iloc[ids], scores.iloc[ids]
+    query_id, question, answer, status, reason = (
+        value if isinstance(value, str) else None
+        for value in (
+            *(asked[name] for name in ("query_id", "question", "answer", "answer_status")),
+            found.queries["reason"].iloc[query],
+        )
+    )
+    ids, block = layout.matrix(query, of_answer=True)
+    claims, scored = layout.claims.iloc[ids], found.scores.iloc[ids]
     texts = claims["text"].to_list()
-    rows = _passage_rows(run, cells, query, str(asked["query_id"]))
+    rows = layout.passages_of(query)
     passages = run.passages.iloc[rows]
-    if block.shape[1] != rows.size:
-        block = np.empty((0, rows.size), dtype=np.int64)
-    support, judge = cells.support[block], judges_of(run, cells.support[block])
+    support = layout.support[block]
+    judge = judges_of(run, support)
     place = {claim: i for i, claim in enumerate(ids.tolist())}
-    pairs = [(place[c], (i, j), p) for c, i, j, p in joint if c in place and scored["joint"].iloc[place[c]]]
+    pairs = [
+        (place[claim], (i, j), p)
+        for claim, i, j, p in found.pairs
+        if claim in place and scored["joint"].iloc[place[claim]]
+    ]
     ablated = ablated_answers(passages)
+    was_left_out = any(without is not None for without in ablated)
+    sentences = sentences_of(run, support, np.broadcast_to(rows, block.shape))
     return AnswerClaims(
-        str(asked["query_id"]),
-        str(asked["question"]),
+        str(query_id),
+        str(question),
         answer,
         status,
         tuple(claims["claim_id"]),
@@ -128,59 +122,33 @@ def answer_claims(
         ClaimEvidenceMatrix(
             tuple(texts),
             tuple(passages["passage_id"]),
-            cells.probability[block],
+            layout.probability[block],
             scored["relevant"].to_numpy(dtype=bool),
             judge,
-            threshold,
+            found.threshold,
         ),
         scored["state"].to_numpy(dtype=object),
         scored["verdict"].to_numpy(dtype=object),
-        removal_labels(texts, ablated, answer, str(asked["question"])),
-        _filled(sentences_of(run, support, np.broadcast_to(rows, block.shape)), texts, passages["text"]),
+        causal_labels(texts, ablated, answer, str(question)) if was_left_out else None,
+        _filled(sentences, texts, passages["text"]),
         _agreement(run, support),
         tuple(sorted(pairs, key=lambda pair: (pair[0], -pair[2]))),
-        words_of(claims["added"]),
-        words_of(claims["dropped"]),
+        _words_of(claims["added"]),
+        _words_of(claims["dropped"]),
         judge,
         reason,
     )
 
 
-def claim_spans(claims: pd.DataFrame, answers: Sequence[str | None]) -> tuple[tuple[Span, ...], ...]:
-    """Return the places of claims in their answers."""
-    columns = (
-        claims["text"],
-        claims["spans"],
-        *(whole_numbers(claims[c]) for c in ("start", "end")),
-    )
-    return tuple(
-        spans_of(answer, text, spans, start, end)
-        for answer, text, spans, start, end in zip(answers, *columns, strict=True)
-    )
-
-
-def words_of(column: pd.Series) -> tuple[tuple[str, ...], ...]:
-    """Return a column of lists as tuples, empty where there is none."""
-    return tuple(tuple(words) if isinstance(words, list) else () for words in column)
-
-
 def judges_of(run: Run, support: Ints) -> str:
-    """Name who judged cells, given their rows in the table ``support``."""
-    rows = support[support >= 0]
-    names = run["support"]["judge"].iloc[rows].dropna().unique() if rows.size else []
+    """Name who judged cells, given their rows in the table ``support``; "" where nobody did."""
+    names = run["support"]["judge"].iloc[support[support >= 0]].dropna().unique()
     return ", ".join(map(str, names))
 
 
-def sentences_of(run: Run, support: Ints, passages: Ints) -> Labels:
-    """Return for cells the sentence meant, given their rows in ``support`` and ``passages``."""
-    found = np.full(support.shape, "", dtype=object)
-    given = np.flatnonzero(support.ravel() >= 0)
-    rows = run["support"].iloc[support.ravel()[given]]
-    texts = run.passages["text"].iloc[passages.ravel()[given]]
-    columns = (whole_numbers(rows[name]) for name in ("start", "end"))
-    for cell, text, start, end in zip(given, texts, *columns, strict=True):
-        found.flat[cell] = excerpt(text, start, end)
-    return found
+def _words_of(column: pd.Series) -> tuple[tuple[str, ...], ...]:
+    """Return a column of lists as tuples, empty where there is none."""
+    return tuple(tuple(words) if isinstance(words, list) else () for words in column)
 
 
 def _filled(sentences: Labels, claims: Sequence[str], passages: Iterable[object]) -> Labels:
@@ -199,13 +167,3 @@ def _agreement(run: Run, support: Ints) -> Floats | None:
     values = run["support"]["agreement"].to_numpy(dtype=np.float64, na_value=np.nan)
     found = np.where(support >= 0, values[support], np.nan) if values.size else np.full(support.shape, np.nan)
     return None if np.isnan(found).all() else found
-
-
-def _passage_rows(run: Run, cells: Cells, query: int, query_id: str) -> Ints:
-    """Rows of a question's passages by rank, also where there are no claims and so no layout."""
-    rows = cells.passages_of(query)
-    if not rows.size:
-        rows = np.flatnonzero((run.passages["query_id"] == query_id).to_numpy(dtype=bool))
-        rank = run.passages["retrieval_rank"].to_numpy(dtype=np.float64)[rows]
-        rows = rows[np.argsort(rank, kind="stable")]
-    return rows

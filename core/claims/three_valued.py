@@ -36,7 +36,7 @@ class Share(NamedTuple):
         return (self.value * self.n + self.n_left_out) / (self.n + self.n_left_out) if self.n else np.nan
 
 
-def checked(matrix: ArrayLike, name: str = "M") -> Floats:
+def as_matrix(matrix: ArrayLike, name: str = "M") -> Floats:
     """Return a matrix as float64 of two dimensions; ``[]`` is a matrix without claims.
 
     Raises
@@ -55,7 +55,7 @@ def checked(matrix: ArrayLike, name: str = "M") -> Floats:
     return array
 
 
-def decided(values: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Floats:
+def thresholded(values: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Floats:
     """Return 1 where a probability reaches the threshold, 0 where it does not, NaN where it is unknown.
 
     Raises
@@ -69,7 +69,7 @@ def decided(values: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Floats:
     return np.where(np.isnan(array), np.nan, array >= threshold)
 
 
-def any_known(values: Floats, axis: int) -> Floats:
+def any_true(values: Floats, axis: int) -> Floats:
     """Return, along an axis of 0 / 1 / NaN: 1 if any is 1, 0 if all are 0, NaN if unknown.
 
     One 1 settles it whatever the unknown ones are; an empty axis is unknown.

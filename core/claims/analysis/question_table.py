@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from core.claims import rafe
-from core.claims.matrix import Bools
-from core.claims.of_run.cells import Cells, Ints
-from core.claims.types import Floats
+from core.claims.analysis.layout import MatrixLayout
+from core.claims.types import Bools, Floats, Ints
 from core.run import Run
 
-SILENT = (
-    "error",
-    "empty",
-    "abstained",
-)  # such answers have no grounding, whatever claims a file has for them
+# Such answers have no grounding, whatever claims a file has for them.
+SILENT = ("error", "empty", "abstained")
 _COUNTED = {
     "n_supported": rafe.SUPPORTED,
     "n_not_supported": rafe.NOT_SUPPORTED,
@@ -26,37 +23,40 @@ _COUNTED = {
 }
 
 
-def sought(run: Run) -> bool:
-    """Tell whether claims were looked for in any answer of a run."""
-    return isinstance(run.manifest.get("claims"), Mapping) or len(run["claims"]) > 0
+def step_facts(run: Run) -> Mapping[str, Any] | None:
+    """Return what the step wrote into the manifest; None where it never worked on the run."""
+    steps = run.manifest.get("steps")
+    facts = steps.get("claims") if isinstance(steps, Mapping) else None
+    return facts if isinstance(facts, Mapping) else None
 
 
-def question_frame(run: Run, cells: Cells, scores: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per question, as `core.claims.of_run.analysis.ClaimsAnalysis.queries`.
+def was_extracted(run: Run) -> bool:
+    """Tell whether claims were extracted from any answer of a run."""
+    return step_facts(run) is not None or len(run["claims"]) > 0
 
-    Parameters
-    ----------
-    run : Run
-        The run.
-    cells, scores
-        Its layout and `core.claims.of_run.scores.claim_scores`.
+
+def question_table(layout: MatrixLayout, scores: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per question, as `ClaimsAnalysis.queries`.
+
+    ``scores`` are those of `core.claims.analysis.scores.claim_scores`.
     """
-    n, answer, relevant = len(run.queries), cells.answer, scores["relevant"].to_numpy()
-    verdict, mine = scores["verdict"].to_numpy(dtype=object), answer & relevant
+    run, n = layout.run, len(layout.run.queries)
+    of_answer, relevant = layout.of_answer, scores["relevant"].to_numpy()
+    verdict, mine = scores["verdict"].to_numpy(dtype=object), of_answer & relevant
 
     def count(chosen: Bools, weights: Floats | Ints | None = None) -> Floats | Ints:
         of_claims = None if weights is None else weights[chosen]
-        return np.bincount(cells.query[chosen], of_claims, n)
+        return np.bincount(layout.query[chosen], of_claims, n)
 
     frame = run.queries[["query_id", "question", "answer_status"]].copy()
-    frame["n_claims"] = count(answer)
+    frame["n_claims"] = count(of_answer)
     frame["n_relevant"] = count(mine)
     for name, value in _COUNTED.items():
-        frame[name] = count(answer & (verdict == value))
-    frame["n_joint"] = count(answer & scores["joint"].to_numpy())
+        frame[name] = count(of_answer & (verdict == value))
+    frame["n_joint"] = count(of_answer & scores["joint"].to_numpy())
     for name, column in (("n_cells", "n_passages"), ("n_cells_unscored", "n_unscored")):
         frame[name] = count(mine, scores[column].to_numpy()).astype(np.int64)
-    reason = _reasons(run, frame, cells.n_passages > 0)
+    reason = _reasons(run, frame, np.diff(layout.passage_bounds) > 0)
     silent = frame["answer_status"].isin(SILENT).to_numpy(dtype=bool)
     judged = (frame["n_supported"] + frame["n_not_supported"]).to_numpy()
     rests = np.where(reason.isna(), judged, 0)
@@ -64,7 +64,7 @@ def question_frame(run: Run, cells: Cells, scores: pd.DataFrame) -> pd.DataFrame
     frame["grounding_n"] = rests
     frame["grounding_n_left_out"] = np.where(reason.isna(), frame["n_unscored"], 0)
     uncertainty = scores["uncertainty"].to_numpy()
-    known = mine & ~np.isnan(uncertainty) & ~silent[cells.query]
+    known = mine & ~np.isnan(uncertainty) & ~silent[layout.query]
     frame["mean_uncertainty"] = _ratio(count(known, uncertainty), count(known))
     frame["mean_uncertainty_n"] = count(known)
     return frame.assign(reason=reason)
@@ -72,15 +72,15 @@ def question_frame(run: Run, cells: Cells, scores: pd.DataFrame) -> pd.DataFrame
 
 def _reasons(run: Run, q: pd.DataFrame, has_passages: Bools) -> pd.Series:
     """Why grounding is undefined; the first that applies."""
-    notes = run.manifest.get("claims")
-    whole = isinstance(notes, Mapping) and notes.get("complete") is not False
-    asked = q["query_id"].isin(run["claims"]["query_id"]) | whole
+    facts = step_facts(run)
+    all_done = facts is not None and not facts.get("n_not_extracted", 0)
+    done = q["query_id"].isin(run["claims"]["query_id"]) | all_done
     status = q["answer_status"]
     undecided = q["n_supported"] + q["n_not_supported"] == 0
     rules = [
-        ("not_run", pd.Series(not sought(run), index=q.index)),
+        ("not_run", pd.Series(not was_extracted(run), index=q.index)),
         *((name, status.eq(name).fillna(False)) for name in SILENT),
-        ("not_run", ~asked),
+        ("not_run", ~done),
         ("no_claims", q["n_claims"] == 0),
         ("no_relevant_claims", q["n_relevant"] == 0),
         ("no_passages", undecided & ~has_passages),

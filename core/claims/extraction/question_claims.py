@@ -1,4 +1,4 @@
-"""Claims and their support as rows of the tables ``claims``, ``support`` and ``joint_support``, and back."""
+"""The claims of a question and their support: as arrays, as rows of the tables, and back."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from core.claims import matrix
 from core.claims.decomposition.sentences import Span
 from core.claims.rafe import NOT_SUPPORTED, SUPPORTED, verdicts
-from core.claims.types import Claim, Floats
+from core.claims.types import Bools, Claim, Floats, Ints
 from core.claims.verifiers.joint import Joint
-from core.schema import TABLES, empty
 from core.text.words import has_words
 
 ANSWER, REFERENCE = "answer", "reference"
@@ -44,7 +43,7 @@ class QuestionClaims:
     sentences : ndarray of int64, shape (n_claims, n_passages, 2)
         Character range in the passage of the sentence most like the claim; -1 where not known.
     counterparts : tuple of str or None
-        How the other text stands to each claim; None where nobody could tell.
+        Whether the other text entails each claim; None where that is not known.
     joint : tuple of (claim, (i, j), probability)
         As `core.claims.verifiers.joint.joint_support`.
     """
@@ -54,28 +53,28 @@ class QuestionClaims:
     sides: tuple[str, ...]
     claims: tuple[Claim, ...]
     passage_ids: tuple[str, ...]
-    readable: NDArray[np.bool_]
+    readable: Bools
     probability: Floats
     agreement: Floats
-    sentences: NDArray[np.int64]
+    sentences: Ints
     counterparts: tuple[str | None, ...]
     joint: tuple[Joint, ...] = ()
 
     @property
-    def relevant(self) -> NDArray[np.bool_]:
+    def relevant(self) -> Bools:
         """Which claims say something that evidence could support."""
         return np.array([claim.relevant for claim in self.claims], dtype=bool)
 
     @property
-    def cells(self) -> NDArray[np.bool_]:
+    def cells(self) -> Bools:
         """Which cells there are: relevant claims × passages with words, shape (n_claims, n_passages)."""
-        found: NDArray[np.bool_] = np.outer(self.relevant, self.readable)
+        found: Bools = np.outer(self.relevant, self.readable)
         return found
 
     @property
-    def unscored(self) -> NDArray[np.bool_]:
+    def unscored(self) -> Bools:
         """Which cells have no score."""
-        found: NDArray[np.bool_] = self.cells & np.isnan(self.probability)
+        found: Bools = self.cells & np.isnan(self.probability)
         return found
 
 
@@ -113,8 +112,8 @@ def question_claims(
     )
 
 
-def claims_tables(questions: Iterable[QuestionClaims], judge: str) -> dict[str, pd.DataFrame]:
-    """Return the three tables.
+def rows_of(questions: Iterable[QuestionClaims], judge: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of the three tables.
 
     Parameters
     ----------
@@ -125,9 +124,9 @@ def claims_tables(questions: Iterable[QuestionClaims], judge: str) -> dict[str, 
 
     Returns
     -------
-    dict of str to DataFrame
+    dict of str to list of dict
         ``support`` has one row for each relevant claim and each passage with a word; its probability is
-        missing where the verifier failed. ``start``, ``end`` and ``spans`` are places in the answer, so
+        NaN where the verifier failed. ``start``, ``end`` and ``spans`` are places in the answer, so
         claims of the reference answer have none. A pair of passages that supports a claim makes its verdict
         SUPPORTED, as one passage does.
     """
@@ -136,7 +135,7 @@ def claims_tables(questions: Iterable[QuestionClaims], judge: str) -> dict[str, 
         rows["claims"] += _claim_rows(question)
         rows["support"] += _support_rows(question, judge)
         rows["joint_support"] += _joint_rows(question, judge)
-    return {name: pd.DataFrame(found) if found else empty(TABLES[name]) for name, found in rows.items()}
+    return rows
 
 
 def _claim_rows(question: QuestionClaims) -> list[dict[str, Any]]:
@@ -167,9 +166,10 @@ def _claim_rows(question: QuestionClaims) -> list[dict[str, Any]]:
 
 
 def _verdicts(question: QuestionClaims) -> list[str | None]:
-    by_one = verdicts(question.probability, [claim.relevant for claim in question.claims]).tolist()
-    together = {claim for claim, _, _ in question.joint}
-    found = [SUPPORTED if i in together else verdict for i, verdict in enumerate(by_one)]
+    states = matrix.claim_states(question.probability)
+    states[[claim for claim, _, _ in question.joint]] = matrix.JOINT
+    states[~question.relevant] = matrix.IRRELEVANT
+    found = verdicts(states).tolist()
     return [verdict if verdict in (SUPPORTED, NOT_SUPPORTED) else None for verdict in found]
 
 
@@ -208,24 +208,23 @@ def _joint_rows(question: QuestionClaims, judge: str) -> list[dict[str, Any]]:
     ]
 
 
-def claims_from_tables(
-    tables: Mapping[str, pd.DataFrame], passages: Mapping[str, Sequence[tuple[str, str]]]
-) -> dict[str, QuestionClaims]:
-    """Return by question what `claims_tables` wrote; questions without a claim are absent.
+def read_question(
+    query_id: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], passages: Sequence[tuple[str, str]]
+) -> QuestionClaims:
+    """Return what `rows_of` wrote about a question.
 
-    ``passages`` are id and text of each passage of a question, in retrieval order.
+    Parameters
+    ----------
+    query_id : str
+        The question.
+    rows : Mapping
+        Its rows of each table; missing values are None.
+    passages : sequence of (str, str)
+        Id and text of each of its passages, in retrieval order.
     """
-    found = {
-        query_id: _read_claims(query_id, rows, passages.get(query_id, ()))
-        for query_id, rows in _by_question(tables["claims"]).items()
-    }
-    for query_id, rows in _by_question(tables["support"]).items():
-        if query_id in found:
-            _read_support(found[query_id], rows)
-    for query_id, rows in _by_question(tables["joint_support"]).items():
-        if query_id in found:
-            found[query_id] = replace(found[query_id], joint=_read_joint(found[query_id], rows))
-    return found
+    found = _read_claims(query_id, rows["claims"], passages)
+    _read_support(found, rows["support"])
+    return replace(found, joint=_read_joint(found, rows["joint_support"]))
 
 
 def _read_claims(
@@ -287,7 +286,7 @@ def _places(ids: Sequence[str]) -> dict[str, int]:
     return {name: place for place, name in enumerate(ids)}
 
 
-def _by_question(frame: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
+def rows_by_question(frame: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of each question, a missing value as None."""
     columns = [frame[name].astype("object").where(frame[name].notna(), None) for name in frame.columns]
     found: dict[str, list[dict[str, Any]]] = {}

@@ -1,4 +1,4 @@
-"""Where in its answer a claim stands: as the run says, or else as the text is found."""
+"""Places in texts: of a claim in its answer, and of the sentence of a passage that is meant by a cell."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from core.claims.decomposition.sentences import sentence_spans
+from core.claims.decomposition.sentences import Span, sentence_spans
+from core.claims.types import Ints, Labels
 from core.retrieval.stop_words import ENGLISH
+from core.run import Run
 from core.text.words import words
 
-Span = tuple[int, int]
 _SPAN = re.compile(r"(\d{1,9}):(\d{1,9})")
 _AROUND = " \t\n\r.,;:!?。，；：！？\"'“”‘’"
+
+
+def claim_spans(claims: pd.DataFrame, answers: Sequence[str | None]) -> tuple[tuple[Span, ...], ...]:
+    """Return every place of claims in their answers, given the rows of the table ``claims``."""
+    columns = (claims["text"], claims["spans"], *(_whole_numbers(claims[name]) for name in ("start", "end")))
+    return tuple(spans_of(*row) for row in zip(answers, *columns, strict=True))
 
 
 def spans_of(answer: str | None, text: str, spans: object, start: object, end: object) -> tuple[Span, ...]:
@@ -43,11 +50,20 @@ def spans_of(answer: str | None, text: str, spans: object, start: object, end: o
     return tuple(sorted(places)) or _found(answer, text)
 
 
-def excerpt(text: object, start: object, end: object) -> str:
-    """Return the sentence of a passage that is meant, "" where none is."""
-    if not (isinstance(text, str) and isinstance(start, int) and isinstance(end, int)):
-        return ""
-    return text[start:end].strip() if _within((start, end), text) else ""
+def sentences_of(run: Run, support: Ints, passages: Ints) -> Labels:
+    """Return the sentence meant by each cell, "" where none is known.
+
+    ``support`` and ``passages`` are the rows of the cells in these tables; -1 where there is none.
+    """
+    found = np.full(support.shape, "", dtype=object)
+    given = np.flatnonzero(support.ravel() >= 0)
+    rows = run["support"].iloc[support.ravel()[given]]
+    texts = run.passages["text"].iloc[passages.ravel()[given]]
+    columns = (_whole_numbers(rows[name]) for name in ("start", "end"))
+    for cell, text, start, end in zip(given, texts, *columns, strict=True):
+        if isinstance(text, str) and start is not None and end is not None and _within((start, end), text):
+            found.flat[cell] = text[start:end].strip()
+    return found
 
 
 def sharing_most(claims: Sequence[str], passage: str) -> list[str]:
@@ -68,7 +84,7 @@ def sharing_most(claims: Sequence[str], passage: str) -> list[str]:
     return found
 
 
-def whole_numbers(column: pd.Series) -> list[int | None]:
+def _whole_numbers(column: pd.Series) -> list[int | None]:
     """Return a column of whole numbers as plain ones, None where one is missing."""
     numbers = column.fillna(0).to_numpy(dtype=np.int64).tolist()
     return [number if known else None for number, known in zip(numbers, column.notna(), strict=True)]
