@@ -2,11 +2,11 @@ import math
 
 import numpy as np
 import pytest
+from core.claims.reading import read, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.claims.causal import CAUSAL_LABELS, causal_labels, causal_matrix, removal_matrix
-from core.claims.reading import read, whole
 
 nan = math.nan
 

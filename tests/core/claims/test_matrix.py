@@ -2,11 +2,11 @@ import math
 
 import numpy as np
 import pytest
+from core.claims.known import Share, any_known, decided, share
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from core.claims.known import Share, any_known, decided, share
 from core.claims.matrix import (
     STATES,
     ClaimEvidenceMatrix,

@@ -4,6 +4,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from core.definitions import CLAIM_REASONS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,6 @@ from core.claims import CLAIM_STATES, analyse_claims
 from core.claims.quadrants import QUADRANTS
 from core.claims.rafe import VERDICTS
 from core.claims.ragchecker import METRICS
-from core.definitions import CLAIM_REASONS
 from core.errors import InputError
 from core.influence import analyse
 from core.run import Run

@@ -3,21 +3,21 @@ import subprocess
 import sys
 
 import pytest
-
-from core.claims import CLAIM_STATES, analyse_claims, claims_summary
-from core.claims.causal import CAUSAL_LABELS
 from core.claims.of_run.summary import CLAIM_KEYS
-from core.claims.quadrants import QUADRANTS, UNDEFINED
-from core.claims.rafe import VERDICTS
-from core.claims.ragchecker import METRICS as RAGCHECKER
 from core.definitions import CAUSAL_LABELS as CAUSAL_MEANINGS
 from core.definitions import CLAIM_STATES as STATE_MEANINGS
 from core.definitions import CLAIM_VERDICTS, METRICS
 from core.definitions import QUADRANTS as QUADRANT_MEANINGS
-from core.influence import analyse, summary
 from core.report.summary import run_summary
-from core.sources.simulation import SimulationOptions, simulate
 from core.terminal import summary_text
+
+from core.claims import CLAIM_STATES, analyse_claims, claims_summary
+from core.claims.causal import CAUSAL_LABELS
+from core.claims.quadrants import QUADRANTS, UNDEFINED
+from core.claims.rafe import VERDICTS
+from core.claims.ragchecker import METRICS as RAGCHECKER
+from core.influence import analyse, summary
+from core.sources.simulation import SimulationOptions, simulate
 from tests.core.claims.claim_runs import CANAL, analysed, matrix_question
 
 SILENT = {"answer": "", "answer_status": "empty", "passages": [{"passage_id": "p1"}]}

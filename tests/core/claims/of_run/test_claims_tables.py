@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from core.claims.of_run.tables import claims_from_tables, claims_tables, question_claims
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.claims.of_run.tables import claims_from_tables, claims_tables, question_claims
 from core.claims.types import Claim
 from core.run import Run
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from core.claims.of_run.counterparts import (
     compare_answer,
     compare_reference,
@@ -10,6 +9,7 @@ from core.claims.of_run.counterparts import (
     is_value,
     premise,
 )
+
 from core.claims.types import Claim
 
 Q = "Which canal opened first?"
