@@ -178,9 +178,9 @@ class ClaimsStep:
         """Return the model that judges or breaks up answers; None where neither is one's work."""
         if not self.needs_llm:
             return None
-        kind = backend(self.verifier_llm or live.backend).kind
+        kind = backend(self.verifier_llm).kind if self.verifier_llm is not None else live.backend
         # The settings of one back end mean nothing to another.
-        same = live if kind == backend(live.backend).kind else ModelChoice(kind)
+        same = live if kind == live.backend else ModelChoice(kind)
         named = self.verifier_model if self.verifier == JUDGE else None
         return ModelChoice(kind, named or same.model, self.verifier_url or same.base_url)
 
@@ -364,7 +364,8 @@ class _Work(StepWork):
     def _not_extracted(self, run: Run) -> Sequence[str]:
         """Return the questions that were not looked at; of the others some have no claim."""
         ids = run.queries["query_id"]
-        if self._before.get("n_questions") == len(ids) and not self._before.get("n_not_extracted"):
+        before = self._before
+        if before.get("complete") and before["n_questions"] == len(ids) and not before["n_not_extracted"]:
             return []
         return ids[~ids.isin({*run["claims"]["query_id"], *self._seen})].to_list()
 
