@@ -1,6 +1,7 @@
+from core.definitions import UNDEFINED_REASONS
+
 from core.charts import alt_text, label_counts
 from core.charts.influence.labels import _data
-from core.definitions import UNDEFINED_REASONS
 from core.influence import analyse
 from tests.core.charts.chart_runs import make_run
 

@@ -1,8 +1,8 @@
 import pytest
+from core.definitions import MODES
 
 from core.charts import alt_text, failure_mode_counts
 from core.charts.influence.modes import _data
-from core.definitions import MODES
 from core.influence import analyse
 from tests.core.charts.chart_runs import make_run
 

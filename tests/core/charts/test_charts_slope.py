@@ -1,8 +1,8 @@
 import pytest
+from core.definitions import UNDEFINED_REASONS
 
 from core.charts import alt_text, rank_slope
 from core.charts.influence.slope import _data, _names
-from core.definitions import UNDEFINED_REASONS
 from core.influence import analyse
 from tests.core.charts.chart_runs import make_run
 
