@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pytest
-from core.claims.known import Share, share
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
