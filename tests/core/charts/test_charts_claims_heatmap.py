@@ -111,7 +111,7 @@ def test_nothing_is_missing_of_an_irrelevant_claim():
     assert alt_text(figure).endswith("1 cell not scored.")
     hover = [cell for trace in heatmaps(figure) for row in trace.text for cell in row]
     assert ["Not scored by" in cell for cell in hover] == [False, True, False, False]
-    assert ["Irrelevant: nothing in it" in cell for cell in hover] == [False, False, True, True]
+    assert ["Irrelevant: no checkable" in cell for cell in hover] == [False, False, True, True]
 
 
 def test_the_column_of_verdicts_tells_states_by_symbol_and_verdicts_by_letter():
