@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from core.claims.of_run.counterparts import (
+
+from core.claims.extraction.counterparts import (
     compare_answer,
     compare_reference,
     entailment_label,
     is_value,
     premise,
 )
-
 from core.claims.types import Claim
 
 Q = "Which canal opened first?"
