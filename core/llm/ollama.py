@@ -24,6 +24,7 @@ from core.llm.ollama_errors import CallRefused, PromptTooLong, explained, failur
 from core.llm.ollama_reply import Reply
 from core.llm.remote import Remote, estimate_tokens, without_prefill
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
+from core.text.strict import clean
 
 __all__ = ["DEFAULT_MODEL", "OllamaLLM", "list_models", "pull", "server_address"]
 # What a model brings along (a repetition penalty, a top_k …) would make temperature 0 mean something else
@@ -163,7 +164,7 @@ class OllamaLLM:
         try:
             stream = await self._ready_client().chat(
                 self.name,
-                [{**turn, "content": _encodable(turn["content"])} for turn in turns],
+                [{**turn, "content": clean(turn["content"])} for turn in turns],
                 stream=True,
                 think=False if facts.thinks else None,
                 logprobs=request.logprobs or None,
@@ -235,8 +236,3 @@ class OllamaLLM:
             if self._client is None:
                 self._client = self._server.async_client(self._remote.timeout)
             return self._client
-
-
-def _encodable(text: str) -> str:
-    # A lone surrogate cannot be sent as UTF-8; it must not sink the run.
-    return text.encode("utf-8", "replace").decode()

@@ -7,6 +7,7 @@ from typing import Any
 
 from core.llm.received import Received
 from core.llm.types import Completion, Request
+from core.text.strict import clean
 
 
 @dataclass(slots=True)
@@ -41,7 +42,7 @@ class Reply:
         self.content += part.message.content or ""
         self.thinking += part.message.thinking or ""
         if not part.message.thinking:
-            self.tokens += [(t.token.encode("utf-8", "replace"), t.logprob) for t in part.logprobs or ()]
+            self.tokens += [(clean(t.token).encode(), t.logprob) for t in part.logprobs or ()]
         if part.done:
             self.done = True
             self.done_reason = part.done_reason or ""

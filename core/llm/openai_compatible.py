@@ -17,6 +17,7 @@ from core.llm.openai_parameters import Parameters
 from core.llm.openai_replies import completion, inner_error, read_json
 from core.llm.remote import Remote, background_loop, estimate_tokens, without_prefill
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
+from core.text.strict import clean
 
 T = TypeVar("T")
 __all__ = ["OpenAICompatibleLLM", "list_models", "server_address"]
@@ -252,4 +253,4 @@ def _close(client: Any) -> None:
 
 def _encodable(messages: Sequence[Message]) -> list[Message]:
     # Half of a surrogate pair cannot be sent; it must not sink the run.
-    return [Message(m.role, m.content.encode("utf-8", "replace").decode()) for m in messages]
+    return [Message(m.role, clean(m.content)) for m in messages]

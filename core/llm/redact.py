@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from core.text.strict import clean
+
 _LONGEST = 500
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 8  # shorter values stand in ordinary words
@@ -39,5 +41,4 @@ def without_secrets(text: str) -> str:
         if len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name):
             text = text.replace(value, "…")
     text = _QUERY.sub(r"\1?…", _USER.sub("…@", text))
-    # Half of a surrogate pair cannot be saved.
-    return _KEYS.sub("…", text).encode("utf-8", "replace").decode()
+    return clean(_KEYS.sub("…", text))

@@ -8,7 +8,6 @@ again, so that what `run_csv` writes comes back unchanged. Numbers are never tou
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -22,9 +21,10 @@ from core.report.summary import run_summary
 from core.run import Run
 from core.sources.formats import FORMATS
 from core.sources.formats.records import records_of
-from core.sources.formats.simulated_mark import marked
 from core.sources.formats.types import Format
+from core.sources.formats.writing import marked
 from core.sources.formulas import neutralise, neutralise_text
+from core.text.strict import clean, finite
 
 # From a run, its influence and its claims; without the last they are analysed at the default threshold.
 Export = Callable[..., bytes]
@@ -52,7 +52,7 @@ def csv_bytes(frame: pd.DataFrame, simulated: bool = False) -> bytes:
     if simulated and "data_source" not in safe.columns:
         safe.insert(0, "data_source", _SIMULATED)
     text: str = safe.to_csv(index=False, lineterminator="\n")
-    return text.encode("utf-8-sig", errors="backslashreplace")
+    return clean(text).encode("utf-8-sig")
 
 
 def run_csv(run: Run, analysis: InfluenceAnalysis) -> bytes:
@@ -132,7 +132,7 @@ def summary_json(run: Run, analysis: InfluenceAnalysis, claims: ClaimsAnalysis |
         "manifest": dict(run.manifest),
     }
     text = json.dumps(_plain(content), ensure_ascii=False, indent=2, allow_nan=False)
-    return text.encode("utf-8", errors="backslashreplace")
+    return clean(text).encode()
 
 
 def records_export(file_format: Format) -> Callable[[Run, InfluenceAnalysis], bytes]:
@@ -185,8 +185,7 @@ def _safe_cell(value: object) -> object:
         return value
     if isinstance(value, (list, tuple, np.ndarray, dict)):
         value = json.dumps(_plain(value), ensure_ascii=False)
-    text = str(value).encode("utf-8", "backslashreplace").decode()
-    return neutralise_text(text)
+    return neutralise_text(clean(str(value)))
 
 
 def _plain(value: Any) -> Any:
@@ -198,5 +197,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return finite(value)
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)

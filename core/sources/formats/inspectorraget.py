@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.sources.formats.fields import Fields
+from core.sources.content import Content
+from core.sources.fields import FieldError, Fields, as_id, read_each, unique
 from core.sources.formats.inspectorraget_file import InspectorFile, id_of, open_file
-from core.sources.formats.inspectorraget_task import (
-    Task,
-    answer_of,
-    open_task,
-    own_passages,
-    required_id,
-    scores_of,
-)
-from core.sources.formats.inspectorraget_write import MODEL, NAME, TASK_TYPE, write
-from core.sources.formats.kept import keep, read_each, unique, with_file
+from core.sources.formats.inspectorraget_task import Task, answer_of, open_task, own_passages, scores_of
+from core.sources.formats.kept import given_back, is_kept, keep, keep_file, kept_file
 from core.sources.formats.records import Record
-from core.sources.formats.types import Content, Format, ReadRecords
-from core.sources.question import FieldError
+from core.sources.formats.types import Format, ReadRecords
+from core.sources.formats.writing import to_document
 from core.sources.report import IssueLog
+from core.text.strict import finite
 
+NAME = "inspectorraget"
+MODEL, TASK_TYPE = ("model_id", ""), ("task_type", "")
+_NO_MODEL = "model"
+_NO_ANNOTATOR = "unknown"
 _TELLTALE = ("schema_version", "models", "metrics", "documents", "filters", "tasks", "results", "evaluations")
 
 
@@ -38,12 +36,12 @@ def recognise(content: Content) -> int:
 def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read every result as a record; a task that no result names is a record without an answer."""
     reading = _Reading(open_file(content, log), log)
-    records, rejected = read_each(reading.results, log, reading.result)
+    records, rejected = read_each(enumerate(reading.file.results, start=1), log, reading.result)
     more, worse = read_each(reading.bare, log, reading.bare_task)
+    unused = [document for i, document in reading.file.documents.items() if i not in reading.used]
     return ReadRecords(
-        with_file([*records, *more], NAME, reading.whole(), log),
+        keep_file([*records, *more], NAME, {"top": dict(reading.file.top), "documents": unused}),
         [*rejected, *worse],
-        len(reading.results) + len(reading.bare),
         reading.notes(),
     )
 
@@ -51,8 +49,8 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
 class _Reading:
     """What is known while the results of one file are read one after the other.
 
-    ``results`` and ``bare`` (tasks that no result names, or whose id an earlier task has) are what must each
-    become a record or be put aside.
+    ``bare`` are the tasks that no result names, or whose id an earlier task has: each must become a record,
+    too, or be put aside.
     """
 
     def __init__(self, file: InspectorFile, log: IssueLog) -> None:
@@ -61,7 +59,6 @@ class _Reading:
         self.used: set[str] = set()
         self.tasks: dict[str, Task | FieldError] = {}
         self.outcomes: dict[int, Task | FieldError] = {}
-        self.results = list(enumerate(file.results, start=1))
         self.bare: list[tuple[int, Any]] = []
         named = {id_of(entry, "task_id") for entry in file.results}
         for row, entry in enumerate(file.tasks, start=1):
@@ -78,20 +75,19 @@ class _Reading:
         if again:
             return FieldError("tasks.task_id", id_of(entry, "task_id"), "an id that no earlier task has")
         try:
-            return open_task(entry, row, self.log, self.file.documents)
+            return open_task(Fields(entry, row, self.log, "tasks."), self.file.documents)
         except FieldError as error:
             return error
 
     def _ids(self) -> dict[tuple[str, int], str]:
         """Name every record: after its task, and after its model where there are several."""
-        keys = [("result", row) for row, _ in self.results] + [("task", row) for row, _ in self.bare]
-        names = []
-        for _, entry in self.results:
+        names: dict[tuple[str, int], str | None] = {}
+        for row, entry in enumerate(self.file.results, start=1):
             task_id, model = id_of(entry, "task_id"), id_of(entry, "model_id")
             several = task_id and model and len(self.file.models) > 1
-            names.append(f"{task_id} | {model}" if several else task_id)
-        names += [id_of(entry, "task_id") for _, entry in self.bare]
-        return dict(zip(keys, unique(names, "q"), strict=True))
+            names["result", row] = f"{task_id} | {model}" if several else task_id
+        names |= {("task", row): id_of(entry, "task_id") for row, entry in self.bare}
+        return dict(zip(names, unique(list(names.values()), "q"), strict=True))
 
     def bare_task(self, row: int, _: object) -> Record:
         """Return the record of a task that no result names."""
@@ -100,7 +96,7 @@ class _Reading:
     def result(self, row: int, entry: object) -> Record:
         """Return the record of one result with its task."""
         fields = Fields(entry, row, self.log, "results.")
-        task_id, model = required_id(fields, "task_id"), required_id(fields, "model_id")
+        task_id, model = fields.required_id("task_id"), fields.required_id("model_id")
         if task_id not in self.tasks:
             raise FieldError("results.task_id", task_id, "the id of one of the file's tasks")
         task = _opened(self.tasks[task_id])
@@ -111,41 +107,21 @@ class _Reading:
         return record
 
     def _record(self, task: Task, record_id: str, result: Fields | None, model: str = "") -> Record:
-        reported: dict[tuple[str, str], Any] = {}
-        kept: dict[str, Any] = {**task.kept, "task_id": task.task_id if task.task_id != record_id else None}
         answer, found = None, task.found
-        if result is None:
-            kept["no_result"] = True
-        else:
-            answer, kept["output"] = answer_of(result)
+        reported: dict[tuple[str, str], Any] = {TASK_TYPE: task.task_type}
+        if result is not None:
+            answer = answer_of(result)
             found = own_passages(result, self.file.documents) or found
-            scores, kept["scores"] = scores_of(result)
-            reported = {**scores, MODEL: model}
-            kept["result"] = result.rest()
-        self.used.update(source for source in found.sources if source is not None)
-        kept["no_contexts"] = True if found.passages and not kept["contexts"] else None
-        if kept["contexts"] == [{"document_id": name} for name in found.ids]:
-            kept["contexts"] = None
-        kept["document_ids"] = None if list(found.sources) == found.ids else list(found.sources)
-        return Record(
-            record_id,
-            task.question,
-            answer,
-            found.passages,
-            task.references,
-            reported={**reported, TASK_TYPE: task.task_type, **keep(NAME, "record", kept)},
-        )
-
-    def whole(self) -> dict[str, Any]:
-        """Return what the file says of itself: declarations, and of documents all but the passages."""
-        extras = {}
-        for document_id in sorted(self.used):
-            document = self.file.documents[document_id]
-            rest = {name: v for name, v in document.items() if name not in ("document_id", "text", "title")}
-            if rest or not isinstance(document.get("text"), str):
-                extras[document_id] = rest
-        unused = [document for i, document in self.file.documents.items() if i not in self.used]
-        return {"top": dict(self.file.top), "documents": unused, "extras": extras}
+            reported = {**scores_of(result), MODEL: model, **reported}
+        self.used.update(found.documents)
+        record = Record(record_id, task.question, answer, found.passages, task.references, reported=reported)
+        original = {
+            "place": task.place,
+            "task": _without_null(task.entry),
+            "documents": {i: _without_null(self.file.documents[i]) for i in found.documents},
+            **({} if result is None else {"result": _without_null(result.record)}),
+        }
+        return keep(NAME, record, _entry(record), original)
 
     def notes(self) -> tuple[str, ...]:
         """Say what should be known of the file as a whole."""
@@ -161,6 +137,130 @@ class _Reading:
                 "leaves out tasks that lack one."
             )
         return tuple(notes)
+
+
+def write(records: Sequence[Record]) -> bytes:
+    """Write tasks, results and documents; models and metrics as the file declared them, else made up."""
+    file = kept_file(records, NAME)
+    tasks: dict[str, tuple[float, Any]] = {}
+    results: list[Any] = []
+    documents: dict[str, Any] = {}
+    for record in records:
+        entry = given_back(NAME, record, _entry(record))
+        task = _with_documents(record.record_id, entry, documents)
+        place = finite(entry.get("place"))
+        tasks.setdefault(
+            as_id(task.get("task_id")) or record.record_id, (float("inf") if place is None else place, task)
+        )
+        results += [entry["result"]] if "result" in entry else []
+    for unused in _items(file.get("documents")):
+        if isinstance(unused, dict):
+            documents.setdefault(str(unused.get("document_id")), unused)
+    top = file.get("top")
+    return to_document(
+        {
+            "schema_version": 2,
+            **(top if isinstance(top, dict) else _made_up(records)),
+            **({"documents": list(documents.values())} if documents else {}),
+            "tasks": [task for _, task in sorted(tasks.values(), key=lambda entry: entry[0])],
+            "results": results,
+        }
+    )
+
+
+def _entry(record: Record) -> dict[str, Any]:
+    """Return the task, the result and the documents of a record."""
+    ids = [passage.passage_id for passage in record.passages]
+    own_type, model = record.reported.get(TASK_TYPE), record.reported.get(MODEL)
+    scores: dict[str, dict[str, Any]] = {}
+    for (metric, annotator), value in _scores(record).items():
+        scores.setdefault(metric, {})[annotator or _NO_ANNOTATOR] = {"value": value}
+    contexts = [{"document_id": i} for i in ids]
+    targets = [{"type": "text", "value": text} for text in record.references]
+    return {
+        "task": {
+            "task_id": record.record_id,
+            "task_type": own_type if isinstance(own_type, str) else "qa" if ids else "generation",
+            "input": [{"role": "user", "content": record.question}],
+            **({"contexts": contexts} if contexts else {}),
+            **({"targets": targets} if targets else {}),
+        },
+        "result": {
+            "task_id": record.record_id,
+            "model_id": model if isinstance(model, str) else _NO_MODEL,
+            "output": [{"role": "assistant", "content": record.answer or ""}],
+            "scores": scores,
+        },
+        "documents": {
+            p.passage_id: {
+                "document_id": p.passage_id,
+                "text": p.text or "",
+                **({"title": p.title} if p.title else {}),
+            }
+            for p in record.passages
+        },
+    }
+
+
+def _with_documents(record_id: str, entry: Mapping[str, Any], documents: dict[str, Any]) -> dict[str, Any]:
+    """Add the documents of a record to those of the file, and return its task with their names there.
+
+    Ids of passages are unique within their question only: another text under a taken name gets a new one.
+    """
+    task, names = dict(entry["task"]), {}
+    for document_id, document in entry["documents"].items():
+        name = document_id
+        while documents.setdefault(name, document) != document:
+            name = f"{record_id}/{name}"
+            document = {**document, "document_id": name}
+        names[document_id] = name
+    if any(name != document_id for document_id, name in names.items()):
+        contexts = [
+            (c, as_id(c.get("document_id"))) for c in _items(task.get("contexts")) if isinstance(c, dict)
+        ]
+        task["contexts"] = [{**c, "document_id": names[i]} if i in names else c for c, i in contexts]
+    return task
+
+
+def _scores(record: Record) -> dict[tuple[str, str], Any]:
+    own = (MODEL, TASK_TYPE)
+    return {key: v for key, v in record.reported.items() if key not in own and not is_kept(key[0])}
+
+
+def _made_up(records: Sequence[Record]) -> dict[str, Any]:
+    """Declare the models and metrics of records: as metric a number that every record has, or a text.
+
+    InspectorRAGet leaves out every task that lacks one of the numbers declared, so others stay undeclared.
+    """
+    models = dict.fromkeys(_entry(record)["result"]["model_id"] for record in records)
+    kinds: dict[str, list[bool]] = {}
+    for record in records:
+        found: dict[str, bool] = {}
+        for (metric, _), value in _scores(record).items():
+            found[metric] = found.get(metric, True) and finite(value) is not None
+        for metric, is_number in found.items():
+            kinds.setdefault(metric, []).append(is_number)
+    metrics = []
+    for metric, numbers in kinds.items():
+        if not any(numbers):
+            metrics.append({"name": metric, "author": "algorithm", "type": "text"})
+        elif all(numbers) and len(numbers) == len(records):
+            metrics.append(
+                {"name": metric, "author": "algorithm", "type": "numerical", "aggregator": "average"}
+            )
+    return {
+        "name": "Leadline export",
+        "models": [{"model_id": model, "name": model, "owner": "unknown"} for model in models],
+        "metrics": metrics,
+    }
+
+
+def _without_null(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if value is not None}
+
+
+def _items(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _opened(outcome: Task | FieldError) -> Task:
@@ -179,11 +279,9 @@ FORMAT = Format(
     write,
     losses=(
         "A file in version 1 of the schema comes back in version 2.",
-        "Whole numbers used as ids come back as texts, and fields that are null are left out.",
+        "Fields of tasks, results and documents that are null are left out, and so is an empty list of documents.",
         "Documents come back in the order in which tasks use them, those that no task uses last; of several "
         "with the same id the first comes back.",
-        "A result without an output, or without scores, comes back with an empty one; an empty list of "
-        "documents is left out.",
         "What the file declares of models, metrics and filters stands with its first question; without that "
         "question it is made up anew.",
         "Retrieval scores, claims, sampled answers and latencies of other sources are not written.",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import InputError
-from core.sources.formats.kept import as_id
-from core.sources.formats.types import Content
+from core.sources.content import Content
+from core.sources.fields import as_id
 from core.sources.report import IssueLog
 
 _OLD_TYPES = {

@@ -6,6 +6,7 @@ any run back, and an exporter writes them. So each format is described once, in 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,8 +14,10 @@ from typing import Any
 import pandas as pd
 
 from core.run import Run
-from core.sources.formats.reported import restored, stored
+from core.sources.fields import text_problem
+from core.sources.question import PassageIn, Question
 from core.text import answer_status
+from core.text.strict import finite
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = "Entailment", "Neutral", "Contradiction"
 _PROBABILITY: Mapping[str, float] = {ENTAILMENT: 1.0, NEUTRAL: 0.0, CONTRADICTION: 0.0}
@@ -120,20 +123,29 @@ def run_of(records: Sequence[Record], manifest: Mapping[str, Any]) -> Run:
 
 def records_of(run: Run) -> list[Record]:
     """Return the records of a run, in its order: the inverse of `run_of` on what records can hold."""
-    passages = _by_question(run["passages"].sort_values("retrieval_rank", kind="stable"))
-    samples, claims = _by_question(run["samples"]), _by_question(run["claims"])
-    support, reported = _by_question(run["support"]), _by_question(run["reported"])
+    frames = {name: run[name] for name in ("passages", "samples", "claims", "support", "reported")}
+    frames["passages"] = frames["passages"].sort_values("retrieval_rank", kind="stable")
+    tables = {name: _by_question(frame) for name, frame in frames.items()}
     return [
-        _record(
-            q,
-            passages.get(q["query_id"], []),
-            samples.get(q["query_id"], []),
-            claims.get(q["query_id"], []),
-            support.get(q["query_id"], []),
-            reported.get(q["query_id"], []),
-        )
+        _record(q, *(table.get(q["query_id"], []) for table in tables.values()))
         for q in _plain_rows(run.queries)
     ]
+
+
+def question_of(record: Record) -> Question:
+    """Return a record as a question with its passages; those without a text that can be used are left out."""
+    passages = (p for p in record.passages if p.text and p.text.strip() and text_problem(p.text) is None)
+    return Question(
+        record.record_id,
+        record.question,
+        (),
+        tuple(PassageIn(p.passage_id, p.title, p.text or "", p.score, p.is_gold) for p in passages),
+        record.references,
+        (),
+        record.kind,
+        record.language,
+        n_gold=record.n_gold,
+    )
 
 
 Row = dict[str, Any]
@@ -273,3 +285,31 @@ def _record(
         query["latency"],
         next((s["judge"] for s in support if s["judge"] is not None), None),
     )
+
+
+def stored(value: Any) -> dict[str, Any]:
+    """Return the columns ``value`` and ``text`` of a JSON value; `restored` undoes it exactly.
+
+    Numbers go into ``value``. A text goes into ``text`` as it is, everything else as JSON; a text that
+    reads as JSON itself is written as a JSON text, so that it does not come back as what it spells.
+    """
+    if isinstance(value, str):
+        return {"value": None, "text": json.dumps(value, ensure_ascii=False) if _is_json(value) else value}
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and finite(value) == value:
+        return {"value": float(value), "text": None}
+    return {"value": None, "text": json.dumps(value, ensure_ascii=False)}
+
+
+def restored(value: float | None, text: str | None) -> Any:
+    """Return the JSON value that `stored` put into these columns."""
+    if text is None:
+        return value
+    return json.loads(text) if _is_json(text) else text
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

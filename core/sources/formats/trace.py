@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from core.sources.formats.fields import Fields, as_number
-from core.sources.formats.kept import as_id, unique
-from core.sources.formats.messages import content_text
+from core.sources.fields import FieldError, Fields, as_id, unique
+from core.sources.formats.messages import ANSWER_FIELDS, QUESTION_FIELDS, content_text, value_text
 from core.sources.formats.records import RecordPassage
 from core.sources.formats.spans import Span, documents_of
-from core.sources.formats.value_text import ANSWER_FIELDS, QUESTION_FIELDS, value_text
-from core.sources.question import FieldError
 from core.sources.report import IssueLog
+from core.text.strict import finite, read_json
 
 RETRIEVED, RERANKED = "retrieval.documents", "reranker.output_documents"
 _ROOTS = ("CHAIN", "AGENT")
@@ -94,7 +91,7 @@ def model_of(spans: Sequence[Span]) -> dict[str, Any]:
     models = [span.attributes for span in spans if span.kind == "LLM"]
     last = models[-1] if models else {}
     text = as_id(last.get(names[0]))
-    numbers = {name: as_number(last.get(name)) for name in names[1:]}
+    numbers = {name: finite(last.get(name)) for name in names[1:]}
     return {name: value for name, value in {names[0]: text, **numbers}.items() if value is not None}
 
 
@@ -137,8 +134,7 @@ def _question(root: Span, sources: Sequence[Span], spans: Sequence[Span]) -> str
         )
         text = text or value_text(span.attributes.get("reranker.query"), None, ())
         if text and text.strip():
-            checked = Fields({"input.value": text}, span.number, IssueLog())
-            return checked.required_text("input.value")
+            return Fields({"input.value": text}).required_text("input.value")
     shown = root.attributes.get("input.value")
     raise FieldError("input.value", "" if shown is None else shown, "a question in the root or a RETRIEVER")
 
@@ -193,8 +189,7 @@ def _passages(
         fields = Fields(document, span.number, log, f"{prefix}.{place}.document.")
         score = fields.number("score")
         text = fields.text("content")
-        if document.get("id") is not None and as_id(document["id"]) is None:
-            fields.warn("id", document["id"], "a text or a whole number")
+        fields.identifier("id")
         passages.append(RecordPassage("", text, _title(document.get("metadata")), score))
     names = unique([as_id(document.get("id")) for _, _, document in found])
     named = tuple(replace(p, passage_id=name) for p, name in zip(passages, names, strict=True))
@@ -206,8 +201,8 @@ def _title(metadata: object) -> str:
     """Return the title in the metadata, which may be an object or its JSON."""
     if isinstance(metadata, str) and '"title"' in metadata:
         try:
-            metadata = json.loads(metadata)
-        except (ValueError, RecursionError):
+            metadata = read_json(metadata, mend=True)
+        except ValueError:
             return ""
     title = metadata.get("title") if isinstance(metadata, Mapping) else None
     return content_text(title) or "" if isinstance(title, str) else ""
