@@ -93,7 +93,7 @@ class Fields:
 
     def texts(self, *names: str) -> tuple[str, ...]:
         """Return a list of texts; () where absent, null or unusable."""
-        return self._optional(names, _as_texts, f"a list of at most {MAX_LIST:,} texts") or ()
+        return self._optional(names, _as_texts, f"a text or a list of at most {MAX_LIST:,} texts") or ()
 
     def identifier(self, *names: str) -> str | None:
         """Return an id as text, also from an integer; None where absent, null or unusable."""

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from core.sources.content import Content
 from core.sources.fields import FieldError, Fields, as_id, read_each, unique
-from core.sources.formats.inspectorraget_file import InspectorFile, id_of, open_file
-from core.sources.formats.inspectorraget_task import Task, answer_of, open_task, own_passages, scores_of
+from core.sources.formats.inspectorraget_file import (
+    TASK_TYPE,
+    InspectorFile,
+    answer_of,
+    id_of,
+    open_file,
+    own_passages,
+    read_task,
+    scores_of,
+)
 from core.sources.formats.kept import given_back, is_kept, keep, keep_file, kept_file
 from core.sources.formats.records import Record
 from core.sources.formats.types import Format, ReadRecords
@@ -17,7 +26,7 @@ from core.sources.report import IssueLog
 from core.text.strict import finite
 
 NAME = "inspectorraget"
-MODEL, TASK_TYPE = ("model_id", ""), ("task_type", "")
+MODEL = ("model_id", "")
 _NO_MODEL = "model"
 _NO_ANNOTATOR = "unknown"
 _TELLTALE = ("schema_version", "models", "metrics", "documents", "filters", "tasks", "results", "evaluations")
@@ -57,27 +66,16 @@ class _Reading:
         self.file, self.log = file, log
         self.done: set[tuple[str, str]] = set()
         self.used: set[str] = set()
-        self.tasks: dict[str, Task | FieldError] = {}
-        self.outcomes: dict[int, Task | FieldError] = {}
-        self.bare: list[tuple[int, Any]] = []
+        self.good: set[int] = set()  # tasks that could be read, by row
         named = {id_of(entry, "task_id") for entry in file.results}
-        for row, entry in enumerate(file.tasks, start=1):
-            task_id = id_of(entry, "task_id")
-            again = task_id is not None and task_id in self.tasks
-            outcome = self.outcomes[row] = self._open(row, entry, again)
-            if task_id is not None and not again:
-                self.tasks[task_id] = outcome
-            if again or task_id not in named or task_id is None:
-                self.bare.append((row, entry))
+        tasks = list(enumerate(file.tasks, start=1))
+        self.rows = {id_of(entry, "task_id"): row for row, entry in reversed(tasks)}
+        self.bare = [
+            (row, task)
+            for row, task in tasks
+            if (name := id_of(task, "task_id")) is None or name not in named or self.rows[name] != row
+        ]
         self.ids = self._ids()
-
-    def _open(self, row: int, entry: object, again: bool) -> Task | FieldError:
-        if again:
-            return FieldError("tasks.task_id", id_of(entry, "task_id"), "an id that no earlier task has")
-        try:
-            return open_task(Fields(entry, row, self.log, "tasks."), self.file.documents)
-        except FieldError as error:
-            return error
 
     def _ids(self) -> dict[tuple[str, int], str]:
         """Name every record: after its task, and after its model where there are several."""
@@ -89,39 +87,40 @@ class _Reading:
         names |= {("task", row): id_of(entry, "task_id") for row, entry in self.bare}
         return dict(zip(names, unique(list(names.values()), "q"), strict=True))
 
-    def bare_task(self, row: int, _: object) -> Record:
+    def bare_task(self, row: int, entry: object) -> Record:
         """Return the record of a task that no result names."""
-        return self._record(_opened(self.outcomes[row]), self.ids["task", row], None)
+        task_id = id_of(entry, "task_id")
+        if task_id is not None and self.rows[task_id] != row:
+            raise FieldError("tasks.task_id", task_id, "an id that no earlier task has")
+        return self._record(row, self.ids["task", row], None)
 
     def result(self, row: int, entry: object) -> Record:
         """Return the record of one result with its task."""
         fields = Fields(entry, row, self.log, "results.")
         task_id, model = fields.required_id("task_id"), fields.required_id("model_id")
-        if task_id not in self.tasks:
+        if task_id not in self.rows:
             raise FieldError("results.task_id", task_id, "the id of one of the file's tasks")
-        task = _opened(self.tasks[task_id])
         if (task_id, model) in self.done:
             raise FieldError("results.model_id", model, f"one result of each model for the task {task_id}")
-        record = self._record(task, self.ids["result", row], fields, model)
+        record = self._record(self.rows[task_id], self.ids["result", row], fields)
         self.done.add((task_id, model))
         return record
 
-    def _record(self, task: Task, record_id: str, result: Fields | None, model: str = "") -> Record:
-        answer, found = None, task.found
-        reported: dict[tuple[str, str], Any] = {TASK_TYPE: task.task_type}
+    def _record(self, row: int, record_id: str, result: Fields | None) -> Record:
+        # A task is read once for each of its results; what is odd in it is said the first time.
+        log = IssueLog() if row in self.good else self.log
+        record, used = read_task(Fields(self.file.tasks[row - 1], row, log, "tasks."), self.file.documents)
+        self.good.add(row)
+        entry = {"place": row, "task": _without_null(self.file.tasks[row - 1])}
         if result is not None:
-            answer = answer_of(result)
-            found = own_passages(result, self.file.documents) or found
-            reported = {**scores_of(result), MODEL: model, **reported}
-        self.used.update(found.documents)
-        record = Record(record_id, task.question, answer, found.passages, task.references, reported=reported)
-        original = {
-            "place": task.place,
-            "task": _without_null(task.entry),
-            "documents": {i: _without_null(self.file.documents[i]) for i in found.documents},
-            **({} if result is None else {"result": _without_null(result.record)}),
-        }
-        return keep(NAME, record, _entry(record), original)
+            passages, used = own_passages(result, self.file.documents) or (record.passages, used)
+            reported = {**scores_of(result), MODEL: result.required_id("model_id"), **record.reported}
+            record = replace(record, answer=answer_of(result), passages=passages, reported=reported)
+            entry["result"] = _without_null(result.record)
+        self.used.update(used)
+        entry["documents"] = {i: _without_null(self.file.documents[i]) for i in used}
+        record = replace(record, record_id=record_id)
+        return keep(NAME, record, _entry(record), entry)
 
     def notes(self) -> tuple[str, ...]:
         """Say what should be known of the file as a whole."""
@@ -130,7 +129,7 @@ class _Reading:
             notes.append("The file is in version 1 of the schema; it is exported in version 2.")
         if self.file.version > 2:
             notes.append(f"The file is in version {self.file.version} of the schema; read as version 2.")
-        pairs = len(self.file.models) * sum(isinstance(task, Task) for task in self.tasks.values())
+        pairs = len(self.file.models) * len(self.good)
         if missing := pairs - len(self.done):
             notes.append(
                 f"Of {pairs:,} pairs of task and model {missing:,} have no result; InspectorRAGet itself "
@@ -263,13 +262,6 @@ def _items(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _opened(outcome: Task | FieldError) -> Task:
-    if isinstance(outcome, FieldError):
-        # A new one for each result: an exception raised again and again would grow its traceback.
-        raise FieldError(outcome.field, outcome.value, outcome.expected)
-    return outcome
-
-
 FORMAT = Format(
     NAME,
     "InspectorRAGet JSON",
@@ -279,7 +271,8 @@ FORMAT = Format(
     write,
     losses=(
         "A file in version 1 of the schema comes back in version 2.",
-        "Fields of tasks, results and documents that are null are left out, and so is an empty list of documents.",
+        "Fields of tasks, results and documents that are null are left out, and so is an empty list of "
+        "documents.",
         "Documents come back in the order in which tasks use them, those that no task uses last; of several "
         "with the same id the first comes back.",
         "What the file declares of models, metrics and filters stands with its first question; without that "

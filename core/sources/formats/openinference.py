@@ -15,7 +15,7 @@ from core.sources.fields import FieldError, as_id, read_each, unique
 from core.sources.formats.kept import given_back, keep
 from core.sources.formats.records import Record
 from core.sources.formats.spans import KIND, Span, entries_of, span_of
-from core.sources.formats.trace import RETRIEVED, model_of, read_trace
+from core.sources.formats.trace import RETRIEVED, read_trace
 from core.sources.formats.types import Format, ReadRecords
 from core.sources.formats.writing import to_lines
 from core.sources.report import IssueLog, counted
@@ -60,9 +60,9 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
 
     def one(_: int, summary: Any) -> Record:
         trace_id = summary["trace_id"]
-        record, n_dropped = _record(ids[trace_id], traces[trace_id], log)
-        dropped[0] += n_dropped
-        return record
+        trace = read_trace(ids[trace_id], traces[trace_id], log)
+        dropped[0] += trace.n_dropped
+        return keep(NAME, trace.record, _spans(trace.record, {}), _spans(trace.record, trace.own))
 
     summaries = [(held[0].number, _summary(trace_id, held)) for trace_id, held in traces.items()]
     records, without = read_each(summaries, log, one)
@@ -88,29 +88,6 @@ def _summary(trace_id: str, spans: Sequence[Span]) -> dict[str, Any]:
 def _record_id(spans: Sequence[Span]) -> str:
     own = next((span.attributes[OWN_ID] for span in spans if OWN_ID in span.attributes), None)
     return as_id(own) or spans[0].trace_id
-
-
-def _record(record_id: str, spans: Sequence[Span], log: IssueLog) -> tuple[Record, int]:
-    trace = read_trace(spans, log)
-    root, source = trace.root, trace.source
-    asked = source.attributes.get("input.value")
-    own = {
-        "trace_id": root.trace_id,
-        "start": root.start,
-        "root": (root.name, root.span_id),
-        "source": (source.name, source.span_id if source is not root else None),
-        "query": asked if isinstance(asked, str) else None,
-        "documents": trace.documents,
-    }
-    record = Record(
-        record_id,
-        trace.question,
-        trace.answer,
-        trace.passages,
-        latency=trace.latency,
-        reported={(name, ""): value for name, value in model_of(spans).items()},
-    )
-    return keep(NAME, record, _spans(record, {}), _spans(record, own)), trace.n_dropped
 
 
 def _spans(record: Record, own: Mapping[str, Any]) -> list[dict[str, Any]]:

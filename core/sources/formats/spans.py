@@ -25,25 +25,7 @@ _SCALAR_KEYS = ("stringValue", "intValue", "doubleValue", "boolValue", "bytesVal
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One span.
-
-    Attributes
-    ----------
-    number : int
-        Where it stands in the file.
-    trace_id : str
-        The trace it belongs to.
-    span_id, parent_id : str or None
-        As in the file.
-    kind : str
-        OpenInference kind in capitals, "" where there is none.
-    name : str
-        As in the file.
-    start, end : datetime or None
-        With a time zone.
-    attributes : Mapping
-        Flat: dotted names to values.
-    """
+    """One span: ids as in the file, kind in capitals ("" for none), attributes under dotted names."""
 
     number: int
     trace_id: str
