@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from core.schema import PASSAGES, QUERIES, Column
 from core.sources.checks import ColumnChecks
+from core.sources.fields import MAX_LIST
 from core.sources.grouping import position_within
 from core.sources.influence_rows import Rows
-from core.sources.question import MAX_TEXTS
 from core.text.abstention import answer_status
+from core.text.strict import read_json
 
 _DONE = {"query_id", "question", "passage_id", "retrieval_rank", "influence_score", "ablated_answer"}
 _FULL = 1 - 1e-9
@@ -121,9 +120,9 @@ def _texts(cell: str) -> list[str] | None:
     cell = cell.strip()
     if cell.startswith("[") and cell.endswith("]"):
         try:
-            entries = json.loads(cell)
-        except (ValueError, RecursionError):
+            entries = read_json(cell)
+        except ValueError:
             return [cell]
         if all(isinstance(entry, str) for entry in entries):
-            return entries[:MAX_TEXTS] or None
+            return entries[:MAX_LIST] or None
     return [cell] if cell else None

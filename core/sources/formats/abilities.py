@@ -4,81 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from core.sources.formats.fields import as_number
 from core.sources.formats.records import Record
+from core.sources.report import possibilities
+from core.text.strict import finite
 
 LIVE = "continue live with the same passages"
 
 
-def abilities(records: Sequence[Record]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Say which analyses the records enable, and what the others would need.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        At least one.
-
-    Returns
-    -------
-    enables, missing : tuple of str
-        One line an analysis; where only some questions bring what is needed, how many.
-    """
-    enables, missing = [], [f"influence vs retrieval: {_influence_needs(records)}"]
-    for what, test, needs in _ANALYSES:
-        n = sum(map(test, records))
-        if n:
-            share = "" if n == len(records) else f" ({n:,} of {len(records):,} questions)"
-            enables.append(what + share)
-        else:
-            missing.append(f"{what}: needs {needs}")
-    return tuple(enables), tuple(missing)
-
-
-def has_texts(record: Record) -> bool:
-    """Tell whether there is a passage with text."""
-    return any(passage.text and passage.text.strip() for passage in record.passages)
-
-
-def _influence_needs(records: Sequence[Record]) -> str:
-    if any(map(has_texts, records)):
-        return f"needs answers with each passage left out; {LIVE} to get them"
-    return "needs answers with each passage left out, and passages with text to get them"
-
-
-def _has_answer(record: Record) -> bool:
-    return record.answer is not None
+def abilities(records: Sequence[Record]) -> tuple[list[str], list[str]]:
+    """Say which analyses the records (one or more) enable, and what the others would need."""
+    enables, missing = possibilities(records, _ANALYSES)
+    needs = "needs answers with each passage left out"
+    texts = any(passage.text and passage.text.strip() for record in records for passage in record.passages)
+    how = f"; {LIVE} to get them" if texts else ", and passages with text to get them"
+    return enables, [f"influence vs retrieval: {needs}{how}", *missing]
 
 
 def _has_claims(record: Record) -> bool:
     return any(claim.side == "answer" and (claim.support or claim.verdict) for claim in record.claims)
 
 
-def _has_samples(record: Record) -> bool:
-    return len(record.samples) > 1
-
-
-def _has_gold(record: Record) -> bool:
-    return any(passage.is_gold is not None for passage in record.passages)
-
-
-def _has_references(record: Record) -> bool:
-    return bool(record.references) and record.answer is not None
-
-
-def _has_reported(record: Record) -> bool:
-    return any(as_number(value) is not None for value in record.reported.values())
-
-
 _ANALYSES: tuple[tuple[str, Callable[[Record], bool], str], ...] = (
-    ("empty answers and refusals", _has_answer, "answers"),
-    ("retrieval metrics", _has_gold, "gold passages"),
-    ("right and wrong answers", _has_references, "answers and right answers to compare them with"),
-    ("the file's own scores beside each question", _has_reported, "scores in the file"),
+    ("empty answers and refusals", lambda r: r.answer is not None, "answers"),
+    ("retrieval metrics", lambda r: any(p.is_gold is not None for p in r.passages), "gold passages"),
+    (
+        "correct and incorrect answers",
+        lambda r: bool(r.references) and r.answer is not None,
+        "answers and correct answers to compare them with",
+    ),
+    (
+        "the file's own scores beside each question",
+        lambda r: any(finite(value) is not None for value in r.reported.values()),
+        "scores in the file",
+    ),
     (
         "claims and evidence, with verdicts and uncertainty",
         _has_claims,
         "claims, which can be found offline where there are answers and passages with text",
     ),
     # Kept in the run and exported, nothing more yet.
-    ("sampled answers, kept and exported", _has_samples, "two sampled answers or more a question"),
+    (
+        "sampled answers, kept and exported",
+        lambda r: len(r.samples) > 1,
+        "two sampled answers or more a question",
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from core.sources.formats.fields import Fields
+from core.sources.fields import Fields
 from core.sources.formats.records import CONTRADICTION, ENTAILMENT, NEUTRAL
 
 LABELS = (ENTAILMENT, NEUTRAL, CONTRADICTION)

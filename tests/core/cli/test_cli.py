@@ -351,7 +351,7 @@ def test_an_imported_file_is_continued_with_all_its_passages(llm, tmp_path, caps
     file.write_text("\n".join(map(json.dumps, rows)))
     assert command("import", file, "--out", tmp_path / "imported") == 0
     told = capsys.readouterr().err
-    assert "Recognised as" in told
+    assert "Auto-detected from field names" in told
     assert "(ragas)" in told
     assert "cannot show influence vs retrieval" in told
     assert command("analyze", tmp_path / "imported", "--out", tmp_path / "live", "--json") == 0

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.sources.formats.json_values import MAX_DEPTH, JsonReader
+from core.text.strict import MAX_DEPTH, read_json
 
 # Nothing is evaluated: a cell is rewritten as JSON, token by token, and parsed as such.
 _TOKEN = re.compile(
@@ -62,14 +62,14 @@ def literal(cell: str) -> Any:
     ['one', 'two']
     """
     try:
-        return _parsed(cell)
+        return read_json(cell, mend=True)
     except ValueError:
-        return _parsed("".join(_as_json(cell)))
+        return read_json("".join(_as_json(cell)), mend=True)
 
 
 def number_of(cell: str) -> float | None:
     """Return the number that a cell spells; None where it spells none (007 is a code, not a number)."""
-    return _parsed(cell.strip()) if _NUMBER.fullmatch(cell.strip()) else None
+    return read_json(cell.strip(), mend=True) if _NUMBER.fullmatch(cell.strip()) else None
 
 
 def is_missing(cell: str) -> bool:
@@ -101,16 +101,8 @@ def _list_cell(cell: str) -> Any:
     try:
         return literal(text)
     except ValueError:
-        # "[1] See below" is just a text; a list that a spreadsheet cut off must be seen as one.
-        return Unreadable(cell) if re.match(r"[\[{]\s*['\"]", text) else cell
-
-
-def _parsed(text: str) -> Any:
-    reader = JsonReader()
-    value = reader.parse(text)
-    if wrong := reader.problem(value):
-        raise ValueError(wrong)
-    return reader.tidy(value)
+        # "[1] See below" is just a text; a list that is broken, or that a spreadsheet cut off, must be seen.
+        return Unreadable(cell) if re.match(r"[\[{]\s*['\"]|\[.*]$", text, re.DOTALL) else cell
 
 
 def _as_json(cell: str) -> Iterable[str]:
