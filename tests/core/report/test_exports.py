@@ -218,7 +218,9 @@ def test_gapped_and_tied_ranks_and_numbers_without_a_value_survive():
             "influence_score": [0.5, np.nan, 0.0, 0.25],
         }
     )
-    queries = pd.DataFrame({"query_id": ["q"], "question": ["?"], "answer": ["x"], "answer_status": ["answered"]})
+    queries = pd.DataFrame(
+        {"query_id": ["q"], "question": ["?"], "answer": ["x"], "answer_status": ["answered"]}
+    )
     run = Run.create({"source": "upload"}, queries=queries, passages=passages)
     read = table(written("csv", run))
     assert read["retrieval_rank"].to_list() == ["2.0", "2.0", "7.0", "9.0"]
