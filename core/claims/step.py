@@ -38,8 +38,8 @@ from core.claims.verifiers.nli import NLIVerifier
 from core.claims.verifiers.offline import OfflineVerifier, default_verifier
 from core.errors import BackendError, InputError
 from core.llm import BACKENDS, LLM, backend
+from core.pipeline.asking import Asker
 from core.pipeline.rows import Rows, questions_of
-from core.pipeline.step_asker import StepAsker
 from core.pipeline.steps import ModelChoice, Option, StepPlan, StepWork
 from core.run import Run
 from core.text.display import count
@@ -184,7 +184,7 @@ class ClaimsStep:
         named = self.verifier_model if self.verifier == JUDGE else None
         return ModelChoice(kind, named or same.model, self.verifier_url or same.base_url)
 
-    def opened_verifier(self, asker: StepAsker, seed: int = 0) -> Verifier:
+    def opened_verifier(self, asker: Asker, seed: int = 0) -> Verifier:
         """Return the verifier; nothing is loaded or asked yet.
 
         Raises
@@ -209,7 +209,7 @@ class ClaimsStep:
             return NLIVerifier(self.verifier_model)
         return default_verifier()
 
-    def open(self, run: Run, asker: StepAsker) -> StepWork:
+    def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work; see `core.pipeline.steps.Step`.
 
         Its facts are ``decomposition`` and ``verifier``; ``n_questions``; ``n_claims`` (of answers),
@@ -224,7 +224,7 @@ class ClaimsStep:
 class _Work(StepWork):
     """What is known by now. Questions whose claims failed to be extracted, or verified, are left to do."""
 
-    def __init__(self, step: ClaimsStep, run: Run, asker: StepAsker) -> None:
+    def __init__(self, step: ClaimsStep, run: Run, asker: Asker) -> None:
         self.settings = step.settings
         self.batch = _JUDGE_BATCH if step.is_judged else _BATCH
         self._step, self._run, self._asker = step, run, asker

@@ -415,7 +415,7 @@ def test_claims_are_found_with_the_run(questions, llm, tmp_path, capsys):
     assert facts["mean_claim_uncertainty"] is not None
     assert len(run["support"]) == run.manifest["steps"]["claims"]["n_cells"]
     calls = llm.calls
-    assert command("analyze", questions, "--steps", "influence,claims", "--out", out) == 0
+    assert command("analyze", questions, "--steps", "claims,influence", "--out", out) == 0
     assert "already there" in capsys.readouterr().err
     assert llm.calls == calls
 
