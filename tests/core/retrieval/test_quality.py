@@ -89,9 +89,7 @@ def test_why_a_question_is_undefined(n_gold, marks, ranks, reason, recall_reason
 
 
 def test_without_a_count_of_gold_a_question_without_any_is_a_miss():
-    result = quality(
-        make_run([(None, [True, False], None, None), (None, [False, False], None, None)])
-    )
+    result = quality(make_run([(None, [True, False], None, None), (None, [False, False], None, None)]))
     hit = row(result, "hit_at_k", 1)
     assert (hit["mean"], hit["n"], hit["n_left_out"]) == (0.5, 2, 0)
     recall = row(result, "recall_at_k", 1)
@@ -105,9 +103,7 @@ def test_a_question_for_which_nothing_was_retrieved_is_a_miss_where_gold_exists(
 
 
 def test_depths_that_no_question_reaches_have_no_values():
-    result = quality(
-        make_run([(1, [True, False], None, None), (1, [False], None, None)]), [1, 2, 3]
-    )
+    result = quality(make_run([(1, [True, False], None, None), (1, [False], None, None)]), [1, 2, 3])
     assert result.queries["hit_at_2"].tolist() == [1, 0]  # the second gave one passage and no more
     assert result.queries["hit_at_3"].isna().all()
     beyond = row(result, "ndcg_at_k", 3)
