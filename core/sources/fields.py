@@ -134,10 +134,11 @@ class Fields:
 
         A further one of them that is there too stays unused, so that `rest` returns it.
         """
-        name = next((name for name in names if self.record.get(name) is not None), None)
-        if name is not None:
-            self.used.add(name)
-        return name
+        for name in names:
+            if self.record.get(name) is not None:
+                self.used.add(name)
+                return name
+        return None
 
     def _first(self, names: Sequence[str]) -> tuple[str, Any]:
         name = self.present(*names)
@@ -150,7 +151,7 @@ class Fields:
         value = self.record[name]
         result = read(value)
         if result is None:
-            self.warn(name, value, expected)
+            self.warn(name, value, (isinstance(value, str) and text_problem(value)) or expected)
         return result
 
 

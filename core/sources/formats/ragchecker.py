@@ -9,7 +9,7 @@ from typing import Any
 from core.errors import InputError
 from core.sources.content import Content
 from core.sources.fields import Fields, as_id, read_each, text_problem, unique
-from core.sources.formats.kept import given_back, keep, keep_file, kept_file
+from core.sources.formats.kept import keep, keep_file, kept_file, with_kept
 from core.sources.formats.label_matrix import LABELS, Orientation, as_label, label_matrix, orientation_of
 from core.sources.formats.records import Record, RecordClaim, RecordPassage
 from core.sources.formats.types import Format, ReadRecords, count_names
@@ -74,7 +74,7 @@ def _notes(orientation: Orientation, given: Sequence[str | None]) -> tuple[str, 
 def write(records: Sequence[Record]) -> bytes:
     """Write ``{"results": [...]}``, with claims and labels where they are complete."""
     file = kept_file(records, NAME)
-    value = {"results": [given_back(NAME, record, _result(record)) for record in records]}
+    value = {"results": [with_kept(NAME, record, _result(record)) for record in records]}
     # Averages over the whole file would be wrong of a part of it.
     metrics = file.get("metrics") if file.get("n") == len(records) else None
     rest = file.get("rest")
