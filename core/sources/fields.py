@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from core.sources.report import IssueLog
+from core.sources.report import IssueLog, shorten
 from core.text.strict import finite, is_clean
 
 # The limits of every record, whatever file it comes from.
@@ -118,6 +118,14 @@ class Fields:
     def mapping(self, *names: str) -> Mapping[str, Any]:
         """Return an object; empty where absent, null or unusable."""
         return self._optional(names, lambda v: v if isinstance(v, Mapping) else None, "an object") or {}
+
+    def numbers(self, name: str) -> dict[str, float]:
+        """Return the finite numbers of an object; what is none, or has no name of use, is left out."""
+        given = self.mapping(name)
+        found = {key: n for key, value in given.items() if (n := finite(value)) is not None and as_id(key)}
+        for key in given.keys() - found.keys():
+            self.warn(f"{name}.{shorten(key)}", given[key], "a named finite number")
+        return found
 
     def warn(self, name: str, value: object, expected: str) -> None:
         """Note that a field is not used as it stands; `FieldError` where the reading is strict."""

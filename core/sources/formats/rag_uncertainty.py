@@ -180,13 +180,7 @@ def _claim(
 
 def _numbers(fields: Fields) -> dict[tuple[str, str], float]:
     """Return the numbers that the entry reports."""
-    numbers: dict[tuple[str, str], float] = {}
-    for document, value in fields.mapping(_EVIDENCE).items():
-        number = finite(value)
-        if number is None or as_id(document) is None:
-            fields.warn(f"{_EVIDENCE}.{shorten(document)}", value, "a named finite number")
-        else:
-            numbers[_PREFIX + document, ""] = number
+    numbers = {(_PREFIX + name, ""): value for name, value in fields.numbers(_EVIDENCE).items()}
     for name, value in fields.rest().items():
         number = finite(value)
         own = name in _READ or name.startswith(_EVIDENCE) or is_kept(name)
