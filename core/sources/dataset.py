@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from core.errors import InputError
 from core.sources.corpus import document_from_text, load_corpus
 from core.sources.encoding import MAX_BYTES, read_source
 from core.sources.fields import MAX_LIST, FieldError, Fields, read_each
-from core.sources.gold import gold_spans, holds_gold
+from core.sources.gold import gold_spans
 from core.sources.lines import question_entries
 from core.sources.question import (
     CorpusLoader,
@@ -34,8 +35,6 @@ __all__ = [
     "PassageIn",
     "Question",
     "dataset_jsonl",
-    "gold_spans",
-    "holds_gold",
     "load_dataset",
     "make_dataset",
     "read_dataset",
@@ -111,12 +110,10 @@ def load_dataset(
     source = Path(path)
     folder = source.parent.resolve()
     attached = documents if corpus is None else load_corpus(Path(corpus))
-    loaded: dict[str, tuple[Document, ...] | str] = {}
+    loaded = cache(partial(_corpus, folder))
 
     def beside(value: str) -> tuple[Document, ...]:
-        if value not in loaded:
-            loaded[value] = _corpus(folder, value)
-        found = loaded[value]
+        found = loaded(value)
         if isinstance(found, str):
             raise FieldError("corpus", value, found)
         return found
@@ -213,7 +210,9 @@ def _read(
     default_ids = {number: f"q{place:04d}" for place, number in enumerate(numbers, start=1)}
     taken: set[str] = set()
     unused: dict[str, None] = {}
-    share = _Shared()
+    # Lines that repeat the same documents get one tuple of them, so that they are indexed once.
+    first: dict[tuple[Document, ...], tuple[Document, ...]] = {}
+    shared: dict[int, tuple[Document, ...]] = {}
 
     def read(row: int, entry: Any) -> Question:
         fields = Fields(row_of_cells(entry) if content.kind == "csv" else entry, row, log, strict=True)
@@ -225,35 +224,24 @@ def _read(
             raise FieldError("id", question.query_id, "an id that no earlier line has")
         taken.add(question.query_id)
         note_oddities(log, row, question)
-        return replace(question, documents=share(question.documents))
+        # A large corpus that is shared already is not compared document by document for every question.
+        if id(question.documents) in shared:
+            return question
+        documents = first.setdefault(question.documents, question.documents)
+        shared[id(documents)] = documents
+        return replace(question, documents=documents)
 
     kept, rejected = read_each(content.entries, log, read)
     if not kept:
         raise InputError(_nothing_usable(source, len(numbers), log))
-    notes = [*content.notes]
-    notes += [f"Fields not used: {', '.join(map(shorten, list(unused)[:20]))}."] if unused else []
-    n_bare = sum(q.documents is attached for q in kept) if attached else 0
-    notes += [f"{counted(n_bare, 'line')} without passages or documents: the corpus given is searched."] * (
-        n_bare > 0
-    )
+    notes = list(content.notes)
+    if unused:
+        notes.append(f"Fields not used: {', '.join(map(shorten, list(unused)[:20]))}.")
+    if n_bare := sum(q.documents is attached for q in kept) if attached else 0:
+        bare = counted(n_bare, "line")
+        notes.append(f"{bare} without passages or documents: the corpus given is searched.")
     report = log.report(len(kept), content.rejected(rejected), notes, possible(kept))
     return make_dataset(name, kept, report)
-
-
-class _Shared:
-    """Gives lines that repeat the same documents one tuple of them, so that they are indexed once."""
-
-    def __init__(self) -> None:
-        self._first: dict[tuple[Document, ...], tuple[Document, ...]] = {}
-        self._known: set[int] = set()
-
-    def __call__(self, documents: tuple[Document, ...]) -> tuple[Document, ...]:
-        # A large corpus that is shared already is not compared document by document for every question.
-        if id(documents) in self._known:
-            return documents
-        first = self._first.setdefault(documents, documents)
-        self._known.add(id(first))
-        return first
 
 
 def dataset_jsonl(dataset: Dataset) -> bytes:

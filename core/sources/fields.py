@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from core.sources.report import IssueLog
+from core.sources.report import IssueLog, shorten
 from core.text.strict import finite, is_clean
 
 # The limits of every record, whatever file it comes from.
@@ -119,6 +119,14 @@ class Fields:
         """Return an object; empty where absent, null or unusable."""
         return self._optional(names, lambda v: v if isinstance(v, Mapping) else None, "an object") or {}
 
+    def numbers(self, name: str) -> dict[str, float]:
+        """Return the finite numbers of an object; what is none, or has no name of use, is left out."""
+        given = self.mapping(name)
+        found = {key: n for key, value in given.items() if (n := finite(value)) is not None and as_id(key)}
+        for key in given.keys() - found.keys():
+            self.warn(f"{name}.{shorten(key)}", given[key], "a named finite number")
+        return found
+
     def warn(self, name: str, value: object, expected: str) -> None:
         """Note that a field is not used as it stands; `FieldError` where the reading is strict."""
         if self.strict:
@@ -134,10 +142,11 @@ class Fields:
 
         A further one of them that is there too stays unused, so that `rest` returns it.
         """
-        name = next((name for name in names if self.record.get(name) is not None), None)
-        if name is not None:
-            self.used.add(name)
-        return name
+        for name in names:
+            if self.record.get(name) is not None:
+                self.used.add(name)
+                return name
+        return None
 
     def _first(self, names: Sequence[str]) -> tuple[str, Any]:
         name = self.present(*names)
@@ -150,7 +159,7 @@ class Fields:
         value = self.record[name]
         result = read(value)
         if result is None:
-            self.warn(name, value, expected)
+            self.warn(name, value, (isinstance(value, str) and text_problem(value)) or expected)
         return result
 
 

@@ -95,10 +95,8 @@ def _values(checks: ColumnChecks, definition: Column) -> pd.Series:
 def _warn_where_differing(checks: ColumnChecks, rows: Rows, first: NDArray[np.int64], name: str) -> None:
     codes = pd.factorize(checks.text(name))[0]
     differs = codes[rows.kept] != codes[first][rows.grouping.group]
-    if differs.any():
-        mask = np.zeros(len(checks.frame), dtype=bool)
-        mask[rows.kept[differs]] = True
-        checks.flag(mask, name, "the same value in all rows of the question; the first was used", "warning")
+    expected = "the same value in all rows of the question; the first was used"
+    checks.flag(rows.kept[differs], name, expected, "warning")
 
 
 def _ablated(answer: pd.Series, influence: NDArray[np.float64]) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +12,8 @@ from core.sources.cells import with_cells
 from core.sources.fields import FieldError, Fields, text_problem, unique
 from core.sources.gold import gold_spans
 
-# What can be asked of a model. Longer ones can be imported and looked at.
+# What can be asked of a model: more passages are usually a wrong column or a whole corpus. What was asked
+# elsewhere may be longer.
 MAX_QUESTION = 20_000
 MAX_PASSAGES = 200
 
@@ -29,6 +31,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 EVIDENCE = ("documents", "passages", "corpus")
 _LISTS = ("documents", "docs", "passages", "answers", *FIELDS["answers"], "gold")
+_SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
 _TEXT = ("text", "passage", "content")
 _PASSAGE_ID = ("id", "passage_id", "doc_id")
 
@@ -108,13 +111,7 @@ def row_of_cells(
 
 def split_texts(text: str) -> list[str]:
     """Split pasted texts at lines that hold only ``---``; empty pieces are left out."""
-    pieces: list[list[str]] = [[]]
-    for line in text.split("\n"):
-        if line.strip(" \t\r") == "---":
-            pieces.append([])
-        else:
-            pieces[-1].append(line)
-    return [piece for piece in ("\n".join(lines).strip() for lines in pieces) if piece]
+    return [piece.strip() for piece in _SEPARATOR.split(text) if piece.strip()]
 
 
 def read_question(fields: Fields, passages: tuple[str, ...] = ("passages",)) -> Question:
@@ -185,7 +182,7 @@ def parse_question(
     elif given == ["documents"]:
         name = fields.present(*names_of("documents")) or ""
         documents = tuple(
-            read_document(entry, fields, f"{name}[{i}]")[0] for i, entry in enumerate(_some(fields, name))
+            read_document(entry, fields, f"{name}[{i}]")[0] for i, entry in enumerate(_entries(fields, name))
         )
     return askable(
         replace(
@@ -261,19 +258,17 @@ def question_record(question: Question) -> dict[str, Any]:
 
 
 def _passages(fields: Fields, name: str) -> tuple[PassageIn, ...]:
-    passages, ids = [], []
-    for place, entry in enumerate(_some(fields, name)):
+    found, ids = [], []
+    for place, entry in enumerate(_entries(fields, name)):
         document, inner = read_document(entry, fields, f"{name}[{place}]")
+        found.append((document.title, document.text, inner.number("score"), inner.flag("is_gold")))
         ids.append(inner.identifier(*_PASSAGE_ID))
-        passages.append(
-            PassageIn("", document.title, document.text, inner.number("score"), inner.flag("is_gold"))
-        )
     if twice := [i for i, n in Counter(ids).items() if i is not None and n > 1]:
         fields.warn(name, ", ".join(twice), "passage ids that differ within the question")
-    return tuple(replace(p, passage_id=i) for p, i in zip(passages, unique(ids, "p"), strict=True))
+    return tuple(PassageIn(i, *values) for i, values in zip(unique(ids, "p"), found, strict=True))
 
 
-def _some(fields: Fields, name: str) -> Any:
+def _entries(fields: Fields, name: str) -> Any:
     """Return the entries of a list, which only in a lenient reading may be empty."""
     entries = fields.required_items(name)
     if fields.strict and not entries:

@@ -220,8 +220,8 @@ FORMAT = Format(
         "A text of DeepEval's form 'source: context' stays one text.",
         "A name that stands twice gets a number behind it.",
         "Conversations are not read.",
-        "Only the first of several right answers is written; sampled answers, passage ids, retrieval scores "
-        "and claims are not.",
+        "Only the first of several correct answers is written; sampled answers, passage ids, retrieval "
+        "scores and claims are not.",
     ),
     fields={field: NAMES[field][0] for field in ("question", "answer", "passages", "references", "id")},
 )

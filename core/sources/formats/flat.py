@@ -52,7 +52,7 @@ def read_flat(
 
 
 def flat_record(fields: Fields, names: Names) -> Record:
-    """Read what all flat formats have alike: id, question, answer, one right answer, samples and latency."""
+    """Read what all flat formats have: id, question, answer, one correct answer, samples and latency."""
     reference = fields.text(*names["references"])
     return Record(
         fields.identifier(*names["id"]) or "",

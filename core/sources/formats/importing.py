@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -21,15 +21,15 @@ from core.sources.formats import (
     ragas,
     ragchecker,
 )
-from core.sources.formats.abilities import abilities
 from core.sources.formats.flat import default_id, renamed
 from core.sources.formats.records import Record, run_of
 from core.sources.formats.types import Format, ReadRecords
 from core.sources.formats.writing import unmarked
 from core.sources.influence_csv import Imported, read_influence_csv, upload_manifest
 from core.sources.mapping import MAPPABLE, suggest_mapping
-from core.sources.report import IssueLog, counted, shorten
+from core.sources.report import IssueLog, counted, possibilities, shorten
 from core.sources.table import read_columns
+from core.text.strict import finite
 
 INFLUENCE_CSV = "influence-csv"
 _MODULES = (ragas, ragchecker, inspectorraget, deepeval, openinference, rag_uncertainty, jsonl)
@@ -179,3 +179,47 @@ def _nothing_usable(content: Content, read: ReadRecords, log: IssueLog) -> str:
     if log.first_error is None:
         return f"{content.name} holds no record; expected questions with answers and passages."
     return log.nothing_usable(content.name, len(read.rejected) + len(content.bad), "records", "row")
+
+
+def abilities(records: Sequence[Record]) -> tuple[list[str], list[str]]:
+    """Say which analyses the records (one or more) enable, and what the others would need."""
+    enables, missing = possibilities(records, _ANALYSES)
+    needs = "needs answers with each passage left out"
+    texts = any(passage.text and passage.text.strip() for record in records for passage in record.passages)
+    how = (
+        "; continue live with the same passages to get them"
+        if texts
+        else ", and passages with text to get them"
+    )
+    return enables, [f"influence vs retrieval: {needs}{how}", *missing]
+
+
+def _has_claims(record: Record) -> bool:
+    return any(claim.side == "answer" and (claim.support or claim.verdict) for claim in record.claims)
+
+
+_ANALYSES: tuple[tuple[str, Callable[[Record], bool], str], ...] = (
+    ("empty answers and refusals", lambda r: r.answer is not None, "answers"),
+    ("retrieval metrics", lambda r: any(p.is_gold is not None for p in r.passages), "gold passages"),
+    (
+        "correct and incorrect answers",
+        lambda r: bool(r.references) and r.answer is not None,
+        "answers and correct answers to compare them with",
+    ),
+    (
+        "the file's own scores beside each question",
+        lambda r: any(finite(value) is not None for value in r.reported.values()),
+        "scores in the file",
+    ),
+    (
+        "claims and evidence, with verdicts and uncertainty",
+        _has_claims,
+        "claims, which can be found offline where there are answers and passages with text",
+    ),
+    # Kept in the run and exported, nothing more yet.
+    (
+        "sampled answers, kept and exported",
+        lambda r: len(r.samples) > 1,
+        "two sampled answers or more a question",
+    ),
+)

@@ -18,7 +18,7 @@ from core.sources.formats.inspectorraget_file import (
     read_task,
     scores_of,
 )
-from core.sources.formats.kept import given_back, is_kept, keep, keep_file, kept_file
+from core.sources.formats.kept import is_kept, keep, keep_file, kept_file, with_kept
 from core.sources.formats.records import Record
 from core.sources.formats.types import Format, ReadRecords
 from core.sources.formats.writing import to_document
@@ -44,18 +44,18 @@ def recognise(content: Content) -> int:
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read every result as a record; a task that no result names is a record without an answer."""
-    reading = _Reading(open_file(content, log), log)
-    records, rejected = read_each(enumerate(reading.file.results, start=1), log, reading.result)
-    more, worse = read_each(reading.bare, log, reading.bare_task)
-    unused = [document for i, document in reading.file.documents.items() if i not in reading.used]
+    results = _Results(open_file(content, log), log)
+    records, rejected = read_each(enumerate(results.file.results, start=1), log, results.result)
+    more, worse = read_each(results.bare, log, results.bare_task)
+    unused = [document for i, document in results.file.documents.items() if i not in results.used]
     return ReadRecords(
-        keep_file([*records, *more], NAME, {"top": dict(reading.file.top), "documents": unused}),
+        keep_file([*records, *more], NAME, {"top": dict(results.file.top), "documents": unused}),
         [*rejected, *worse],
-        reading.notes(),
+        results.notes(),
     )
 
 
-class _Reading:
+class _Results:
     """What is known while the results of one file are read one after the other.
 
     ``bare`` are the tasks that no result names, or whose id an earlier task has: each must become a record,
@@ -145,7 +145,7 @@ def write(records: Sequence[Record]) -> bytes:
     results: list[Any] = []
     documents: dict[str, Any] = {}
     for record in records:
-        entry = given_back(NAME, record, _entry(record))
+        entry = with_kept(NAME, record, _entry(record))
         task = _with_documents(record.record_id, entry, documents)
         place = finite(entry.get("place"))
         tasks.setdefault(

@@ -25,7 +25,7 @@ _MOST_GOLD = 1_000_000_000
 
 
 def recognise(content: Content) -> int:
-    """Count what is there beside the question: answers, passages, right answers, samples, an id."""
+    """Count what is there beside the question: answers, passages, correct answers, samples, an id."""
     names = content.opened().names()
     families = (_ANSWER, _PASSAGES, names_of("answers"), ("samples",), ("corpus",), ("gold",))
     count = sum(not names.isdisjoint(family) for family in families)
@@ -133,7 +133,7 @@ FORMAT = Format(
         "passages, answer, answers and id.",
         "A passage given as a text comes back as an object with that text.",
         "What gold says of the passages is written out as is_gold.",
-        "Fields that are null, empty lists, blank right answers and passages without text are left out; so "
+        "Fields that are null, empty lists, blank correct answers and passages without text are left out; so "
         "are further fields of a passage.",
         "Ids come back as texts, and an id that stands twice gets a number behind it.",
         "Claims and their support are not written.",

@@ -43,9 +43,9 @@ def keep(file_format: str, record: Record, written: Any, original: Any) -> Recor
     return record if change is None else _with(record, file_format, "record", change)
 
 
-def given_back(file_format: str, record: Record, written: Any) -> Any:
+def with_kept(file_format: str, record: Record, written: Any) -> Any:
     """Return the plain form of a record with what `keep` put aside."""
-    return changed(record.reported.get((f"{file_format}:record", "")), written)
+    return apply(record.reported.get((f"{file_format}:record", "")), written)
 
 
 def keep_file(records: Sequence[Record], file_format: str, values: Mapping[str, Any]) -> list[Record]:
@@ -66,7 +66,7 @@ def difference(written: Any, original: Any) -> dict[str, Any] | None:
     """Return what must change in a JSON value to make it another one; None where they are equal.
 
     Objects are compared name by name and lists of equal length place by place. ``was`` is a check sum of the
-    value that was there, so that `changed` can see whether it still is.
+    value that was there, so that `apply` can see whether it still is.
     """
     if isinstance(written, dict) and isinstance(original, dict):
         change = {
@@ -85,7 +85,7 @@ def difference(written: Any, original: Any) -> dict[str, Any] | None:
     return None if same else {"is": original, "was": _sum(written)}
 
 
-def changed(change: Any, value: Any) -> Any:
+def apply(change: Any, value: Any) -> Any:
     """Return a value with a `difference`; a run may come from anywhere, so an odd one changes nothing."""
     if not isinstance(change, dict):
         return value
@@ -95,10 +95,10 @@ def changed(change: Any, value: Any) -> Any:
         part if isinstance(part := change.get(k), dict) else {} for k in ("new", "gone", "in")
     )
     if isinstance(value, dict):
-        left = {k: changed(inner.get(k), v) for k, v in value.items() if k not in gone or gone[k] != _sum(v)}
+        left = {k: apply(inner.get(k), v) for k, v in value.items() if k not in gone or gone[k] != _sum(v)}
         return left | {name: added for name, added in new.items() if name not in value}
     if isinstance(value, list) and change.get("n") == len(value):
-        return [changed(inner.get(str(i)), entry) for i, entry in enumerate(value)]
+        return [apply(inner.get(str(i)), entry) for i, entry in enumerate(value)]
     return value
 
 

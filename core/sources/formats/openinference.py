@@ -12,7 +12,7 @@ from typing import Any
 from core.errors import InputError
 from core.sources.content import Content
 from core.sources.fields import FieldError, as_id, read_each, unique
-from core.sources.formats.kept import given_back, keep
+from core.sources.formats.kept import keep, with_kept
 from core.sources.formats.records import Record
 from core.sources.formats.spans import KIND, Span, entries_of, span_of
 from core.sources.formats.trace import RETRIEVED, read_trace
@@ -78,7 +78,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
 
 def write(records: Sequence[Record]) -> bytes:
     """Write a CHAIN span and the RETRIEVER span below it for each record, one span a line."""
-    return to_lines(span for record in records for span in given_back(NAME, record, _spans(record, {})))
+    return to_lines(span for record in records for span in with_kept(NAME, record, _spans(record, {})))
 
 
 def _summary(trace_id: str, spans: Sequence[Span]) -> dict[str, Any]:
@@ -184,6 +184,6 @@ FORMAT = Format(
         "Times come back to the microsecond, those of the retriever as the root's start; a trace without "
         "times is dated 1970.",
         "Ids of other sources that are no trace ids are hashed; the id itself is kept as leadline.record_id.",
-        "Right answers, sampled answers, claims, gold marks and what others reported are not written.",
+        "Correct answers, sampled answers, claims, gold marks and what others reported are not written.",
     ),
 )

@@ -9,7 +9,7 @@ from typing import Any
 from core.errors import InputError
 from core.sources.content import Content
 from core.sources.fields import Fields, as_id, read_each
-from core.sources.formats.kept import given_back, is_kept, keep
+from core.sources.formats.kept import is_kept, keep, with_kept
 from core.sources.formats.messages import content_text
 from core.sources.formats.records import ENTAILMENT, Record, RecordClaim, RecordPassage
 from core.sources.formats.types import Format, ReadRecords, count_names
@@ -67,7 +67,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
 
 def write(records: Sequence[Record]) -> bytes:
     """Write one entry for each record, in the form and orientation of rag_uncertainty."""
-    return to_document([given_back(NAME, record, _entry(record)) for record in records])
+    return to_document([with_kept(NAME, record, _entry(record)) for record in records])
 
 
 def _group(row: int, entry: object) -> tuple[str, str]:
@@ -180,13 +180,7 @@ def _claim(
 
 def _numbers(fields: Fields) -> dict[tuple[str, str], float]:
     """Return the numbers that the entry reports."""
-    numbers: dict[tuple[str, str], float] = {}
-    for document, value in fields.mapping(_EVIDENCE).items():
-        number = finite(value)
-        if number is None or as_id(document) is None:
-            fields.warn(f"{_EVIDENCE}.{shorten(document)}", value, "a named finite number")
-        else:
-            numbers[_PREFIX + document, ""] = number
+    numbers = {(_PREFIX + name, ""): value for name, value in fields.numbers(_EVIDENCE).items()}
     for name, value in fields.rest().items():
         number = finite(value)
         own = name in _READ or name.startswith(_EVIDENCE) or is_kept(name)

@@ -9,13 +9,19 @@ from typing import Any
 from core.errors import InputError
 from core.sources.content import Content
 from core.sources.fields import Fields, as_id, read_each, text_problem, unique
-from core.sources.formats.kept import given_back, keep, keep_file, kept_file
-from core.sources.formats.label_matrix import LABELS, Orientation, as_label, label_matrix, orientation_of
+from core.sources.formats.kept import keep, keep_file, kept_file, with_kept
+from core.sources.formats.label_matrix import (
+    LABELS,
+    Orientation,
+    as_label,
+    label_matrix,
+    labels_of,
+    orientation_of,
+)
 from core.sources.formats.records import Record, RecordClaim, RecordPassage
 from core.sources.formats.types import Format, ReadRecords, count_names
 from core.sources.formats.writing import to_document
-from core.sources.report import IssueLog, counted, shorten
-from core.text.strict import finite
+from core.sources.report import IssueLog, counted
 
 NAME = "ragchecker"
 # Side of a claim -> where the file has the claims, their labels per passage, and against the other text.
@@ -74,7 +80,7 @@ def _notes(orientation: Orientation, given: Sequence[str | None]) -> tuple[str, 
 def write(records: Sequence[Record]) -> bytes:
     """Write ``{"results": [...]}``, with claims and labels where they are complete."""
     file = kept_file(records, NAME)
-    value = {"results": [given_back(NAME, record, _result(record)) for record in records]}
+    value = {"results": [with_kept(NAME, record, _result(record)) for record in records]}
     # Averages over the whole file would be wrong of a part of it.
     metrics = file.get("metrics") if file.get("n") == len(records) else None
     rest = file.get("rest")
@@ -117,7 +123,7 @@ def _record(fields: Fields, orientation: Orientation, record_id: str) -> Record:
         passages,
         (reference,) if reference else (),
         claims=tuple(claims),
-        reported={(name, NAME): value for name, value in _metrics(fields).items()},
+        reported={(name, NAME): value for name, value in fields.numbers("metrics").items()},
         judge=NAME if any(claim.support for claim in claims) else None,
     )
     return keep(NAME, record, _result(record), {k: v for k, v in fields.record.items() if v is not None})
@@ -145,7 +151,8 @@ def _claims_of(
     name, matrix, counterpart = SIDES[side]
     raw = fields.items(name)
     labels = label_matrix(fields, matrix, len(raw), len(passages), orientation)
-    others = _labels(fields, counterpart, len(raw))
+    given = fields.items(counterpart)
+    others = labels_of(fields, counterpart, given, len(raw), "claim") if given else [None] * len(raw)
     claims = []
     for place, (claim, row, other) in enumerate(zip(raw, labels, others, strict=True)):
         text = _claim_text(claim)
@@ -164,28 +171,6 @@ def _claim_text(claim: object) -> str | None:
         return None
     text = " ".join(parts)
     return text if text.strip() and not text_problem(text) else None
-
-
-def _labels(fields: Fields, name: str, n_claims: int) -> Sequence[str | None]:
-    labels = fields.items(name)
-    if labels and len(labels) != n_claims:
-        fields.warn(name, labels, f"one label for each of the {n_claims} claims")
-        labels = ()
-    for place, label in enumerate(labels):
-        if label not in LABELS:
-            fields.warn(f"{name}[{place}]", label, "Entailment, Neutral or Contradiction")
-    return [label if label in LABELS else None for label in labels] or [None] * n_claims
-
-
-def _metrics(fields: Fields) -> dict[str, float]:
-    numbers = {}
-    for name, value in fields.mapping("metrics").items():
-        number = finite(value)
-        if number is None or as_id(name) is None:
-            fields.warn(f"metrics.{shorten(name)}", value, "a named finite number")
-        else:
-            numbers[name] = number
-    return numbers
 
 
 def _result(record: Record) -> dict[str, Any]:

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.sources.formats.kept import (
-    changed,
+    apply,
     difference,
-    given_back,
     is_kept,
     keep,
     keep_file,
     kept_file,
+    with_kept,
 )
 from core.sources.formats.records import Record, records_of, run_of
 
@@ -29,20 +29,20 @@ RECORD = Record("one", "Who?")
 def test_what_is_kept_comes_back_from_a_run():
     record = keep("some-format", RECORD, WRITTEN, ORIGINAL)
     (back,) = records_of(run_of([record], {"source": "upload"}))
-    assert given_back("some-format", back, WRITTEN) == ORIGINAL
+    assert with_kept("some-format", back, WRITTEN) == ORIGINAL
     assert keep("some-format", RECORD, WRITTEN, dict(WRITTEN)) is RECORD
 
 
 def test_each_format_reads_only_what_is_its_own():
-    assert given_back("other-format", keep("some-format", RECORD, WRITTEN, ORIGINAL), WRITTEN) == WRITTEN
+    assert with_kept("other-format", keep("some-format", RECORD, WRITTEN, ORIGINAL), WRITTEN) == WRITTEN
 
 
 def test_what_has_changed_since_is_written_as_it_is_now():
     record = keep("f", RECORD, WRITTEN, ORIGINAL)
     now = {**WRITTEN, "answer": "Bob.", "list": [{"id": "z"}], "extra": ["new"], "code": 7}
-    assert given_back("f", record, now) == {**now, "n": 1}
+    assert with_kept("f", record, now) == {**now, "n": 1}
     fewer = {**WRITTEN, "list": [{"id": "a"}, {"id": "c"}]}
-    assert given_back("f", record, fewer)["list"] == [{"id": "a", "page": 3}, {"id": "c"}]
+    assert with_kept("f", record, fewer)["list"] == [{"id": "a", "page": 3}, {"id": "c"}]
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_what_has_changed_since_is_written_as_it_is_now():
 )
 def test_kept_of_a_wrong_type_changes_nothing(value):
     record = Record("one", "Who?", reported={("f:record", ""): value, ("f:file", ""): value})
-    assert given_back("f", record, WRITTEN) == WRITTEN
-    assert given_back("f", record, [1, 2]) == [1, 2]
+    assert with_kept("f", record, WRITTEN) == WRITTEN
+    assert with_kept("f", record, [1, 2]) == [1, 2]
     assert isinstance(kept_file([record], "f"), dict)
 
 
@@ -67,8 +67,8 @@ _VALUES = st.recursive(
 @given(_VALUES, _VALUES)
 def test_any_value_is_made_of_any_other(written, original):
     change = json.loads(json.dumps(difference(written, original)))
-    assert json.dumps(changed(change, written), sort_keys=True) == json.dumps(original, sort_keys=True) or (
-        changed(change, written) == original
+    assert json.dumps(apply(change, written), sort_keys=True) == json.dumps(original, sort_keys=True) or (
+        apply(change, written) == original
     )
     assert difference(written, json.loads(json.dumps(written))) is None
 
