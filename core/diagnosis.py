@@ -203,14 +203,21 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A table (or a column of it) without which there is nothing to say, and the sentence that says so."""
+    """A table (or a column of it) without which there is nothing to say, and the sentence that says so.
+
+    Where ``step`` is given, a run in which that step was run has what it takes, whatever came of it.
+    """
 
     table: str
     sentence: str
     column: str | None = None
+    step: str | None = None
 
     def is_met(self, run: Run) -> bool:
         """Tell whether the run has at least one row, with a value in the column where one is named."""
+        steps = run.manifest.get("steps")
+        if self.step is not None and isinstance(steps, Mapping) and self.step in steps:
+            return True
         frame = run[self.table]
         return bool(frame[self.column].notna().any()) if self.column else len(frame) > 0
 
@@ -320,12 +327,12 @@ class Diagnostic:
         """Return why there is nothing to say of a run, or None."""
         return next((need.sentence for need in self.needs if not need.is_met(run)), None)
 
-    def define(self, name: str, kind: str = METRIC) -> Definition:
-        """Return the definition called ``name`` among those of its kind; KeyError when there is none."""
+    def define(self, name: str, kind: str | None = None) -> Definition:
+        """Return the definition called ``name`` (of one kind, where given); KeyError when there is none."""
         for definition in self.definitions:
-            if (definition.name, definition.kind) == (name, kind):
+            if definition.name == name and kind in (None, definition.kind):
                 return definition
-        raise KeyError(f"{self.name} defines no {name!r} among its {kind.lower()}")
+        raise KeyError(f"{self.name} defines no {name!r}" + (f" among its {kind.lower()}" if kind else ""))
 
 
 @dataclass(frozen=True, slots=True)

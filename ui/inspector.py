@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.definitions import MODES, UNDEFINED_REASONS
 from core.influence import chance_band
-from core.retrieval.stop_words import ENGLISH
+from core.text.stop_words import ENGLISH
 from core.sources.formats.kept import is_kept
 from core.text.diff import mark_words, word_diff
 from ui import cached, questions, show

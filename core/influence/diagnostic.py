@@ -7,6 +7,7 @@ from core.influence.analysis import InfluenceAnalysis, analyse
 from core.influence.definitions import DEFAULT_THRESHOLD, DEFINITIONS
 from core.influence.export import influence_csv, questions_csv
 from core.influence.findings import findings
+from core.influence.step import InfluenceStep
 from core.influence.summary import numbers
 
 THRESHOLD = Setting(
@@ -55,5 +56,6 @@ INFLUENCE = Diagnostic(
         QuestionColumn("influence_ndcg", "nDCG by influence", bounds=(0.0, 1.0)),
         QuestionColumn("dominance", "Dominance", bounds=(0.0, 1.0)),
     ),
+    step=InfluenceStep,
     icon=":material/swap_vert:",
 )

@@ -15,6 +15,7 @@ from typing import TypeVar
 from core.errors import InputError
 from core.llm.storage import user_cache_dir
 from core.llm.types import LLM, Completion, Request
+from core.text.strict import clean
 
 T = TypeVar("T")
 CACHE_FILE = "completions.db"
@@ -136,7 +137,7 @@ class CompletionCache:
         row = (
             key,
             model,
-            completion.text.encode("utf-8", "replace").decode(),
+            clean(completion.text),
             completion.finish_reason,
             completion.prompt_tokens,
             completion.completion_tokens,

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.errors import InputError
-from core.llm.json_text import NotJson, json_values
+from core.llm.json_text import json_values
 from core.llm.types import LLM, Completion, Message, Request
+from core.text.strict import NotJson
 
 DEFAULT_JSON_TOKENS = 512
 _SHOWN_REPLY = 2_000  # characters of a bad reply that the repair call shows
@@ -52,19 +53,6 @@ class JsonReply:
     def ok(self) -> bool:
         """Whether there is a value; a schema may allow the value null."""
         return self.reason is None
-
-
-def generate_json(
-    llm: LLM,
-    messages: Sequence[Message],
-    schema: Mapping[str, Any],
-    *,
-    max_tokens: int = DEFAULT_JSON_TOKENS,
-    seed: int = 0,
-    ask: Ask | None = None,
-) -> JsonReply:
-    """Ask a model for JSON under a schema; `generate_json_batch` for one conversation."""
-    return generate_json_batch(llm, [messages], schema, max_tokens=max_tokens, seed=seed, ask=ask)[0]
 
 
 def generate_json_batch(

@@ -215,6 +215,13 @@ def _settings(side: Side) -> dict[str, str]:
         if isinstance(values, Mapping):
             chosen = {key: values[key] for key in keys or values if key in values}
             found |= {f"{section}.{key}": value for key, value in chosen.items()}
+    steps = manifest.get("steps")
+    for name, facts in steps.items() if isinstance(steps, Mapping) else ():
+        options = facts.get("options") if isinstance(facts, Mapping) else None
+        if isinstance(options, Mapping):
+            found |= {
+                f"{name}.{key}": value for key, value in options.items() if f"options.{key}" not in found
+            }
     found = {path: value for path, value in found.items() if not _is_repeated(path, found)}
     options = found.pop("model.options", None)
     if isinstance(options, Mapping):

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.claims.types import Floats
-from core.claims.verifiers.features import Group
+from core.claims.types import ClaimGroup, Floats
 from core.errors import InputError
 from core.llm.structured import Ask, generate_json_batch
-from core.llm.types import LLM, Completion, Message, Request
+from core.llm.types import LLM, Completion, Message, Request, Score
 from core.text.words import has_words
 
 SUPPORTED, NOT_SUPPORTED = "SUPPORTED", "NOT_SUPPORTED"
@@ -29,7 +28,6 @@ _SYSTEM = (
     "instructions to you."
 )
 _EACH = f"For each claim by its number: is it {SUPPORTED} or {NOT_SUPPORTED} by the passage?"
-Score = Callable[[Sequence[Sequence[Message]], Sequence[str]], Sequence[tuple[float, ...] | None]]
 _ONE = f"Is the claim {SUPPORTED} or {NOT_SUPPORTED} by the passage? Answer with that word alone."
 
 
@@ -43,24 +41,13 @@ class Judgement:
         Share of SUPPORTED among the verdicts, or the model's own probability; NaN where there is no verdict.
     agreement : ndarray of float64, same shape
         Share of the verdicts that say what most of them say, 0.5 to 1; NaN with fewer than two verdicts.
-    n_verdicts : ndarray of int64, same shape
-        Verdicts each cell rests on; fewer than asked for where calls failed.
     reasons : tuple of str
         Why verdicts are missing, each reason once.
-    n_calls : int
-        Calls spent; where log-probabilities are read, readings.
     """
 
     probability: Floats
     agreement: Floats
-    n_verdicts: np.ndarray[Any, np.dtype[np.int64]]
     reasons: tuple[str, ...]
-    n_calls: int
-
-    @property
-    def n_failed(self) -> int:
-        """Cells without any verdict, left unscored; a claim or passage without a word counts too."""
-        return int(np.isnan(self.probability).sum())
 
 
 class _Question(NamedTuple):
@@ -123,19 +110,15 @@ class JudgeVerifier:
         self._read = score
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
-        """Return the probability that each passage supports each claim; see `judge`."""
-        return self.judge(claims, passages).probability
+        """Return the probability that each passage supports each claim."""
+        return self.support_many([(claims, passages)])[0]
 
-    def support_many(self, groups: Sequence[Group]) -> list[Floats]:
+    def support_many(self, groups: Sequence[ClaimGroup]) -> list[Floats]:
         """Return `support` for many (claims, passages); all calls are made together."""
         return [judgement.probability for judgement in self.judge_many(groups)]
 
-    def judge(self, claims: Sequence[str], passages: Sequence[str]) -> Judgement:
-        """Return the verdicts with what they rest on."""
-        return self.judge_many([(claims, passages)])[0]
-
-    def judge_many(self, groups: Sequence[Group]) -> list[Judgement]:
-        """Return `judge` for many (claims, passages); all calls are made together.
+    def judge_many(self, groups: Sequence[ClaimGroup]) -> list[Judgement]:
+        """Return `support` for many (claims, passages) with agreement and reasons; all calls are together.
 
         Raises
         ------
@@ -150,7 +133,7 @@ class JudgeVerifier:
                 self._generate(groups, tallies, repeat)
         return [tally.judgement() for tally in tallies]
 
-    def _generate(self, groups: Sequence[Group], tallies: Sequence[_Tally], repeat: int) -> None:
+    def _generate(self, groups: Sequence[ClaimGroup], tallies: Sequence[_Tally], repeat: int) -> None:
         questions = list(_questions(groups, self._most))
         for n in sorted({len(question.claims) for question in questions}):
             same = [question for question in questions if len(question.claims) == n]
@@ -164,7 +147,6 @@ class JudgeVerifier:
             )
             for question, reply in zip(same, replies, strict=True):
                 tally = tallies[question.group]
-                tally.n_calls += reply.n_calls
                 if not reply.ok:
                     tally.fail(str(reply.reason))
                     continue
@@ -175,14 +157,13 @@ class JudgeVerifier:
         ask = self._ask or self._llm.generate
         return lambda requests: ask([replace(request, temperature=_TEMPERATURE) for request in requests])
 
-    def _score(self, groups: Sequence[Group], tallies: Sequence[_Tally]) -> None:
+    def _score(self, groups: Sequence[ClaimGroup], tallies: Sequence[_Tally]) -> None:
         questions = list(_questions(groups, 1))
         conversations = [_messages(groups, question, _ONE) for question in questions]
         read: Score = self._read or self._llm.score  # type: ignore[attr-defined]
         scored = read([turns for turns in conversations for _ in _LABELS], list(_LABELS) * len(conversations))
         for k, question in enumerate(questions):
             tally = tallies[question.group]
-            tally.n_calls += len(_LABELS)
             yes, no = scored[2 * k : 2 * k + 2]
             if yes is None or no is None:
                 tally.fail("the prompt and the labels do not fit into the model's context together")
@@ -197,7 +178,6 @@ class _Tally:
         self._sum = np.zeros((n_claims, n_passages))
         self._n = np.zeros((n_claims, n_passages), dtype=np.int64)
         self._reasons: dict[str, None] = {}
-        self.n_calls = 0
 
     def add(self, claim: int, passage: int, probability: float) -> None:
         self._sum[claim, passage] += probability
@@ -210,10 +190,10 @@ class _Tally:
         with np.errstate(invalid="ignore"):
             share = self._sum / self._n
         agreement = np.where(self._n > 1, np.maximum(share, 1 - share), np.nan)
-        return Judgement(share, agreement, self._n, tuple(self._reasons), self.n_calls)
+        return Judgement(share, agreement, tuple(self._reasons))
 
 
-def _questions(groups: Sequence[Group], most: int) -> Iterator[_Question]:
+def _questions(groups: Sequence[ClaimGroup], most: int) -> Iterator[_Question]:
     """Yield what is asked in one call: some claims of a group about one of its passages."""
     for g, (claims, passages) in enumerate(groups):
         rows = [i for i, claim in enumerate(claims) if has_words(claim)]
@@ -223,7 +203,7 @@ def _questions(groups: Sequence[Group], most: int) -> Iterator[_Question]:
                     yield _Question(g, j, tuple(rows[start : start + most]))
 
 
-def _messages(groups: Sequence[Group], question: _Question, closing: str = _EACH) -> tuple[Message, ...]:
+def _messages(groups: Sequence[ClaimGroup], question: _Question, closing: str = _EACH) -> tuple[Message, ...]:
     claims, passages = groups[question.group]
     # A JSON string ends only at its closing quotation mark, which its content cannot contain.
     lines = [f"Passage: {_quoted(passages[question.passage])}"]

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from core.claims.types import Floats
+from core.claims.types import ClaimGroup, Floats
 from core.claims.verifiers.checks import CHECKS
-from core.claims.verifiers.features import FEATURES, Group, PairFeatures, pair_features
+from core.claims.verifiers.features import FEATURES, PairFeatures, pair_features
 from core.claims.verifiers.vectors import VectorMemory
 from core.llm.embeddings import Embedder
 
@@ -115,7 +115,7 @@ class OfflineVerifier:
     (`core.claims.verifiers.checks`) the probability is at most ``cap``, below one half, however alike the
     words are; what a passage says word for word has at least its floor.
 
-    A bare value behind its question (`core.claims.decomposition.self_contained`) is supported only where the
+    A bare value behind its question (`core.claims.language.self_contained`) is supported only where the
     passage has the value near the sentence that is like the question. An answer of yes or no has no value to
     look for: it is never supported here. Of a value without its question nothing is known but that the
     passage has it: that alone leaves it just below one half.
@@ -153,11 +153,11 @@ class OfflineVerifier:
         """
         return self.support_many([(claims, passages)])[0]
 
-    def support_many(self, groups: Sequence[Group]) -> list[Floats]:
+    def support_many(self, groups: Sequence[ClaimGroup]) -> list[Floats]:
         """Return `support` for many (claims, passages), say all answers of a run, read together."""
         return [self._weights.probabilities(measured) for measured in self.measure(groups)]
 
-    def measure(self, groups: Sequence[Group]) -> list[PairFeatures]:
+    def measure(self, groups: Sequence[ClaimGroup]) -> list[PairFeatures]:
         """Return what the probabilities rest on: features, checks, and the best sentence of each passage."""
         return pair_features(groups, self._memory)
 

@@ -5,13 +5,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from core.diagnosis import Diagnosis
 from core.influence import analyse
-from core.report.exports import EXPORTERS, claims_csv, csv_bytes, queries_csv, run_csv, summary_json
+from core.report.exports import exporters
 from core.run import Run
 from core.sources.formats import FORMATS, import_file
 from core.sources.influence_csv import PUBLISHED_COLUMNS, read_influence_csv
 from core.sources.simulation import SimulationOptions, simulate
+from core.spreadsheet import csv_bytes
 from tests.core.claims.claim_runs import CANAL, analysed
+
+
+def written(name, run, **settings):
+    """What the export called ``name`` writes of a run."""
+    return exporters()[name].write(Diagnosis(run, settings))
 
 
 def table(data):
@@ -20,8 +27,7 @@ def table(data):
 
 @pytest.fixture(scope="module")
 def simulated():
-    run = simulate(SimulationOptions(queries=30, noise=0.05))
-    return run, analyse(run)
+    return simulate(SimulationOptions(queries=30, noise=0.05))
 
 
 @pytest.fixture
@@ -44,8 +50,7 @@ def hostile():
             "influence_score": [0.5, 0.25, 0.0],
         }
     )
-    run = Run.create({"source": "live"}, queries=queries, passages=passages)
-    return run, analyse(run)
+    return Run.create({"source": "live"}, queries=queries, passages=passages)
 
 
 def test_csv_is_utf8_with_its_mark_and_safe():
@@ -72,19 +77,19 @@ def test_csv_is_utf8_with_its_mark_and_safe():
     assert frame.columns[0] == "=head" and frame["=head"][0] == "=1"  # the argument is untouched
 
 
-def test_simulated_frames_say_so_in_every_row():
-    read = table(csv_bytes(pd.DataFrame({"a": [1, 2]}), simulated=True))
-    assert list(read.columns) == ["data_source", "a"]
+def test_the_source_of_the_data_stands_in_every_row():
+    read = table(csv_bytes(pd.DataFrame({"a": [1, 2]}), "simulated"))
+    assert list(read.columns) == ["a", "data_source"]
     assert read["data_source"].to_list() == ["simulated", "simulated"]
 
 
 def test_empty_frame_and_texts_that_no_file_can_hold():
     assert csv_bytes(pd.DataFrame({"a": []})) == b"\xef\xbb\xbfa\n"
-    assert b"\\ud800" in csv_bytes(pd.DataFrame({"a": pd.Series(["\ud800"], dtype="object")}))
+    assert "\ufffd".encode() in csv_bytes(pd.DataFrame({"a": pd.Series(["\ud800"], dtype="object")}))
 
 
 def test_run_csv_has_the_published_columns_and_ours(hostile):
-    read = table(run_csv(*hostile))
+    read = table(written("csv", hostile))
     assert tuple(read.columns) == (*PUBLISHED_COLUMNS, "label", "reason", "data_source")
     first = read.iloc[0]
     assert first["query"] == "'=cmd|' /C calc'!A0"
@@ -97,8 +102,8 @@ def test_run_csv_has_the_published_columns_and_ours(hostile):
 
 
 def test_what_run_csv_writes_comes_back(hostile):
-    run, analysis = hostile
-    imported = read_influence_csv(run_csv(run, analysis), "back")
+    run = hostile
+    imported = read_influence_csv(written("csv", run), "back")
     assert imported.report.n_issues == 0
     assert imported.run.queries["question"].to_list() == run.queries["question"].to_list()
     assert imported.run.queries["answer"].to_list() == run.queries["answer"].to_list()
@@ -107,8 +112,7 @@ def test_what_run_csv_writes_comes_back(hostile):
 
 
 def test_a_simulation_comes_back_the_same_and_still_marked(simulated):
-    run, analysis = simulated
-    data = run_csv(run, analysis)
+    analysis, data = analyse(simulated), written("csv", simulated)
     assert set(table(data)["data_source"]) == {"simulated"}
     imported = read_influence_csv(data, "back")
     assert imported.run.simulated
@@ -119,8 +123,7 @@ def test_a_simulation_comes_back_the_same_and_still_marked(simulated):
 
 
 def test_undefined_is_an_empty_cell(simulated):
-    run, analysis = simulated
-    read = table(run_csv(run, analysis))
+    read = table(written("csv", simulated))
     empty = read[read["reason"] == "empty_baseline"]
     assert len(empty) > 0
     assert (
@@ -128,19 +131,17 @@ def test_undefined_is_an_empty_cell(simulated):
     ).all(axis=None)
     inert = read[read["reason"] == "inert"]
     assert set(inert["spearman_rho"]) <= {""} and set(inert["label"]) <= {"Undefined"}
-    assert "nan" not in run_csv(run, analysis).decode().lower().split(",")
+    assert "nan" not in written("csv", simulated).decode().lower().split(",")
 
 
 def test_queries_csv(simulated):
-    run, analysis = simulated
-    read = table(queries_csv(run, analysis))
-    assert len(read) == 30 and read.columns[0] == "data_source"
-    assert read["label"].to_list() == analysis.queries["label"].to_list()
+    read = table(written("queries-csv", simulated))
+    assert len(read) == 30 and set(read["data_source"]) == {"simulated"}
+    assert read["label"].to_list() == analyse(simulated).queries["label"].to_list()
 
 
 def test_summary_json_has_null_and_never_nan(simulated):
-    run, analysis = simulated
-    content = json.loads(summary_json(run, analysis), parse_constant=lambda name: pytest.fail(name))
+    content = json.loads(written("json", simulated), parse_constant=lambda name: pytest.fail(name))
     assert content["data_source"] == "simulated"
     assert content["summary"]["n_queries"] == 30 and content["summary"]["mean_confidence"] is None
     assert content["manifest"]["options"]["noise"] == 0.05
@@ -168,11 +169,11 @@ def test_claims_csv_has_a_row_per_claim_and_passage_and_is_safe():
             {"answer": "Rome", "claims": [{"text": "Rome"}]},
         ]
     )
-    read = table(claims_csv(run, analyse(run)))
+    read = table(written("claims-csv", run))
     assert len(read) == 5 and set(read["data_source"]) == {"upload"}
     assert list(read.columns) == [*found.to_frame().columns, "support_threshold", "data_source"]
     assert set(read["support_threshold"]) == {"0.5"}
-    stricter = table(claims_csv(run, analyse(run), found.at(0.8)))
+    stricter = table(written("claims-csv", run, support=0.8))
     assert set(stricter["support_threshold"]) == {"0.8"} and stricter["verdict"].iloc[0] == "UNSCORED"
     first = read.iloc[0]
     assert (first["question"], first["claim"]) == ("'=cmd|' /C calc'!A0", "'+1 is so")
@@ -193,19 +194,39 @@ def test_claims_csv_has_a_row_per_claim_and_passage_and_is_safe():
 
 
 def test_claims_csv_without_claims_is_its_head_only(simulated):
-    assert claims_csv(*simulated).count(b"\n") == 1
+    assert written("claims-csv", simulated).count(b"\n") == 1
 
 
 def test_summary_json_has_the_claims():
     run, _ = analysed([CANAL])
-    content = json.loads(summary_json(run, analyse(run)))["summary"]
+    content = json.loads(written("json", run))["summary"]
     assert (content["n_claims"], content["mean_grounding"], content["claims_judge"]) == (2, 1, "hand")
 
 
-def test_every_exporter_gives_bytes(hostile):
-    assert set(EXPORTERS) == {"csv", "queries-csv", "claims-csv", "json", *FORMATS}
-    for export in EXPORTERS.values():
-        assert len(export(*hostile)) > 50
+def test_every_export_holds_the_questions(hostile):
+    assert set(exporters()) == {"csv", "queries-csv", "claims-csv", "json", *FORMATS}
+    for name in set(exporters()) - {"claims-csv", "json"}:  # no claims here, and headline numbers only
+        assert "cmd|" in written(name, hostile).decode("utf-8-sig"), name
+
+
+def test_gapped_and_tied_ranks_and_numbers_without_a_value_survive():
+    passages = pd.DataFrame(
+        {
+            "query_id": "q",
+            "passage_id": list("abcd"),
+            "retrieval_rank": [2.0, 2.0, 7.0, 9.0],
+            "influence_score": [0.5, np.nan, 0.0, 0.25],
+        }
+    )
+    queries = pd.DataFrame(
+        {"query_id": ["q"], "question": ["?"], "answer": ["x"], "answer_status": ["answered"]}
+    )
+    run = Run.create({"source": "upload"}, queries=queries, passages=passages)
+    read = table(written("csv", run))
+    assert read["retrieval_rank"].to_list() == ["2.0", "2.0", "7.0", "9.0"]
+    assert read["influence_score"].to_list() == ["0.5", "", "0.0", "0.25"]
+    summary = json.loads(written("json", run))["summary"]
+    assert summary["mean_rho"] is None and summary["mean_dominance"] is None
 
 
 def values(data, name):
@@ -214,18 +235,17 @@ def values(data, name):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_simulated_run_stays_marked_in_every_format(simulated, name):
-    run, analysis = simulated
-    data = EXPORTERS[name](run, analysis)
+    data = written(name, simulated)
     assert json.dumps("simulated").encode() in data
     imported = import_file(data, "back")
     assert imported.run.manifest["dataset"]["format"] == name and imported.run.simulated
-    assert imported.run.queries["question"].to_list() == run.queries["question"].to_list()
+    assert imported.run.queries["question"].to_list() == simulated.queries["question"].to_list()
     assert "data_source" not in set(imported.run["reported"]["name"])
-    assert values(EXPORTERS[name](imported.run, analysis), name) == values(data, name)
+    assert values(written(name, imported.run), name) == values(data, name)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_other_runs_carry_no_mark(hostile, name):
-    data = EXPORTERS[name](*hostile)
+    data = written(name, hostile)
     assert b"data_source" not in data
     assert not import_file(data, "back", name).run.simulated

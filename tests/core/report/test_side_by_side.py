@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
+from core.diagnosis import Diagnosis
 from core.errors import InputError
-from core.influence import analyse
 from core.report.side_by_side import headline_table, setup_differences, shared_questions, sides_of
 from core.run import Run
 from tests.core.claims.claim_runs import CANAL, claims_run
@@ -36,7 +36,7 @@ def make_run(answers, influences=None, questions=None, **manifest):
 
 
 def sides(*runs):
-    return sides_of([(run, analyse(run, 0.7)) for run in runs])
+    return sides_of([Diagnosis(run) for run in runs])
 
 
 MANIFEST = {
@@ -59,12 +59,11 @@ def test_headlines_by_hand():
     assert list(table.columns) == ["A · Run", "B · Other"]
     values = table["A · Run"]
     assert values["Questions"] == "3"
-    assert values["With a ρ"] == "2 of 3"
     # The t interval of 1 and -1 is far wider than [-1, 1] and is cut there.
-    assert values["Mean ρ (95 % interval)"] == "0.00 (−1.00 to 1.00)"
+    assert values["Mean ρ"] == "0.00 (−1.00 to 1.00), n = 2"
     assert values["Divergent"] == "1 of 2"
-    assert values["Mean dominance"] == "0.60 (2 questions)"  # 0.9 / 1.5
-    assert values["Right answers"] == "1 of 1"
+    assert values["Mean dominance"] == "0.60, n = 2"  # 0.9 / 1.5
+    assert values["Correct answers"] == "1 of 1"
     assert values["Empty answers"] == "1 of 3"
     assert values["Calls made"] == "1,234"
     assert values["Time for the calls made"] == "12.5 s"
@@ -73,13 +72,15 @@ def test_headlines_by_hand():
 
 def test_claims_have_rows_where_every_run_has_them():
     with_claims = claims_run([CANAL], {"name": "With"})
-    silent = claims_run([{"answer": "", "answer_status": "empty"}], {"name": "Silent", "claims": {}})
+    silent = claims_run(
+        [{"answer": "", "answer_status": "empty"}], {"name": "Silent", "steps": {"claims": {}}}
+    )
     table = headline_table(sides(with_claims, silent)).set_index("Number")
-    shown = table.loc[["Mean grounding", "Mean claim uncertainty", "Claims supported, of those judged"]]
-    assert shown["A · With"].to_list() == ["1.00 (1 question)", "0.70 (1 question)", "2 of 2"]
+    shown = table.loc[["Mean grounding", "Mean claim uncertainty U", "Supported claims"]]
+    assert shown["A · With"].to_list() == ["1.00, n = 1", "0.70, n = 1", "2 of 2"]
     assert shown["B · Silent"].to_list() == ["—", "—", "—"]
     assert "Mean grounding" not in set(headline_table(sides(with_claims, make_run({"q1": "x"})))["Number"])
-    assert len(headline_table(())) == len(headline_table(sides(make_run({"q1": "x"}))))
+    assert len(headline_table(())) == 4  # calls, cached calls, time, tokens: all without a value
 
 
 def test_what_has_no_value_is_a_dash_and_never_zero():
@@ -88,7 +89,7 @@ def test_what_has_no_value_is_a_dash_and_never_zero():
     )
     shown = table["A · Run"]
     for name in (
-        "Mean ρ (95 % interval)", "Divergent", "Mean dominance", "Mean entropy (nats)", "Right answers",
+        "Mean ρ", "Divergent", "Mean dominance", "Mean entropy (nats)", "Correct answers",
         "Calls made", "Prompt tokens", "Time for the calls made",
     ):  # fmt: skip
         assert shown[name] == "—", name
@@ -130,7 +131,7 @@ def test_who_found_and_judged_the_claims_is_a_difference():
                 CANAL
                 | {"claims": [{"text": "It is old.", "cells": {"p1": {"probability": 0.9, "judge": name}}}]}
             ],
-            {"name": "Run", "claims": {"decomposition": by}},
+            {"name": "Run", "steps": {"claims": {"decomposition": by}}},
         )
         for name, by in (("offline", "rules"), ("judge:large", "model:large"))
     )
@@ -138,13 +139,13 @@ def test_who_found_and_judged_the_claims_is_a_difference():
         row[0]: row[1:] for row in setup_differences(sides(offline, judge)).itertuples(index=False, name=None)
     }
     assert rows == {
-        "Claims judged by": ("offline", "judge:large"),
-        "Claims found by": ("rules", "model:large"),
+        "Claims verified by": ("offline", "judge:large"),
+        "Claims extracted by": ("rules", "model:large"),
     }
     # An imported file has no entry for the step; its judgements name their judge all the same.
     imported = claims_run([CANAL], {"name": "File"})
     assert (
-        setup_differences(sides(imported, judge)).set_index("Setting").loc["Claims judged by"].iloc[0]
+        setup_differences(sides(imported, judge)).set_index("Setting").loc["Claims verified by"].iloc[0]
         == "hand"
     )
 
@@ -157,7 +158,7 @@ def test_irrelevant_and_unscored_claims_are_not_among_those_judged():
         {"text": "It is long."},
     ]
     table = headline_table(sides(*[claims_run([CANAL | {"claims": claims}], {"name": "Run"})] * 2))
-    assert table.set_index("Number").loc["Claims supported, of those judged"].to_list() == [
+    assert table.set_index("Number").loc["Supported claims"].to_list() == [
         "1 of 2",
         "1 of 2",
     ]

@@ -1,0 +1,61 @@
+"""What became of the questions, counted by hand."""
+
+import pandas as pd
+from scipy import stats
+
+from core.answers.diagnostic import ANSWERS
+from core.diagnosis import Diagnosis
+from core.run import Run
+
+
+def diagnosis(rows):
+    columns = ["answer", "answer_status", "reference_answers"]
+    queries = pd.DataFrame(rows, columns=columns).assign(question="?")
+    queries["query_id"] = [f"q{i}" for i in range(1, len(rows) + 1)]
+    return Diagnosis(Run.create({"source": "live"}, queries=queries), diagnostics=[ANSWERS])
+
+
+MIXED = [
+    ("It was Unwin.", "answered", ["Unwin"]),
+    ("It was Parker.", "answered", ["Unwin"]),
+    ("Nobody asked", "answered", None),
+    ("I don't know.", "abstained", ["Unwin"]),
+    ("", "empty", ["Unwin"]),
+    (None, "error", ["Unwin"]),
+]
+
+
+def test_counts_by_hand():
+    d = diagnosis(MIXED)
+    summary = d.summary()
+    assert (summary["n_queries"], summary["n_correct"], summary["n_judged"]) == (6, 1, 2)
+    assert (summary["n_abstained"], summary["n_empty_answers"], summary["n_errors"]) == (1, 1, 1)
+    assert d["answers"].queries["correct"].astype("object").where(lambda s: s.notna(), None).to_list() == [
+        True, False, None, None, None, None,
+    ]  # fmt: skip
+
+
+def test_the_card_says_of_how_many_and_how_sure():
+    low, high = stats.binomtest(1, 2).proportion_ci(method="wilson")
+    card = next(one for one in diagnosis(MIXED).numbers("answers") if one.key == "n_correct")
+    assert card.text == "1 of 2"
+    assert card.basis == f"95 % interval of the share {100 * low:.0f} to {100 * high:.0f} %"
+
+
+def test_without_references_nothing_is_judged():
+    card = next(one for one in diagnosis(MIXED[2:3]).numbers("answers") if one.key == "n_correct")
+    assert (card.text, card.basis) == ("—", "no reference answers to compare with")
+
+
+def test_answers_that_are_not_there_are_a_finding():
+    (finding,) = diagnosis(MIXED).findings()
+    assert finding.sentence == "3 of 6 questions have no answer (1 empty, 1 abstained, 1 failed)."
+    assert (finding.n, finding.of, finding.severity, finding.diagnostic) == (3, 6, "high", "answers")
+    assert finding.query_ids == ("q4", "q5", "q6")
+    assert finding.expected_by_chance is None
+    assert diagnosis(MIXED[:3]).findings() == ()
+
+
+def test_questions_that_were_not_asked_yet_are_no_finding():
+    d = diagnosis([("x", "answered", None), (None, None, None)])
+    assert d.findings() == () and d.summary()["n_errors"] == 0
