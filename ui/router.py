@@ -8,19 +8,31 @@ import secrets
 import streamlit as st
 from streamlit.navigation.page import Page
 
+from core import diagnostics
 from core.errors import LeadlineError
+from ui import library
 from ui.plain import plain
 
 _ACTIVE = "_router_active"
 _LOG = logging.getLogger("leadline")
 
-OVERVIEW, INFLUENCE, INSPECTOR = "pages/overview.py", "pages/influence.py", "pages/inspector.py"
-CLAIMS, SIDE_BY_SIDE = "pages/claims.py", "pages/side_by_side.py"
+OVERVIEW, INSPECTOR, SIDE_BY_SIDE = "pages/overview.py", "pages/inspector.py", "pages/side_by_side.py"
 LIVE, DATA, METHODS = "pages/live.py", "pages/data.py", "pages/methods.py"
+
+
+def page_of(diagnostic: str) -> str | None:
+    """Return the page of a diagnostic, if it has one of its own."""
+    page = f"pages/{diagnostic}.py"
+    return page if (library.ROOT / page).is_file() else None
 
 
 def build_pages() -> dict[str, list[Page]]:
     """Return the pages by section, in the order of the menu."""
+    own = [
+        st.Page(page, title=diagnostic.title, icon=diagnostic.icon, help=diagnostic.question)
+        for diagnostic in diagnostics.DIAGNOSTICS
+        if (page := page_of(diagnostic.name)) is not None
+    ]
     return {
         "Diagnose": [
             st.Page(
@@ -28,25 +40,14 @@ def build_pages() -> dict[str, list[Page]]:
                 title="Overview",
                 icon=":material/monitoring:",
                 default=True,
-                help="Headline numbers of the run and what to look at first.",
+                help="What is wrong with the run, and its headline numbers.",
             ),
-            st.Page(
-                INFLUENCE,
-                title="Influence vs retrieval",
-                icon=":material/swap_vert:",
-                help="Does the model use the passages in the order the retriever gave them?",
-            ),
-            st.Page(
-                CLAIMS,
-                title="Claims & evidence",
-                icon=":material/fact_check:",
-                help="What each answer claims, and which passages support it.",
-            ),
+            *own,
             st.Page(
                 INSPECTOR,
                 title="Question inspector",
                 icon=":material/search:",
-                help="One question: answer, passages, and what leaving each passage out changed.",
+                help="One question: its answer, and what every diagnostic says of it.",
             ),
             st.Page(
                 SIDE_BY_SIDE,
@@ -66,7 +67,7 @@ def build_pages() -> dict[str, list[Page]]:
                 DATA,
                 title="Data",
                 icon=":material/database:",
-                help="Upload a file, simulate, open saved runs, export.",
+                help="Import, simulate, open or export runs.",
             ),
         ],
         "Read": [

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from core.charts import alt_text
+from core.charts.theme import alt_text
 from ui import router
 from ui.plain import plain
 from ui.state import session
@@ -34,8 +34,7 @@ def needs_run() -> bool:
     with st.container(border=True):
         st.subheader("No run is loaded", anchor=False)
         st.markdown(
-            "Load one, and this page fills: upload an influence CSV, ask a model about your own "
-            "documents, or look around with simulated data."
+            "Upload a file, ask a model about your own documents, or look around with simulated data."
         )
         with st.container(horizontal=True):
             st.page_link(
@@ -59,13 +58,14 @@ def figure(fig: Any, key: str) -> None:
     )
 
 
-def cards(values: list[tuple[str, str, str, str]]) -> None:
-    """Draw headline numbers: (label, value, what it rests on, help)."""
-    with st.grid(3 if len(values) == 6 else len(values), min_column_width=150):
-        for label, value, rests_on, help_text in values:
+def cards(values: Sequence[tuple[str, str, str, str]]) -> None:
+    """Draw numbers: (label, value, its n and whatever else belongs to it, help)."""
+    n = len(values)
+    with st.grid(n if n <= 4 else 3 if n <= 6 else 4, min_column_width=150):
+        for label, value, basis, help_text in values:
             with st.container(border=True, height="stretch"):
-                st.metric(label, value, help=help_text)
-                st.caption(rests_on)
+                st.metric(label, value, help=help_text or None)
+                st.caption(basis)
 
 
 def table(frame: Any, alt: str, columns: Mapping[str, Any] | None = None, **options: Any) -> None:
@@ -89,13 +89,3 @@ def definition(title: str, meaning: str, facts: Mapping[str, str], count: str = 
         st.markdown(plain(meaning))
         lines = [f"{name}: {plain(fact)}" for name, fact in facts.items() if fact]
         st.caption("\\\n".join(lines))
-
-
-def number(value: float | None, pattern: str = "{:.2f}") -> str:
-    """Format a number; a value that does not exist shows as a dash, never as 0."""
-    return "—" if value is None or value != value else pattern.format(value).replace("-", "−")
-
-
-def count(n: int, noun: str, plural: str | None = None) -> str:
-    """Return ``1 question``, ``2 questions``."""
-    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

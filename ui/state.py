@@ -8,7 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from core.claims.known import DEFAULT_SUPPORT
+from core import diagnostics
+from core.diagnosis import Setting, settings_of
+from core.errors import InputError
 from core.run import Run
 
 _KEY = "leadline"
@@ -78,13 +80,13 @@ def session() -> Session:
     return state
 
 
-def threshold() -> float:
-    """Return the one threshold, as the sidebar's slider has it."""
-    value = st.session_state.get("threshold", 0.7)
-    return min(1.0, max(-1.0, float(value)))
+def settings() -> dict[str, float | bool]:
+    """Return the value of every diagnostic's setting, as its widget in the sidebar has it."""
+    return {setting.name: _value(setting) for setting in settings_of(diagnostics.DIAGNOSTICS)}
 
 
-def support_threshold() -> float:
-    """Return from which probability on a passage supports a claim, as the slider has it."""
-    value = st.session_state.get("support", DEFAULT_SUPPORT)
-    return min(1.0, max(0.05, float(value)))
+def _value(setting: Setting) -> float | bool:
+    try:
+        return setting.checked(st.session_state.get(setting.name, setting.default))
+    except InputError:
+        return setting.default
