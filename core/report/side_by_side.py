@@ -219,7 +219,9 @@ def _settings(side: Side) -> dict[str, str]:
     for name, facts in steps.items() if isinstance(steps, Mapping) else ():
         options = facts.get("options") if isinstance(facts, Mapping) else None
         if isinstance(options, Mapping):
-            found |= {f"{name}.{key}": value for key, value in options.items() if f"options.{key}" not in found}
+            found |= {
+                f"{name}.{key}": value for key, value in options.items() if f"options.{key}" not in found
+            }
     found = {path: value for path, value in found.items() if not _is_repeated(path, found)}
     options = found.pop("model.options", None)
     if isinstance(options, Mapping):
