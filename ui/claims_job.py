@@ -12,7 +12,8 @@ from core.pipeline.claims import find_claims
 from core.pipeline.claims_options import ClaimsOptions
 from core.pipeline.claims_run import run_for_claims
 from core.run import Run
-from ui import library, servers, show, sources, watch
+from core.text.display import count
+from ui import library, servers, sources, watch
 from ui.jobs import Job, registry
 from ui.plain import plain
 from ui.servers import Choice
@@ -152,7 +153,7 @@ def _look(job_id: str) -> None:
 
 def _finished(job: Job, run: Run) -> None:
     state, facts = session(), run.manifest.get("claims") or {}
-    done = show.count(int(facts.get("n_claims", 0)), "claim")
+    done = count(int(facts.get("n_claims", 0)), "claim")
     if job.state == "cancelled":
         st.info(f"Cancelled. What was done is kept and saved: {done}.", icon=":material/block:")
     else:

@@ -1,4 +1,4 @@
-"""What every diagnostic says of the run: its findings and its numbers. No diagnostic is known by name here."""
+"""What every diagnostic says of the run: its findings and its numbers."""
 
 from __future__ import annotations
 
@@ -31,13 +31,22 @@ def define(diagnostic: Diagnostic, name: str) -> Definition | None:
     return next((found for found in diagnostic.definitions if found.name == name), None)
 
 
+def reason(name: str) -> Definition:
+    """Return why a number is undefined; one diagnostic may pass on the reason of another."""
+    for diagnostic in diagnostics.DIAGNOSTICS:
+        for found in diagnostic.definitions:
+            if (found.name, found.kind) == (name, REASON):
+                return found
+    return Definition(name, name.replace("_", " ").capitalize(), name, REASON)
+
+
 def heading(name: str) -> None:
     """Draw the title of a diagnostic's page, and the question that it answers."""
     diagnostic = diagnostic_of(name)
     show.heading(diagnostic.title, diagnostic.question)
 
 
-def opening(name: str) -> bool:
+def opening(name: str, places: Sequence[str] = ("card", "row")) -> bool:
     """Draw title, findings and numbers of a diagnostic's page; where it has no data, say why."""
     heading(name)
     if not show.needs_run():
@@ -46,10 +55,15 @@ def opening(name: str) -> bool:
     if missing is not None:
         st.info(plain(missing), icon=":material/inbox:")
         return False
-    findings(name)
-    numbers(name, ("card", "row"))
-    undefined(name)
+    body(name, places)
     return True
+
+
+def body(name: str, places: Sequence[str] = ("card", "row")) -> None:
+    """Draw findings and numbers of one diagnostic."""
+    findings(name)
+    numbers(name, places)
+    undefined(name)
 
 
 def lacks(name: str) -> str | None:
@@ -99,16 +113,15 @@ def numbers(name: str, places: Sequence[str] = ("card",)) -> None:
     show.cards(found)
 
 
-def undefined(name: str) -> None:
+def undefined(diagnostic: str) -> None:
     """List why questions have no value, with the count of each reason."""
-    diagnostic = diagnostic_of(name)
-    for one in cached.numbers(name):
+    for one in cached.numbers(diagnostic):
         if one.define != REASON or not one.value:
             continue
         with st.expander(f"{one.title}: {count(sum(one.value.values()), one.noun)}"):
             lines = []
-            for reason, n in one.value.items():
-                definition = diagnostic.define(reason, REASON)
+            for name, n in one.value.items():
+                definition = reason(name)
                 lines.append(f"- **{n:,} × {definition.title.lower()}** — {plain(definition.meaning)}")
             st.markdown("\n".join(lines))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from core.pipeline import duration
-from ui import library, live, router, show, sources, watch
+from core.text.display import count
+from ui import library, live, router, sources, watch
 from ui.jobs import Job, registry
 from ui.plain import plain
 from ui.state import session
@@ -114,7 +115,7 @@ def _finished(job: Job) -> None:
     if run is None:
         st.info("Cancelled before the first question was done.", icon=":material/block:")
     else:
-        done = show.count(len(run.queries), "question")
+        done = count(len(run.queries), "question")
         if job.state == "cancelled":
             st.info(f"Cancelled. What was done is kept and saved: {done}.", icon=":material/block:")
         else:

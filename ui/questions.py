@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core import diagnostics
 from ui import cached, router, sources
 from ui.plain import plain, shortened
 from ui.state import session

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from core.charts.theme import alt_text
+from core.diagnosis import QuestionColumn
+from core.run import Run
+from core.spreadsheet import csv_bytes
 from ui import router
 from ui.plain import plain
 from ui.state import session
@@ -65,7 +69,8 @@ def cards(values: Sequence[tuple[str, str, str, str]]) -> None:
         for label, value, basis, help_text in values:
             with st.container(border=True, height="stretch"):
                 st.metric(label, value, help=help_text or None)
-                st.caption(basis)
+                if basis:
+                    st.caption(basis)
 
 
 def table(frame: Any, alt: str, columns: Mapping[str, Any] | None = None, **options: Any) -> None:
@@ -82,6 +87,15 @@ def table(frame: Any, alt: str, columns: Mapping[str, Any] | None = None, **opti
         st.caption(f"The first {ROWS_SHOWN:,} of {len(frame):,} rows; the download holds all of them.")
 
 
+def column(one: QuestionColumn, title: str, values: pd.Series) -> Any:
+    """Return how a table shows a diagnostic's column."""
+    if one.pattern == "bool":
+        return st.column_config.CheckboxColumn(title, width="small")
+    if pd.api.types.is_numeric_dtype(values):
+        return st.column_config.NumberColumn(title, format=f"%{one.pattern[2:-1]}", width="small")
+    return st.column_config.TextColumn(title, width="small")
+
+
 def definition(title: str, meaning: str, facts: Mapping[str, str], count: str = "") -> None:
     """Draw one entry of a glossary; facts that are empty are left out."""
     with st.container(border=True, gap="xsmall", height="stretch"):
@@ -89,3 +103,33 @@ def definition(title: str, meaning: str, facts: Mapping[str, str], count: str = 
         st.markdown(plain(meaning))
         lines = [f"{name}: {plain(fact)}" for name, fact in facts.items() if fact]
         st.caption("\\\n".join(lines))
+
+
+def quote(value: Any, absent: str = "none") -> None:
+    """Draw a text of the data, or ``absent`` where there is none."""
+    given = text(value)
+    st.markdown(plain(given) if given.strip() else f"*{absent}*")
+
+
+def text(value: Any) -> str:
+    """Return a text of the data, "" where there is none."""
+    return value if isinstance(value, str) else ""
+
+
+def yes_or_no(value: Any) -> bool | None:
+    """Read a nullable boolean; None where it is missing."""
+    return None if value is None or value is pd.NA or value != value else bool(value)
+
+
+def csv(label: str, frame: pd.DataFrame, name: str, key: str, run: Run | None = None) -> None:
+    """Draw the button that downloads a table; one of a run says where the run comes from."""
+    simulated = run is not None and run.simulated
+    st.download_button(
+        label,
+        lambda: csv_bytes(frame, None if run is None else run.data_source),
+        f"{name}-simulated.csv" if simulated else f"{name}.csv",
+        "text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        key=key,
+    )

@@ -1,4 +1,4 @@
-"""The four doors: open a run from a link, a folder, a file or the simulation; and the sidebar's panel."""
+"""Open a run from a link, a folder, a file or the simulation; and the sidebar's panel."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from core.errors import InputError, LeadlineError
 from core.run import Run
 from core.sources.simulation import SimulationOptions, simulate
 from core.sources.simulation_text import read_options, write_options
+from core.text.display import count
 from ui import library, router
 from ui.plain import plain, shortened
-from ui.show import count
 from ui.state import session
 
 BADGES = {
@@ -56,7 +56,7 @@ def _write_address() -> None:
 def address(**extra: str) -> dict[str, str]:
     """Return the query parameters of a link to what is shown now, plus ``extra``.
 
-    The threshold is not among them: its slider is bound to the address, so every link carries it.
+    Settings are not among them: their widgets are bound to the address, so every link carries them.
     """
     return {**session().link, **extra}
 

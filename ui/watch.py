@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from ui import show
+from core.text.display import count
 from ui.jobs import Job
 from ui.plain import plain
 
@@ -43,7 +43,7 @@ def partial(job: Job, prefix: str, noun: str, look: Callable[[str], None]) -> No
     """Draw the button that shows what there is so far; parameters as for `draw`."""
     if job.partial is not None:
         st.button(
-            f"Look at the results so far ({show.count(job.n_results, noun)})",
+            f"Look at the results so far ({count(job.n_results, noun)})",
             icon=":material/visibility:",
             key=f"{prefix}_partial",
             on_click=look,

@@ -11,8 +11,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.diagnosis import REASON, Diagnostic
-from ui import questions, show
+from core.diagnosis import Diagnostic
+from ui import headlines, questions, show
 from ui.plain import plain
 
 
@@ -25,7 +25,7 @@ def draw(diagnostic: Diagnostic, query_id: str) -> None:
     row = questions.row(query_id, diagnostic.name)
     reason = row.get("reason")
     if isinstance(reason, str):
-        st.info(plain(diagnostic.define(reason, REASON).meaning), icon=":material/do_not_disturb_on:")
+        st.info(plain(headlines.reason(reason).meaning), icon=":material/do_not_disturb_on:")
     show.cards([(column.title, column.text(row[column.name]), "", "") for column in diagnostic.columns])
 
 

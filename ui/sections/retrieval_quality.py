@@ -4,71 +4,77 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
-from core.definitions import METRICS
-from ui import cached, headlines, show
+from core.retrieval_quality.definitions import METRICS
+from core.text.display import count, number
+from ui import cached, headlines, questions, show
+from ui.plain import plain
+
+_numeric = st.column_config.NumberColumn
 
 
-def quality() -> None:
-    """Draw the retrieval metrics where gold passages are known; else say what would be needed."""
-    result = cached.quality()
-    if not result.summary["n"].any():
-        st.caption(
-            "Not available for this run: no gold passage is known. Mark them with is_gold in the passages, "
-            "or give gold fragments with the questions."
-        )
-        return
+def draw(query_id: str) -> None:
+    """Draw the ranks of the gold passage by retrieval and by influence, or why they are undefined."""
+    row = questions.row(query_id, "retrieval_quality")
+    found, n_gold = (
+        number(None if pd.isna(row[name]) else row[name], "{:g}") for name in ("n_found", "n_gold")
+    )
+    columns = headlines.diagnostic_of("retrieval_quality").columns
+    show.cards(
+        [
+            ("Gold passages retrieved", found, f"of {n_gold} in the collection", ""),
+            *((column.title, column.text(row[column.name]), "", "") for column in columns),
+        ]
+    )
+    for reason in dict.fromkeys((row["reason"], row["influence_reason"])):
+        if isinstance(reason, str):
+            st.caption(f"Undefined because: {plain(headlines.reason(reason).meaning)}")
+
+
+def metrics() -> None:
+    """Draw every metric at every depth, as a figure and as a table."""
+    result = cached.diagnosis()["retrieval_quality"]
     left, right = st.columns([2, 3])
     with left:
-        show.figure(cached.chart("retrieval_quality_chart", result), "retrieval_quality")
+        show.figure(cached.chart("retrieval_quality", "retrieval_quality_chart"), "retrieval_quality")
     with right:
-        _metrics(result.summary)
-    _use(result)
+        columns = {
+            "metric": "Metric",
+            "k": _numeric("k", format="%d"),
+            "mean": _numeric("Mean", format="%.2f"),
+            "low": _numeric("95 % from", format="%.2f"),
+            "high": _numeric("to", format="%.2f"),
+            "n": _numeric("n", format="localized"),
+            "n_left_out": _numeric("Undefined", format="localized"),
+            "left_out": st.column_config.TextColumn("Undefined because", width="large"),
+        }
+        titles = {name: metric.title for name, metric in METRICS.items()}
+        frame = result.summary.assign(metric=result.summary["metric"].map(titles))
+        show.table(frame, "Retrieval metrics", columns, height="content")
 
 
-def _metrics(summary: Any) -> None:
-    number = st.column_config.NumberColumn
-    titles = {name: metric.title for name, metric in METRICS.items()}
-    columns = {
-        "metric": "Metric",
-        "k": number("k", format="%d"),
-        "mean": number("Mean", format="%.2f"),
-        "low": number("95 % from", format="%.2f"),
-        "high": number("to", format="%.2f"),
-        "n": number("Rests on", format="localized"),
-        "n_left_out": number("Left out", format="localized"),
-        "left_out": st.column_config.TextColumn("Because", width="large"),
-    }
-    frame = summary.assign(metric=summary["metric"].map(titles))
-    show.table(frame, "Retrieval metrics", columns, height="content")
-
-
-def _use(result: Any) -> None:
-    """Draw where the gold passage stands in the retriever's order, and where in the order of use."""
+def places() -> None:
+    """Draw how often the gold passage is used most, and its two ranks in every question."""
+    result = cached.diagnosis()["retrieval_quality"]
     row = result.summary[result.summary["metric"] == "gold_most_influential"].iloc[0]
     if row["n"]:
-        low, high = show.number(100 * row["low"], "{:.0f}"), show.number(100 * row["high"], "{:.0f}")
+        mean, low, high = (number(100 * row[name], "{:.0f}") for name in ("mean", "low", "high"))
         st.markdown(
-            f"**Found, and used?** In {show.number(100 * row['mean'], '{:.0f}')} % of "
-            f"{show.count(row['n'], 'question')} the gold passage is the one that changes the answer most "
-            f"(95 % interval {low} to {high} %)."
+            f"In {mean} % of {count(row['n'], 'question')} the gold passage is the one that changes the "
+            f"answer most (95 % interval {low} to {high} %)."
         )
     found = result.queries[result.queries["first_gold_rank"].notna()]
-    with st.expander(f"Where the gold passage stands ({show.count(len(found), 'question')})"):
-        number = st.column_config.NumberColumn
-        columns = {
-            "query_id": st.column_config.TextColumn("Id", width="small"),
-            "question": st.column_config.TextColumn("Question", width="large"),
-            "first_gold_rank": number("Retrieved as", format="%g"),
-            "gold_influence_rank": number("Used as", format="%g", help="Influence rank; 1 is used most"),
-            "gold_most_influential": "Used most",
-            "why": "No order of use because",
-        }
-        why = found["influence_reason"].map(headlines.title_of, na_action="ignore")
-        show.table(
-            found.assign(why=why),
-            "Places of the gold passage, one row per question",
-            columns,
-            column_order=list(columns),
-        )
+    columns: dict[str, Any] = {
+        "query_id": st.column_config.TextColumn("Id", width="small"),
+        "question": st.column_config.TextColumn("Question", width="large"),
+        "first_gold_rank": _numeric("Retrieval rank", format="%g"),
+        "gold_influence_rank": _numeric("Influence rank", format="%g", help="1 is used most"),
+        "gold_most_influential": "Used most",
+        "why": "Undefined because",
+    }
+    why = found["influence_reason"].map(lambda code: headlines.reason(code).title, na_action="ignore")
+    with st.expander(f"Ranks of the gold passage ({count(len(found), 'question')})"):
+        shown, alt = found.assign(why=why), "Ranks of the gold passage, one row per question"
+        show.table(shown, alt, columns, column_order=list(columns))

@@ -8,59 +8,33 @@ import pandas as pd
 import streamlit as st
 
 from core.charts.theme import SIGNS
+from core.claims.definitions import REASONS
 from core.claims.of_run.answer_claims import AnswerClaims
-from core.definitions import CLAIM_REASONS
-from ui import cached, claim_text, inspector, questions, show
-from ui.claim_pieces import passage_name
+from core.text.display import count, number
+from ui import cached, questions, show
 from ui.plain import plain, shortened
+from ui.sections.claims import text
+from ui.sections.claims.pieces import passage_name
 
-_SHOWN = {"text": "What passages say", "causal": "What leaving out did", "both": "Both"}
+_SHOWN = {"text": "Support", "causal": "Leave-one-out effect", "both": "Both"}
 _JOINT_SHOWN = 20
-
-
-def picker() -> str | None:
-    """Draw the menu of questions, each with how many of its claims are supported."""
-    found = cached.claims().queries.set_index("query_id")
-
-    def labels(frame: Any) -> dict[str, str]:
-        rows = found.loc[frame["query_id"]]
-        return {
-            str(i): f"{shortened(row.question, 110) or i} · {_supported(row)}"
-            for i, row in zip(rows.index, rows.itertuples(), strict=True)
-        }
-
-    return questions.deep_linked_picker("claims_question", labels)
-
-
-def _supported(row: Any) -> str:
-    if isinstance(row.reason, str):
-        return f"no grounding ({row.reason.replace('_', ' ')})"
-    return f"{int(row.n_supported):,} of {show.count(int(row.grounding_n), 'claim')} supported"
 
 
 def draw(query_id: str) -> None:
     """Draw one answer with all that is known of its claims."""
-    found = cached.claims()
-    answer = found.answer(query_id)
-    row = found.queries[found.queries["query_id"] == query_id].iloc[0]
-    with st.container(border=True):
-        st.caption("Question")
-        st.markdown(f"**{plain(answer.question)}**")
-        st.caption(f"Answer · {inspector.status(answer.answer_status)}")
-        if answer.claim_ids:
-            claim_text.draw(answer)
-            st.caption("Point at a claim, tap it, or reach it with the tab key to see what it rests on.")
-        else:
-            inspector.quote(answer.answer)
-        questions.link(query_id)
+    answer = cached.diagnosis()["claims"].answer(query_id)
+    if answer.claim_ids:
+        with st.container(border=True):
+            text.draw(answer)
+            st.caption("Point at a claim, tap it, or reach it with the tab key to see its evidence.")
     if answer.reason is not None:
         st.info(
-            f"**No grounding for this answer.** {CLAIM_REASONS[answer.reason].meaning}",
+            f"**No grounding for this answer.** {REASONS[answer.reason].meaning}",
             icon=":material/do_not_disturb_on:",
         )
     if not answer.claim_ids:
         return
-    _numbers(row)
+    _numbers(questions.row(query_id, "claims"))
     _elsewhere(answer)
     _evidence(query_id, answer)
     _joint(answer)
@@ -75,26 +49,26 @@ def _numbers(row: Any) -> None:
             (
                 "Supported",
                 f"{int(row['n_supported']):,} of {judged:,}" if judged else "—",
-                f"grounding {show.number(row['grounding'])}{left_out}",
-                "Relevant claims that a passage, or two together, support, of those that were judged.",
+                f"grounding {number(row['grounding'])}{left_out}",
+                "Relevant claims that a passage, or two together, support, of those that were verified.",
             ),
             (
                 "Mean U(c)",
-                show.number(row["mean_uncertainty"]),
-                f"on {show.count(int(row['mean_uncertainty_n']), 'claim')}",
+                number(row["mean_uncertainty"]),
+                f"on {count(int(row['mean_uncertainty_n']), 'claim')}",
                 "0 where every passage supports every claim; a claim that one of ten supports has 0.9.",
             ),
             (
                 "Claims",
                 f"{int(row['n_claims']):,}",
                 f"{int(row['n_irrelevant']):,} irrelevant, {int(row['n_joint']):,} joint",
-                "Irrelevant claims are refusals and talk about the answer itself; they enter no mean.",
+                "Irrelevant claims are refusals and remarks about the answer itself; they enter no mean.",
             ),
             (
                 "Unscored cells",
                 f"{int(row['n_cells_unscored']):,} of {int(row['n_cells']):,}",
                 "claims × passages",
-                "Cells that nobody could judge are left out; they are never read as not supported.",
+                "Cells that could not be verified are left out; they never count as not supported.",
             ),
         ]
     )
@@ -118,9 +92,12 @@ def _evidence(query_id: str, answer: AnswerClaims) -> None:
         format_func=_SHOWN.get,
         persist_state="session",
     )
-    show.figure(cached.claims_chart("claims_heatmap", query_id, shown=shown or "text"), "claims_heatmap")
-    st.markdown("**How much each passage says for the answer**")
-    show.figure(cached.importance_chart(query_id), "claims_importance")
+    heatmap = cached.chart("claims", "claims_heatmap", answer, of=query_id, shown=shown or "text")
+    show.figure(heatmap, "claims_heatmap")
+    st.markdown("**How much of the answer each passage supports**")
+    passages = cached.diagnosis()["claims"].passages
+    bars = cached.chart("claims", "passage_importance_bars", answer, passages, of=query_id)
+    show.figure(bars, "claims_importance")
 
 
 def _joint(answer: AnswerClaims) -> None:
@@ -129,7 +106,7 @@ def _joint(answer: AnswerClaims) -> None:
     st.markdown("**Supported only by two passages together**")
     lines = [
         f"- {_said(answer, claim)}: passages {plain(passage_name(answer, i), one_line=True)} and "
-        f"{plain(passage_name(answer, j), one_line=True)}, probability {show.number(p)}"
+        f"{plain(passage_name(answer, j), one_line=True)}, probability {number(p)}"
         for claim, (i, j), p in answer.joint[:_JOINT_SHOWN]
     ]
     st.markdown("\n".join(lines))
@@ -138,7 +115,7 @@ def _joint(answer: AnswerClaims) -> None:
 
 
 def _table(query_id: str, answer: AnswerClaims) -> None:
-    frame = cached.claims().claims
+    frame = cached.diagnosis()["claims"].claims
     frame = frame[frame["query_id"] == query_id]
     places = {name: passage_name(answer, at) for at, name in enumerate(answer.passage_ids)}
     frame = frame.assign(
@@ -147,28 +124,28 @@ def _table(query_id: str, answer: AnswerClaims) -> None:
         removed=[_of(n, total) for n, total in zip(frame["n_removed"], frame["n_removals"], strict=True)],
         **{name: [_listed(words) for words in frame[name]] for name in ("added", "dropped")},
     )
-    number = st.column_config.NumberColumn
+    numeric = st.column_config.NumberColumn
     columns = {
         "text": st.column_config.TextColumn("Claim", width="large"),
         "state": "State",
         "verdict": "Verdict",
-        "uncertainty": number("U(c)", format="%.2f"),
-        "support_maximum": number("Best support", format="%.2f"),
+        "uncertainty": numeric("U(c)", format="%.2f"),
+        "support_maximum": numeric("Best support", format="%.2f"),
         "best": st.column_config.TextColumn("By passage", width="medium"),
-        "n_supporting": number("Supporting", format="%d", help="Passages that support it"),
-        "n_unscored": number("Unscored", format="%d", help="Passages against which it could not be judged"),
+        "n_supporting": numeric("Supporting", format="%d", help="Passages that support it"),
+        "n_unscored": numeric("Unscored", format="%d", help="Passages it could not be verified against"),
         "removed": st.column_config.TextColumn(
-            "Removed by", help="Left-out passages without which it changes or goes"
+            "Removed by", help="Passages without which the claim changes or disappears"
         ),
         "added": st.column_config.TextColumn(
-            "Added", help="Words of the claim that the answer has not there"
+            "Added", help="Words of the claim that are not in that answer span"
         ),
         "dropped": st.column_config.TextColumn(
-            "Left out", help="Words of the answer there that no claim has"
+            "Left out", help="Words of that answer span that are in no claim"
         ),
     }
     present = [name for name in columns if (frame[name].notna() & (frame[name].astype("str") != "")).any()]
-    with st.expander(f"The claims as a table ({show.count(len(frame), 'claim')})"):
+    with st.expander(f"The claims as a table ({count(len(frame), 'claim')})"):
         show.table(frame, "Claims of this answer", columns, column_order=present)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -10,9 +11,11 @@ from core.errors import InputError
 from core.pipeline.claims_options import AUTO, JUDGE, MODEL, NLI, OFFLINE, RULES, ClaimsOptions
 from core.pipeline.claims_run import CLAIMS_EXPECTED, about_calls
 from core.run import Run
-from ui import cached, claims_job, models, show
+from core.text.display import count, number
+from ui import cached, claims_job, models
 from ui.claims_job import ClaimsWork
 from ui.plain import plain
+from ui.sections.claims.run import facts
 from ui.servers import Choice
 from ui.state import session
 
@@ -57,43 +60,43 @@ def first() -> None:
         )
         silent = f"; {size.n_silent:,} without one (empty, abstained or failed)" if size.n_silent else ""
         st.markdown(
-            f"**{show.count(size.n_answers, 'answer')}** to look at{silent}, with "
-            f"{show.number(size.n_passages, '{:.1f}')} passages each on average."
+            f"**{count(size.n_answers, 'answer')}** to look at{silent}, with "
+            f"{number(size.n_passages, '{:.1f}')} passages each on average."
         )
         _form("Find claims and check them", size)
 
 
 def again() -> None:
     """Draw how many cells are unscored, and the form for another verifier."""
-    facts = _facts()
-    summary = cached.current_summary()
-    n, partial = summary["n_cells_unscored"], facts.get("complete") is False
+    made = facts()
+    n = next(one.value for one in cached.numbers("claims") if one.key == "n_cells_unscored")
+    partial = made.get("complete") is False
     if n or partial:
-        _what_is_missing(n, partial, facts)
+        _what_is_missing(n, partial, made)
     with st.expander("Judge again with another verifier", icon=":material/gavel:"):
         st.markdown("The result is a new run; this one stays as it is.")
         _form("Judge again", _size())
 
 
-def _what_is_missing(n: int, partial: bool, facts: dict[str, Any]) -> None:
-    reasons = facts.get("reasons")
+def _what_is_missing(n: int, partial: bool, made: Mapping[str, Any]) -> None:
+    reasons = made.get("reasons")
     why = f" Why: {plain('; '.join(map(str, reasons)), one_line=True)}" if reasons else ""
     whole = "Not all answers were looked at. " if partial else ""
     st.warning(
-        f"{whole}**{show.count(n, 'cell is', 'cells are')} unscored**: nobody could judge these claims "
+        f"{whole}**{count(n, 'cell is', 'cells are')} unscored**: nobody could judge these claims "
         "against these passages. They are left out of every number and are not counted as unsupported."
         f"{why}",
         icon=":material/help:",
     )
     try:
-        options = ClaimsOptions(**facts["options"])
+        options = ClaimsOptions(**made["options"])
     except (KeyError, TypeError, InputError):
         return  # a file's own judgements: there is no verifier to go back to
     with st.container(border=True):
         choice = models.choose("claims_retry") if options.needs_llm else None
         ready = choice is not None or not options.needs_llm
         if choice is not None:
-            st.caption(f"Choose the model that judged before: {plain(facts.get('verifier'), one_line=True)}.")
+            st.caption(f"Choose the model that judged before: {plain(made.get('verifier'), one_line=True)}.")
         if st.button(
             "Go on from here" if partial else "Try the unscored cells again",
             icon=":material/resume:",
@@ -195,18 +198,13 @@ def _cost(options: ClaimsOptions, size: _Size, choice: Choice | None) -> None:
 
 def _size() -> _Size:
     run = _run()
-    queries = cached.claims().queries
+    queries = cached.diagnosis()["claims"].queries
     silent = queries["reason"].isin(["error", "empty", "abstained"])
     said = run.queries["answer"].fillna("").str.strip().ne("").to_numpy(dtype=bool) & ~silent.to_numpy(
         dtype=bool
     )
     n = int(said.sum())
     return _Size(n, len(queries) - n, len(run.passages) / max(len(queries), 1))
-
-
-def _facts() -> dict[str, Any]:
-    facts = _run().manifest.get("claims")
-    return dict(facts) if isinstance(facts, dict) else {}
 
 
 def _run() -> Run:

@@ -1,4 +1,4 @@
-"""The claims of a run and the evidence for them: what the page says of the run as a whole."""
+"""The claims of a whole run and the evidence for them."""
 
 from __future__ import annotations
 
@@ -7,111 +7,78 @@ from typing import Any
 
 import streamlit as st
 
+from core.claims import offline_figures
+from core.claims.definitions import METRICS, QUADRANTS
+from core.claims.of_run.analysis import ClaimsAnalysis
 from core.claims.quadrants import UNDEFINED
-from core.claims.verifiers.offline import offline_figures
-from core.definitions import CLAIM_REASONS, METRICS, QUADRANTS
-from ui import cached, headlines, questions, show
+from core.text.display import count, number
+from ui import cached, questions, show
 from ui.plain import plain, shortened
 from ui.state import session
 
 _CARDS = 4  # unsupported claims with a box of their own
+_PAGE = "pages/claims.py"
 _FIGURE = "ExpertQA all AUROC"
+_numeric = st.column_config.NumberColumn
 
 
-def threshold() -> None:
-    """Draw the slider of the probability from which on a passage supports a claim."""
-    st.slider(
-        "A passage supports a claim from probability",
-        0.05,
-        1.0,
-        0.5,
-        0.05,
-        key="support",
-        bind="query-params",
-        persist_state="session",
-        help="States, verdicts and means on this page follow from it; the probabilities themselves stay.",
-    )
+def picker() -> str | None:
+    """Draw the menu of questions, each with how many of its claims are supported."""
+    found = analysis().queries.set_index("query_id")
+
+    def labels(frame: Any) -> dict[str, str]:
+        rows = found.loc[frame["query_id"]]
+        return {
+            str(i): f"{shortened(row.question, 110) or i} · {_supported(row)}"
+            for i, row in zip(rows.index, rows.itertuples(), strict=True)
+        }
+
+    return questions.deep_linked_picker("claims_question", labels)
 
 
-def numbers() -> None:
-    """Draw the headline numbers, each with what it rests on."""
-    s = cached.current_summary()
-    judged = s["n_claims_supported"] + s["n_claims_not_supported"]
-    show.cards(
-        [
-            (
-                "Claims",
-                f"{s['n_claims']:,}",
-                f"in {show.count(s['n_with_claims'], 'answer')}; {s['n_claims_irrelevant']:,} irrelevant, "
-                f"{s['n_claims_unscored']:,} unscored",
-                "Irrelevant claims are refusals and talk about the answer itself; they enter no mean.",
-            ),
-            (
-                "Supported claims",
-                f"{s['n_claims_supported']:,} of {judged:,}" if judged else "—",
-                "of the relevant ones that could be judged",
-                "Relevant claims that a passage, or two together, support, of those that were judged.",
-            ),
-            *headlines.claim_cards(s),
-            (
-                "Unscored cells",
-                f"{s['n_cells_unscored']:,}",
-                "claims × passages that could not be judged",
-                "Left out of every number; never read as not supported.",
-            ),
-            (
-                "Joint claims",
-                f"{s['n_claims_joint']:,}",
-                "supported by two passages together only",
-                "No single passage supports them, but a pair of passages does. They count as supported.",
-            ),
-        ]
-    )
-    reasons = s["claims_undefined_reasons"]
-    if reasons:
-        n = sum(reasons.values())
-        with st.expander(f"Why {show.count(n, 'answer has', 'answers have')} no grounding"):
-            lines = (f"- **{k:,} ×** {CLAIM_REASONS[name].meaning}" for name, k in reasons.items())
-            st.markdown("\n".join(lines))
+def _supported(row: Any) -> str:
+    if isinstance(row.reason, str):
+        return f"no grounding ({row.reason.replace('_', ' ')})"
+    return f"{int(row.n_supported):,} of {count(int(row.grounding_n), 'claim')} supported"
 
 
 def judged_by() -> None:
-    """Say who judged, and how far that can be trusted."""
-    found = cached.claims()
+    """Say who verified the claims, and how far that can be trusted."""
+    found = analysis()
     st.markdown(_judge(found.judge) + _decomposed())
     if found.n_verdicts_changed or found.n_verdicts_from_file:
-        kept = show.count(found.n_verdicts_from_file, "verdict")
-        changed = show.count(found.n_verdicts_changed, "claim")
+        kept = count(found.n_verdicts_from_file, "verdict is", "verdicts are")
+        changed = count(found.n_verdicts_changed, "claim")
         st.caption(
-            f"{kept} of the file taken as it stands, where it has no judgement by passage. For {changed} its "
-            "verdict is not what its own judgements give, and the judgements count here."
+            f"{kept} taken from the file, which has no result by passage there. For {changed} the file's "
+            "verdict contradicts its own results by passage; the results by passage count here."
         )
 
 
 def _judge(judge: str | None) -> str:
     if judge is None:
-        return "**Nobody judged the claims against the passages**; verdicts are the file's, where it has any."
+        return "**The claims are not verified against the passages**; verdicts are the file's, if it has any."
     if judge == "offline":
         return (
-            "Judged by the **offline verifier**: no language model was asked and nothing left this machine. "
-            f"It compares words and meanings and is **weak on hard claims**{_weakness()}. Where it matters, "
-            "judge again with a language model or an NLI cross-encoder, below."
+            "Verified by the **offline verifier**: no language model was asked and nothing left this machine."
+            f" It compares words and meanings and is **weak on hard claims**{_weakness()}. Where it matters, "
+            "verify again with a language model or an NLI cross-encoder, below."
         )
     kind, _, name = judge.partition(":")
     who = plain(shortened(name or judge, 100), one_line=True)
     if kind == "judge":
-        return f"Judged by the language model **{who}**, claim by claim and passage by passage: an opinion."
+        return f"Verified by the language model **{who}**, claim by claim and passage by passage: an opinion."
     if kind == "nli":
-        return f"Judged by the NLI cross-encoder **{who}**: whether a passage entails a claim."
-    source = "" if _facts() else ", as the file says"
-    return f"Judged by **{plain(shortened(judge, 100), one_line=True)}**{source}."
+        return f"Verified by the NLI cross-encoder **{who}**: whether a passage entails a claim."
+    source = "" if facts() else ", according to the file"
+    return f"Verified by **{plain(shortened(judge, 100), one_line=True)}**{source}."
 
 
 def _weakness() -> str:
     figure = offline_figures().get(_FIGURE)
     if figure is None:
         return ""
-    value, low, high = (show.number(figure[name]) for name in ("value", "low", "high"))
+    value, low, high = (number(figure[name]) for name in ("value", "low", "high"))
     return (
         f": on experts' questions (ExpertQA) it tells supported claims from others with an AUROC of {value} "
         f"(95 % interval {low} to {high}, cross-validated; 0.5 is guessing), and on other data less"
@@ -119,32 +86,41 @@ def _weakness() -> str:
 
 
 def _decomposed() -> str:
-    facts = _facts()
-    if not facts:
-        return ""
-    kind, _, name = str(facts.get("decomposition", "")).partition(":")
-    by_rules = facts.get("n_by_rules") or 0
-    note = f"; {show.count(by_rules, 'text')} by rules, since its reply could not be used" if by_rules else ""
+    made = facts()
+    kind, _, name = str(made.get("decomposition", "")).partition(":")
+    by_rules = made.get("n_by_rules") or 0
+    note = f"; {count(by_rules, 'text')} by rules, since its reply could not be used" if by_rules else ""
     if kind == "model":
-        return (
-            f" Claims were found by **{plain(shortened(name, 100), one_line=True)}**, checked by rules{note}."
-        )
-    return " Claims were found by rules." if kind == "rules" else ""
+        who = plain(shortened(name, 100), one_line=True)
+        return f" Claims were extracted by **{who}**, checked by rules{note}."
+    return " Claims were extracted by rules." if kind == "rules" else ""
 
 
-def _facts() -> Mapping[str, Any]:
+def facts() -> Mapping[str, Any]:
+    """Return what the run says of how its claims were made; empty for a file's own claims."""
     run = session().run
-    facts = run.manifest.get("claims") if run is not None else None
-    return facts if isinstance(facts, Mapping) else {}
+    found = run.manifest.get("claims") if run is not None else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def analysis() -> ClaimsAnalysis:
+    """Return the claims of the session's run."""
+    found: ClaimsAnalysis = cached.diagnosis()["claims"]
+    return found
+
+
+def chart(name: str) -> None:
+    """Draw a figure of the whole run."""
+    show.figure(cached.chart("claims", name), name)
 
 
 def unsupported() -> None:
     """Draw the claims that nothing supports: those of the answers with most of them first."""
     run = session().run
     assert run is not None
-    frame = cached.claims().unsupported
+    frame = analysis().unsupported
     if frame.empty:
-        st.markdown("No claim was judged to be without support.")
+        st.markdown("Every claim that was verified is supported.")
         return
     titles = run.passages[["query_id", "passage_id", "title"]].rename(
         columns={"passage_id": "best_passage_id", "title": "best_title"}
@@ -161,17 +137,17 @@ def unsupported() -> None:
                     if str(row.text).startswith(asked)
                     else f"{plain(shortened(asked, 120), one_line=True)} · "
                 )
-                st.caption(f"{about}best support {show.number(row.support_maximum)}")
-                questions.claims_link(str(row.query_id), "Read the answer")
+                st.caption(f"{about}best support {number(row.support_maximum)}")
+                questions.link(str(row.query_id), "Read the answer", _PAGE)
     columns = {
         "text": st.column_config.TextColumn("Claim", width="large"),
         "question": st.column_config.TextColumn("Question", width="medium"),
-        "support_maximum": st.column_config.NumberColumn("Best support", format="%.2f"),
+        "support_maximum": _numeric("Best support", format="%.2f"),
         "best_passage_id": "By passage",
         "best_title": st.column_config.TextColumn("Its title", width="medium"),
         "query_id": st.column_config.TextColumn("Question id", width="small"),
     }
-    with st.expander(f"All of them ({show.count(len(frame), 'claim')})"):
+    with st.expander(f"All unsupported claims ({count(len(frame), 'claim')})"):
         show.table(frame, "Unsupported claims", columns, column_order=list(columns))
 
 
@@ -192,38 +168,33 @@ def download() -> None:
 
 def quadrants() -> None:
     """Draw influence against support for every passage, and what each quadrant asks for."""
-    show.figure(cached.claims_chart("claims_quadrants"), "claims_quadrants")
-    counts = dict(cached.current_summary()["quadrants"])
-    if not counts[UNDEFINED]:
-        del counts[UNDEFINED]
-    with st.grid(2 if len(counts) == 4 else 3, min_column_width=250):
-        for name, n in counts.items():
-            found = QUADRANTS[name]
-            about = {"What to do": found.advice} if found.advice else {}
-            show.definition(name.capitalize(), found.meaning, about, show.count(n, "passage"))
-
-
-def f1() -> None:
-    """Draw F1@K over K."""
-    show.figure(cached.claims_chart("f1_at_k_chart"), "claims_f1")
+    chart("claims_quadrants")
+    found = next(dict(one.value) for one in cached.numbers("claims") if one.key == "quadrants")
+    if not found[UNDEFINED]:
+        del found[UNDEFINED]
+    total = sum(found.values())
+    with st.grid(2 if len(found) == 4 else 3, min_column_width=250):
+        for name, n in found.items():
+            quadrant = QUADRANTS[name]
+            about = {"What to do": quadrant.advice}
+            show.definition(quadrant.title, quadrant.meaning, about, f"{n:,} of {count(total, 'passage')}")
 
 
 def ragchecker() -> None:
     """Draw the means of RAGChecker's metrics, or say what they need."""
-    frame = cached.claims().ragchecker_means
-    against = ("precision", "recall", "claim_recall")  # cannot do without the claims of a reference answer
+    frame = analysis().ragchecker_means
+    against = ("precision", "recall", "claim_recall")  # need the claims of a reference answer
     if not frame.loc[frame["metric"].isin(against), "n"].any():
         st.caption(
             "Not available for this run: these metrics compare with the claims of reference answers. Give "
-            "reference answers with the questions, then judge again."
+            "reference answers with the questions, then verify again."
         )
         return
-    number = st.column_config.NumberColumn
     columns = {
         "title": st.column_config.TextColumn("Metric", width="medium"),
-        "mean": number("Mean", format="%.2f"),
-        "n": number("Rests on", format="localized", help="Questions"),
-        "n_undefined": number("Undefined", format="localized", help="Questions without this metric"),
+        "mean": _numeric("Mean", format="%.2f"),
+        "n": _numeric("n", format="localized", help="Questions"),
+        "n_undefined": _numeric("Undefined", format="localized", help="Questions without this metric"),
         "meaning": st.column_config.TextColumn("Meaning", width="large"),
     }
     frame = frame.assign(

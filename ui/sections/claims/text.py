@@ -1,4 +1,4 @@
-"""The answer as a text whose claims say what they rest on, to the pointer, the keyboard and the finger.
+"""The answer as a text whose claims show their evidence to the pointer, the keyboard and the finger.
 
 Texts from data reach the browser as data and are put on the page as text, never as HTML.
 """
@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.charts.theme import STYLES
 from core.claims.of_run.answer_claims import AnswerClaims
-from ui.claim_pieces import legend, notes, pieces
+from ui.sections.claims.pieces import legend, notes, pieces
 
 # How a claim is underlined says its state as well as the colour does.
 _LINES = {

@@ -1,0 +1,5 @@
+"""Claims and evidence: one answer in the inspector, the whole run on its page, and the form of its step."""
+
+from ui.sections.claims.answer import draw
+
+__all__ = ["draw"]
