@@ -6,7 +6,7 @@ PORT ?= 8501
 # Open a browser window only where there is a screen to open it on.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),false,true)
 
-.PHONY: run test test-fast lint format analyze bench screenshots clean help
+.PHONY: run test test-fast lint format analyze bench glossary screenshots clean help
 
 help:
 	@echo "make run          install, then open the dashboard on a recorded real run"
@@ -14,6 +14,7 @@ help:
 	@echo "make lint         ruff and mypy"
 	@echo "make analyze      record the sample run again (about half an hour on two cores)"
 	@echo "make bench        side-by-side measurements"
+	@echo "make glossary     docs/glossary.md from the definitions in the code"
 	@echo "make screenshots  pictures of every page, light and dark, wide and narrow"
 	@echo "make clean        remove everything that can be made again"
 
@@ -31,7 +32,7 @@ test-fast: $(VENV)/.installed-dev
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy core
+	$(BIN)/mypy
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
@@ -43,6 +44,9 @@ analyze: $(VENV)/.installed
 
 bench: $(VENV)/.installed-dev
 	@for script in bench/*.py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script || exit 1; done
+
+glossary: $(VENV)/.installed
+	$(BIN)/python -m core.report.glossary > docs/glossary.md
 
 screenshots: $(VENV)/.installed-dev
 	$(BIN)/python tests/e2e/screenshots.py

@@ -36,7 +36,6 @@ from bench.fit_claims import (
     NEAR,
     WITH_QUESTION,
     Example,
-    auroc,
     choose,
     cross_validated,
     fit,
@@ -51,6 +50,7 @@ from core.claims.decomposition.self_contained import is_bare
 from core.claims.verifiers.checks import CHECKS
 from core.claims.verifiers.features import FEATURES
 from core.claims.verifiers.stemming import content_stems, stems
+from core.stats import auroc, bootstrap_interval, wilson_interval
 from core.text.words import words
 
 BOOTSTRAPS = 1_000
@@ -61,24 +61,11 @@ COSINES = ("MiniLM sentence cosine", "MiniLM passage cosine")
 Scores = list[np.ndarray]  # one number for each passage of each claim
 
 
-def interval(questions: np.ndarray, measure: Callable[[np.ndarray], float]) -> tuple[float, float, float]:
-    """Value and 95 % interval of a measure of rows, whole questions resampled."""
-    rows = [np.flatnonzero(questions == q) for q in np.unique(questions)]
-    rng = np.random.default_rng(0)
-    draws = [
-        measure(np.concatenate([rows[i] for i in rng.integers(len(rows), size=len(rows))]))
-        for _ in range(BOOTSTRAPS)
-    ]
-    low, high = np.nanpercentile(draws, (2.5, 97.5))
-    return measure(np.concatenate(rows)), float(low), float(high)
-
-
-def proportion(share: float, n: int) -> tuple[float, float, float]:
-    """Return a share of n pairs with its 95 % Wilson interval; a bootstrap of equal values has none."""
-    z = 1.96
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * float(np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)))
-    return share, centre - half, centre + half
+def interval(
+    questions: np.ndarray, measure: Callable[..., float], *arrays: np.ndarray
+) -> tuple[float, float, float]:
+    """Value and 95 % interval of a measure of arrays, whole questions resampled."""
+    return measure(*arrays), *bootstrap_interval(arrays, measure, BOOTSTRAPS, groups=questions)
 
 
 def simple(example: Example) -> dict[str, np.ndarray]:
@@ -142,11 +129,9 @@ def figures_of(examples: Sequence[Example], scores: Scores) -> dict[str, dict[st
     measures = {}
     for cited in (False, True):
         q, y, s = expertqa(examples, scores, cited)
-        measures[f"ExpertQA {'cited' if cited else 'all'} AUROC"] = interval(
-            q, lambda r, y=y, s=s: auroc(y[r], s[r])
-        )
+        measures[f"ExpertQA {'cited' if cited else 'all'} AUROC"] = interval(q, auroc, s, y)
     q, y, s = expertqa(examples, scores, cited=False)
-    measures["ExpertQA within answers pairs ordered"] = interval(q, lambda r: within(q[r], y[r], s[r]))
+    measures["ExpertQA within answers pairs ordered"] = interval(q, within, q, y, s)
     best = np.array([score.max() for score in scores])
     forms = {
         title: best[[e.data_set == which for e in examples]].reshape(-1, 2)
@@ -154,8 +139,9 @@ def figures_of(examples: Sequence[Example], scores: Scores) -> dict[str, dict[st
     }
     forms["HaluEval equal length"] = best[near_pairs(examples)]
     for title, pairs in forms.items():
-        measures[f"{title} AUROC"] = interval(np.arange(len(pairs)), lambda r, p=pairs: _pair_auroc(p[r]))
-        measures[f"{title} pairs ordered"] = proportion(ordered(pairs), len(pairs))
+        measures[f"{title} AUROC"] = interval(np.arange(len(pairs)), _pair_auroc, pairs)
+        share = ordered(pairs)
+        measures[f"{title} pairs ordered"] = (share, *wilson_interval(share, len(pairs)))
     return {
         title: dict(zip(("value", "low", "high"), (round(v, 3) for v in found), strict=True))
         for title, found in measures.items()
@@ -163,14 +149,14 @@ def figures_of(examples: Sequence[Example], scores: Scores) -> dict[str, dict[st
 
 
 def _pair_auroc(pairs: np.ndarray) -> float:
-    return auroc(np.repeat([True, False], len(pairs)), pairs.T.ravel())
+    return auroc(pairs.T.ravel(), np.repeat([True, False], len(pairs)))
 
 
 def gain(examples: Sequence[Example], ours: Scores, theirs: Scores) -> tuple[float, float, float]:
     """Return the difference of AUROC on ExpertQA (all), the same questions resampled for both."""
     q, y, a = expertqa(examples, ours, cited=False)
     b = expertqa(examples, theirs, cited=False)[2]
-    return interval(q, lambda r: auroc(y[r], a[r]) - auroc(y[r], b[r]))
+    return interval(q, lambda y, a, b: auroc(a, y) - auroc(b, y), y, a, b)
 
 
 def conclusion(examples: Sequence[Example], scores: dict[str, Scores] | None = None) -> str:
@@ -224,7 +210,7 @@ def main() -> None:
         value, low, high = gain(examples, found[OURS], scores)
         print(f"   {title:<40}{value:+6.3f}   [{low:+.3f}, {high:+.3f}]")
     splits = [cross_validated(examples, seed) for seed in range(1, 1 + SPLITS)]
-    again = [auroc(y, s) for _, y, s in (expertqa(examples, scores, cited=False) for scores in splits)]
+    again = [auroc(s, y) for _, y, s in (expertqa(examples, scores, cited=False) for scores in splits)]
     print(f"   over {SPLITS} other splits into folds: {min(again):.3f} to {max(again):.3f}")
     print(conclusion(examples, found))
     alarms, n, bare = false_alarms(options.data)

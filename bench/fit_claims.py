@@ -32,12 +32,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
-from scipy.stats import rankdata
 
 from core.claims.decomposition.self_contained import self_contained
 from core.claims.types import Claim
 from core.claims.verifiers.features import FEATURES, PairFeatures
 from core.claims.verifiers.offline import OfflineVerifier, OfflineWeights
+from core.stats import auroc
 from core.text.words import words
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -192,7 +192,7 @@ def compared(examples: Sequence[Example]) -> list[tuple[float, float, float]]:
     for features in CANDIDATES:
         scores = held_out(examples, lambda some, features=features: fit(some, features))
         best = np.array([score.max() for score in scores])
-        values = auroc(labels, best[expertqa]), ordered(best[near_pairs(examples)])
+        values = auroc(best[expertqa], labels), ordered(best[near_pairs(examples)])
         found.append((float(np.mean(values)), *values))
     return found
 
@@ -213,14 +213,6 @@ def near_pairs(examples: Sequence[Example]) -> np.ndarray:
 def length_ratio(a: str, b: str) -> float:
     shorter, longer = sorted(max(1, len(words(text))) for text in (a, b))
     return longer / shorter
-
-
-def auroc(labels: np.ndarray, scores: np.ndarray) -> float:
-    """Probability that a supported claim scores higher than another; ties count half."""
-    n = labels.sum()
-    if n in (0, len(labels)):
-        return float("nan")
-    return float((rankdata(scores)[labels].sum() - n * (n + 1) / 2) / (n * (len(labels) - n)))
 
 
 def held_out(examples: Sequence[Example], model: Fit, seed: int = 0) -> list[np.ndarray]:

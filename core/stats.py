@@ -117,8 +117,8 @@ def bootstrap_interval(
     -------
     (low, high) : tuple of float
         NaN for fewer than 2 rows or groups, or where the statistic is undefined in most resamples. Width 0
-        where all resamples agree, which says nothing of precision. A little narrow for few rows: a mean of 20
-        is covered 92 to 93 % of the time, not 95 %.
+        where all resamples agree, which says nothing of precision. A little narrow for few rows: a mean
+        of 20 is covered about 92 % of the time, not 95 %.
     """
     arrays = [np.asarray(array) for array in (data if isinstance(data, tuple) else (data,))]
     if any(len(array) != len(arrays[0]) for array in arrays):
@@ -189,7 +189,7 @@ def paired_permutation_test(a: ArrayLike, b: ArrayLike, n_resamples: int = 9_999
     for start in range(0, draws, max(1, _CELLS // n)):
         rows = np.arange(start, min(draws, start + max(1, _CELLS // n)))
         flip = rows[:, None] >> np.arange(n) & 1 if exact else rng.integers(0, 2, (rows.size, n), np.int8)
-        n_extreme += np.count_nonzero(np.abs(difference.sum() - 2 * (flip @ difference)) >= least)
+        n_extreme += int(np.count_nonzero(np.abs(difference.sum() - 2 * (flip @ difference)) >= least))
     return n_extreme / draws if exact else (1 + n_extreme) / (1 + draws)
 
 

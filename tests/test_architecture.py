@@ -75,7 +75,7 @@ LIBRARIES = {
 }
 # Imported inside functions, so that `import core` needs none of them and takes no time.
 HEAVY = {
-    "accelerate", "bm25s", "datasets", "gguf", "httpx", "jsonschema", "ollama", "openai", "outlines_core",
+    "accelerate", "bm25s", "datasets", "gguf", "httpx", "jsonschema", "nltk", "ollama", "openai", "outlines_core",
     "sentence_transformers", "sklearn", "torch", "transformers",
 }  # fmt: skip
 

@@ -84,7 +84,7 @@ def findings(answers: Answers) -> Sequence[Finding]:
 
 
 def _analyse(diagnosis: Diagnosis) -> Answers:
-    return diagnosis.once(analyse_answers)  # type: ignore[no-any-return]
+    return diagnosis.once(analyse_answers)
 
 
 ANSWERS = Diagnostic(

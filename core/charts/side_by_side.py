@@ -62,7 +62,7 @@ def _data(runs: Sequence[tuple[str, ArrayLike]], bounds: tuple[float, float] | N
                 name,
                 values,
                 float(values.mean()) if values.size else np.nan,
-                (interval[0], interval[1]) if interval else None,
+                None if np.isnan(interval[0]) else interval,
                 every.size - values.size,
             )
         )

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from core.influence.analysis import InfluenceAnalysis
-from core.influence.summary import wilson_interval
 from core.run import Run
+from core.stats import mean_in_unit, mean_interval
 
 EXPECTED_REASON = {"empty": "empty_baseline", "inert": "inert", "redundant": "inert", "parametric": "inert"}
 
@@ -40,10 +40,9 @@ def _rho_rows(run: Run, analysis: InfluenceAnalysis) -> list[tuple[object, ...]]
     error = error[~np.isnan(error)]
     n = error.size
     bias = float(error.mean()) if n else math.nan
-    half = 1.96 * float(error.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
     mae = float(np.abs(error).mean()) if n else math.nan
     return [
-        ("Bias of ρ", bias, bias - half, bias + half, n, "Mean of measured minus planted ρ; 0 is unbiased."),
+        ("Bias of ρ", bias, *mean_interval(error), n, "Mean of measured minus planted ρ; 0 is unbiased."),
         ("Mean absolute error of ρ", mae, math.nan, math.nan, n, "Mean distance of measured from planted ρ."),
     ]
 
@@ -79,8 +78,4 @@ def _case_rows(run: Run, analysis: InfluenceAnalysis) -> list[tuple[object, ...]
 
 def _share(check: str, hits: np.ndarray, meaning: str) -> tuple[object, ...]:
     """Return a share with its Wilson 95 % interval."""
-    n = int(hits.size)
-    if not n:
-        return (check, math.nan, math.nan, math.nan, 0, meaning)
-    share = float(hits.mean())
-    return (check, share, *wilson_interval(share, n), n, meaning)
+    return (check, *mean_in_unit(hits, share=True), int(hits.size), meaning)

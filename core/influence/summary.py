@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student_t
 
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.chance import chance_band
 from core.influence.definitions import MODES
+from core.stats import mean_interval
 
 
 def summary(analysis: InfluenceAnalysis) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def summary(analysis: InfluenceAnalysis) -> dict[str, Any]:
         "n_aligned": int((q["label"] == "Aligned").sum()),
         "mean_rho": _mean(rho),
         "median_rho": _value(np.median(rho)) if rho.size else None,
-        "rho_ci": mean_interval(rho, lower=-1.0, upper=1.0),
+        "rho_ci": list(mean_interval(rho, lower=-1.0, upper=1.0)) if rho.size > 1 else None,
         "p_random_divergent": _mean(defined["k"].map(weights)),
         "mean_dominance": _mean(q["dominance"]),
         "n_dominance": int(q["dominance"].notna().sum()),
@@ -54,29 +54,6 @@ def summary(analysis: InfluenceAnalysis) -> dict[str, Any]:
         "failure_modes": {name: int(q[name].sum()) for name in MODES},
         "failure_modes_tested": dict(analysis.testable),
     }
-
-
-def mean_interval(
-    values: np.ndarray, level: float = 0.95, lower: float = -math.inf, upper: float = math.inf
-) -> list[float] | None:
-    """Student's t interval of a mean, as [low, high] within the bounds of the values; None for n < 2."""
-    n = len(values)
-    if n < 2:
-        return None
-    half = float(student_t.ppf((1 + level) / 2, n - 1)) * float(np.std(values, ddof=1)) / math.sqrt(n)
-    centre = float(np.mean(values))
-    return [max(lower, centre - half), min(upper, centre + half)]
-
-
-def wilson_interval(share: float, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share of n >= 1 cases (Wilson 1927).
-
-    For the mean of other values in [0, 1] it is on the safe side: no such mean varies more than a share.
-    """
-    z = 1.959964
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def _mean(values: pd.Series | np.ndarray) -> float | None:

@@ -1,4 +1,4 @@
-"""The glossary as a document, made from the diagnostics: ``python -m core.report.glossary > docs/glossary.md``."""
+"""The glossary as a document: ``python -m core.report.glossary > docs/glossary.md``."""
 
 from __future__ import annotations
 

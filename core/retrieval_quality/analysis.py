@@ -11,7 +11,6 @@ import pandas as pd
 
 from core.diagnosis import Definition
 from core.errors import InputError
-from core.influence.summary import mean_interval, wilson_interval
 from core.retrieval_quality.definitions import REASONS
 from core.retrieval_quality.metrics import (
     Bools,
@@ -23,6 +22,7 @@ from core.retrieval_quality.metrics import (
     ideal_gain,
 )
 from core.run import Run
+from core.stats import mean_in_unit
 
 DEPTHS = (1, 3, 5, 10)
 _AT_K = ("hit_at_k", "recall_at_k", "ndcg_at_k")
@@ -223,21 +223,10 @@ def _line(
     name: str, values: pd.Series, reasons: pd.Series, meanings: Mapping[str, Definition]
 ) -> tuple[object, ...]:
     known = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    known = known[~np.isnan(known)]
-    mean = float(known.mean()) if known.size else np.nan
-    low, high = _interval(known, share=name in ("hit_at_k", "gold_most_influential"))
+    n = int(np.count_nonzero(~np.isnan(known)))
+    estimate = mean_in_unit(known, share=name in ("hit_at_k", "gold_most_influential"))
     left_out = " ".join(f"{n:,}: {meanings[str(code)].meaning}" for code, n in reasons.value_counts().items())
-    return mean, low, high, known.size, len(values) - known.size, left_out
-
-
-def _interval(values: Floats, share: bool) -> tuple[float, float]:
-    """95 % interval of a mean of values in [0, 1]; NaN without values, or for one that is no share."""
-    if not values.size or (values.size == 1 and not share):
-        return np.nan, np.nan
-    if share or (values == values[0]).all():
-        return wilson_interval(float(values.mean()), values.size)
-    low, high = mean_interval(values, lower=0.0, upper=1.0) or (np.nan, np.nan)
-    return low, high
+    return *estimate, n, len(values) - n, left_out
 
 
 def _first(rules: Sequence[tuple[str, Bools]]) -> pd.Series:

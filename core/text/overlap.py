@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import regex
 from rapidfuzz.distance import LCSseq
 from rouge_score import tokenize
-from rouge_score.tokenizers import DefaultTokenizer
 
 from core.text.words import words
 
@@ -33,7 +32,10 @@ UNDEFINED = RougeL(math.nan, math.nan, math.nan)
 
 
 @lru_cache(maxsize=1)
-def _stemmer() -> DefaultTokenizer:
+def _stemmer() -> Any:
+    # It brings nltk, and nltk brings scikit-learn: half of what importing the engine took.
+    from rouge_score.tokenizers import DefaultTokenizer
+
     return DefaultTokenizer(use_stemmer=True)
 
 

@@ -60,7 +60,7 @@ def test_p_values_of_random_orders_are_uniform(analysis):
 
 def test_the_95_percent_interval_of_the_mean_covers_zero_about_95_percent_of_the_time(analysis):
     _, found = analysis
-    from core.influence.summary import mean_interval
+    from core.stats import mean_interval
 
     chunks = found.queries["rho"].to_numpy().reshape(500, 40)
     hits = sum(low <= 0 <= high for low, high in map(mean_interval, chunks))

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from core.charts.theme import STYLES, empty_figure, marker, new_figure, number, place, several
 from core.influence import InfluenceAnalysis
-from core.influence.summary import mean_interval
+from core.stats import mean_interval
 
 
 class _Data(NamedTuple):
@@ -47,7 +47,7 @@ def _data(analysis: InfluenceAnalysis) -> _Data:
         known = known.groupby(["query_id", "retrieval_order"], as_index=False, sort=False)["influence"].mean()
     rows = []
     for order, values in known.groupby("retrieval_order")["influence"]:
-        low, high = mean_interval(values.to_numpy(), lower=0.0, upper=1.0) or (np.nan, np.nan)
+        low, high = mean_interval(values.to_numpy(), lower=0.0, upper=1.0)
         rows.append((order, float(values.mean()), low, high, len(values)))
     noise = analysis.queries["noise_quantile"].dropna()
     return _Data(

@@ -54,7 +54,7 @@ def _draw(data: pd.DataFrame, n_queries: int) -> go.Figure:
         ],
         textposition="outside",
         cliponaxis=False,
-        customdata=[safe_text(MODES[name].rule) for name in data["name"]],
+        customdata=[safe_text(MODES[name].meaning) for name in data["name"]],
         hovertemplate="%{y}: %{x:,}<br>%{customdata}<extra></extra>",
         marker=bar_marker("neutral"),
         showlegend=False,

@@ -14,7 +14,7 @@ from core.claims.known import DEFAULT_SUPPORT
 from core.claims.matrix import Bools
 from core.claims.of_run.answer_claims import AnswerClaims, answer_claims, claim_spans, judges_of
 from core.claims.of_run.cells import Cells, Ints, cells_of
-from core.claims.of_run.questions import SILENT, mean_in_unit, question_frame, sought
+from core.claims.of_run.questions import SILENT, question_frame, sought
 from core.claims.of_run.ragchecker_run import ragchecker_frame
 from core.claims.of_run.removals import KNOWN, REMOVED, Removals
 from core.claims.of_run.rows import cell_frame
@@ -25,6 +25,7 @@ from core.claims.types import Floats
 from core.errors import InputError
 from core.influence.analysis import InfluenceAnalysis
 from core.run import Run
+from core.stats import mean_in_unit
 
 __all__ = ["AnswerClaims", "ClaimsAnalysis", "analyse_claims"]
 
@@ -193,9 +194,7 @@ class ClaimsAnalysis:
         values = rafe.f1_curve(defined["n_supported"], defined["n_not_supported"], ks)
         rows = []
         for k, column in zip(ks, values.T, strict=True):
-            mean, interval = mean_in_unit(column)
-            low, high = interval or (np.nan, np.nan)
-            rows.append((k, np.nan if mean is None else mean, low, high, column.size))
+            rows.append((k, *mean_in_unit(column), column.size))
         frame = pd.DataFrame(rows, columns=["k", "mean", "low", "high", "n"])
         return frame.assign(n_undefined=len(self.queries) - len(defined))
 

@@ -11,7 +11,6 @@ from core.claims import rafe
 from core.claims.matrix import Bools
 from core.claims.of_run.cells import Cells, Ints
 from core.claims.types import Floats
-from core.influence.summary import mean_interval, wilson_interval
 from core.run import Run
 
 SILENT = (
@@ -69,22 +68,6 @@ def question_frame(run: Run, cells: Cells, scores: pd.DataFrame) -> pd.DataFrame
     frame["mean_uncertainty"] = _ratio(count(known, uncertainty), count(known))
     frame["mean_uncertainty_n"] = count(known)
     return frame.assign(reason=reason)
-
-
-def mean_in_unit(values: Floats) -> tuple[float | None, list[float] | None]:
-    """Return the mean of values in [0, 1] over questions, and its 95 % interval.
-
-    Student's t, cut at 0 and 1; where all values are equal Wilson's, which is on the safe side for any values
-    in [0, 1]. None without a value, and no interval for a single one.
-    """
-    known = values[~np.isnan(values)]
-    if not known.size:
-        return None, None
-    mean = float(known.mean())
-    if known.size > 1 and (known == known[0]).all():
-        low, high = wilson_interval(mean, known.size)
-        return mean, [min(low, mean), max(high, mean)]
-    return mean, mean_interval(known, lower=0.0, upper=1.0)
 
 
 def _reasons(run: Run, q: pd.DataFrame, has_passages: Bools) -> pd.Series:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from core.claims.of_run.analysis import ClaimsAnalysis
-from core.claims.of_run.questions import mean_in_unit
 from core.claims.quadrants import quadrant_counts
+from core.stats import mean_in_unit
 
 _SUMS = {
     "n_claims": "n_claims",
@@ -54,16 +55,16 @@ def claims_summary(analysis: ClaimsAnalysis) -> dict[str, Any]:
     if not analysis.sought:
         return dict.fromkeys(CLAIM_KEYS)
     q, run = analysis.queries, analysis.run
-    grounding, interval = mean_in_unit(q["grounding"].to_numpy())
-    uncertainty, _ = mean_in_unit(q["mean_uncertainty"].to_numpy())
+    grounding, low, high = mean_in_unit(q["grounding"].to_numpy())
+    uncertainty, *_ = mean_in_unit(q["mean_uncertainty"].to_numpy())
     with_claims = run.passages["query_id"].isin(q["query_id"][q["n_claims"] > 0]).to_numpy(dtype=bool)
     counts = quadrant_counts(analysis.quadrant[with_claims].to_list())
     return {
         **{key: int(q[column].sum()) for key, column in _SUMS.items()},
-        "mean_grounding": grounding,
+        "mean_grounding": None if math.isnan(grounding) else grounding,
         "n_grounding": int(q["grounding"].notna().sum()),
-        "grounding_ci": interval,
-        "mean_claim_uncertainty": uncertainty,
+        "grounding_ci": None if math.isnan(low) else [low, high],
+        "mean_claim_uncertainty": None if math.isnan(uncertainty) else uncertainty,
         "n_claim_uncertainty": int(np.isfinite(q["mean_uncertainty"].to_numpy()).sum()),
         "n_with_claims": analysis.n_with_claims,
         "n_verdicts_changed": analysis.n_verdicts_changed,

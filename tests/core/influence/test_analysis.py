@@ -16,8 +16,8 @@ from core.influence import (
     spearman,
     summary,
 )
-from core.influence.summary import mean_interval
 from core.run import Run
+from core.stats import mean_interval
 
 
 def make(influences, *, ranks=None, query=None, passage=None, source="upload", **tables):

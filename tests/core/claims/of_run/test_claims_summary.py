@@ -2,12 +2,10 @@ import json
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from core.claims import CLAIM_STATES, analyse_claims, claims_summary
 from core.claims.causal import CAUSAL_LABELS
-from core.claims.of_run.questions import mean_in_unit
 from core.claims.of_run.summary import CLAIM_KEYS
 from core.claims.quadrants import QUADRANTS, UNDEFINED
 from core.claims.rafe import VERDICTS
@@ -48,16 +46,6 @@ def test_numbers_by_hand():
     assert numbers["quadrants"] == {
         "used evidence": 1, "distractor": 1, "redundant or wasted": 1, "idle": 0, "undefined": 3,
     }  # fmt: skip
-
-
-def test_intervals():
-    assert mean_in_unit(np.array([np.nan, np.nan])) == (None, None)
-    assert mean_in_unit(np.array([0.5])) == (0.5, None)
-    mean, (low, high) = mean_in_unit(np.array([0.2, 0.4, 0.6, np.nan]))
-    # Student's t with two degrees of freedom: 4.3027 standard errors of 0.2 / sqrt 3.
-    assert mean == pytest.approx(0.4) and low == 0 and high == pytest.approx(0.4 + 4.302653 * 0.2 / 3**0.5)
-    mean, (low, high) = mean_in_unit(np.ones(10))
-    assert (mean, high) == (1, 1) and low == pytest.approx(0.7224672)  # Wilson: 10 / (10 + 1.959964²)
 
 
 def test_a_run_without_claims_has_every_key_and_no_number():

@@ -1,0 +1,219 @@
+"""The socket itself: analyses on demand, shared between settings, and numbers as people read them."""
+
+import math
+import threading
+
+import pandas as pd
+import pytest
+
+from core.diagnosis import (
+    METRIC,
+    MODE,
+    Definition,
+    Diagnosis,
+    Diagnostic,
+    Finding,
+    Need,
+    Number,
+    QuestionColumn,
+    Setting,
+)  # fmt: skip
+from core.diagnostics import DIAGNOSTICS
+from core.errors import InputError
+from core.run import Run
+
+
+@pytest.fixture
+def run():
+    queries = pd.DataFrame({"query_id": ["a", "b"], "question": ["?", "?"]})
+    return Run.create({"source": "live", "name": "Two"}, queries=queries)
+
+
+class Counting:
+    """Diagnostics *first* (setting one) and *second* (setting two, reads first), and how often each analysed."""
+
+    def __init__(self, reads=("first",)):
+        self.calls = []
+        self.diagnostics = (
+            self.diagnostic("first", Setting("one", "One", 0.5, "", -1.0, 1.0)),
+            self.diagnostic("second", Setting("two", "Two", False, ""), reads),
+        )
+
+    def diagnostic(self, name, setting, reads=()):
+        def analyse(diagnosis):
+            self.calls.append(name)
+            below = tuple(diagnosis[other] for other in ("first",) if name == "second")
+            return (name, diagnosis.settings[setting.name], *below)
+
+        return Diagnostic(
+            name,
+            name,
+            "?",
+            analyse,
+            lambda found: [Number(name, value=found[1])],
+            settings=(setting,),
+            reads=reads,
+        )
+
+
+def test_an_analysis_is_made_when_asked_for_and_once(run):
+    counting = Counting()
+    diagnosis = Diagnosis(run, diagnostics=counting.diagnostics)
+    assert counting.calls == []
+    assert diagnosis["second"] == ("second", False, ("first", 0.5))
+    assert diagnosis["first"] == ("first", 0.5)
+    assert counting.calls == ["second", "first"]
+    assert diagnosis["second"] is diagnosis["second"] and len(counting.calls) == 2
+
+
+def test_another_setting_repeats_only_what_depends_on_it(run):
+    counting = Counting()
+    diagnosis = Diagnosis(run, diagnostics=counting.diagnostics)
+    diagnosis["second"]
+    other = diagnosis.at({"two": True})
+    assert other["second"] == ("second", True, ("first", 0.5))
+    assert counting.calls == ["second", "first", "second"]
+    assert diagnosis.at({"one": -1.0})["second"] == ("second", False, ("first", -1.0))
+    assert diagnosis["second"] == ("second", False, ("first", 0.5))  # kept beside the others
+    assert counting.calls.count("first") == 2
+
+
+def test_only_declared_analyses_may_be_read(run):
+    diagnosis = Diagnosis(run, diagnostics=Counting(reads=()).diagnostics)
+    with pytest.raises(KeyError, match="first"):
+        diagnosis["second"]
+
+
+def test_what_does_not_depend_on_settings_is_done_once(run):
+    calls = []
+
+    def layout(given):
+        calls.append(given)
+        return len(given.queries)
+
+    diagnosis = Diagnosis(run)
+    assert diagnosis.once(layout) == 2 == diagnosis.at({"threshold": 0.1}).once(layout)
+    assert calls == [run]
+
+
+def test_two_threads_share_one_analysis(run):
+    counting = Counting()
+    diagnosis = Diagnosis(run, diagnostics=counting.diagnostics)
+    threads = [threading.Thread(target=diagnosis.__getitem__, args=("second",)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(counting.calls) == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"three": 1}, "no setting 'three'; settings are one, two"),
+        ({"one": 1.5}, "one must lie from -1 to 1, got 1.5"),
+        ({"one": math.nan}, "one must lie from -1 to 1, got nan"),
+        ({"one": True}, "one must lie from -1 to 1, got True"),
+        ({"one": "0.5"}, "one must lie from -1 to 1, got '0.5'"),
+        ({"two": 1}, "two must be True or False, got 1"),
+    ],
+)
+def test_wrong_settings_say_what_would_be_right(run, settings, message):
+    with pytest.raises(InputError, match=message):
+        Diagnosis(run, settings, Counting().diagnostics)
+
+
+def test_summary_has_every_number_and_what_is_promised(run):
+    summary = Diagnosis(run, diagnostics=Counting().diagnostics).summary()
+    assert summary["name"] == "Two" and summary["first"] == 0.5 and summary["second"] is False
+    assert summary["mean_confidence"] is None and summary["mean_claim_uncertainty"] is None
+
+
+def test_findings_are_sorted_by_severity_and_name_their_diagnostic(run):
+    def diagnostic(name, severities, needs=()):
+        found = [Finding(f"{name}{i}", "…", 1, 2, severity=s) for i, s in enumerate(severities)]
+        return Diagnostic(name, name, "?", lambda d: None, lambda a: (), lambda a: found, needs)
+
+    diagnostics = (
+        diagnostic("x", ["low", "high"]),
+        diagnostic("y", ["medium", "high"]),
+        diagnostic("z", ["high"], (Need("claims", "No claims."),)),
+    )
+    diagnosis = Diagnosis(run, diagnostics=diagnostics)
+    assert [(f.diagnostic, f.name) for f in diagnosis.findings()] == [
+        ("x", "x1"), ("y", "y1"), ("y", "y0"), ("x", "x0"),
+    ]  # fmt: skip
+    assert diagnostics[2].lacks(run) == "No claims."
+
+
+def test_a_need_is_met_by_rows_by_a_column_or_by_a_step_that_found_nothing(run):
+    assert Need("queries", "…").is_met(run)
+    assert not Need("queries", "…", "answer").is_met(run)
+    assert not Need("claims", "…", step="claims").is_met(run)
+    assert Need("claims", "…", step="claims").is_met(run.derive({"steps": {"claims": {}}}))
+    assert not Need("claims", "…", step="claims").is_met(run.derive({"steps": "odd"}))
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "basis"),
+    [
+        (Number("k", value=0.123, n=1), "0.12", "n = 1 question"),
+        (Number("k", value=-0.5, n=1200, interval=(-1.0, 0.001)), "−0.50", "n = 1,200 questions; 95 % interval −1.00 to 0.00"),
+        (Number("k", value=3, of=12, note="by chance 2"), "3 of 12", "by chance 2"),
+        (Number("k", value=0, of=0), "—", ""),
+        (Number("k", value=None, n=0, noun="answer"), "—", "n = 0 answers"),
+        (Number("k", value=1234), "1,234", ""),
+        (Number("k", value="offline"), "offline", ""),
+    ],
+)  # fmt: skip
+def test_numbers_as_people_read_them(number, text, basis):
+    assert (number.text, number.basis) == (text, basis)
+
+
+def test_columns_of_a_question_as_people_read_them():
+    column = QuestionColumn("x", "X", "{:.1f}")
+    assert [column.text(v) for v in (0.25, math.nan, None, pd.NA, "text")] == ["0.2", "—", "—", "—", "text"]
+    yes_or_no = QuestionColumn("x", "X", "bool")
+    assert [yes_or_no.text(v) for v in (True, False, pd.NA)] == ["yes", "no", "—"]
+
+
+def test_definitions_are_found_by_name_and_kind():
+    one, other = Definition("x", "X", "a number"), Definition("x", "X", "a mode", MODE)
+    diagnostic = Diagnostic("d", "D", "?", lambda d: None, lambda a: (), definitions=(one, other))
+    assert diagnostic.define("x") is one and diagnostic.define("x", MODE) is other
+    with pytest.raises(KeyError, match="d defines no 'y' among its metrics"):
+        diagnostic.define("y", METRIC)
+
+
+def test_the_diagnostics_fit_together():
+    names = [diagnostic.name for diagnostic in DIAGNOSTICS]
+    assert len(set(names)) == len(names)
+    settings = [setting.name for diagnostic in DIAGNOSTICS for setting in diagnostic.settings]
+    assert len(set(settings)) == len(settings)
+    exports = [export.name for diagnostic in DIAGNOSTICS for export in diagnostic.exports]
+    assert len(set(exports)) == len(exports)
+    for place, diagnostic in enumerate(DIAGNOSTICS):
+        assert set(diagnostic.reads) <= set(names[:place]), "who is read comes first"
+
+
+@pytest.mark.parametrize("source", ["sample_data/recorded_run", None])
+def test_every_number_finding_and_column_is_defined(source):
+    run = Run.load(source) if source else Run.create({"source": "upload"})
+    diagnosis = Diagnosis(run)
+    keys = []
+    for diagnostic in DIAGNOSTICS:
+        analysis = diagnosis[diagnostic.name]
+        assert analysis.queries["query_id"].to_list() == run.queries["query_id"].to_list()
+        assert {column.name for column in diagnostic.columns} <= set(analysis.queries.columns)
+        for number in diagnosis.numbers(diagnostic.name):
+            keys.append(number.key)
+            assert number.place == "data" or number.title, number.key
+            if isinstance(number.value, dict) and number.place != "data":
+                assert all(diagnostic.define(name, number.define) for name in number.value)
+            elif number.define:
+                assert diagnostic.define(number.define)
+    assert len(set(keys)) == len(keys)
+    for finding in diagnosis.findings():
+        of = diagnosis.diagnostic(finding.diagnostic)
+        assert any(finding.name == definition.name for definition in of.definitions), finding.name
+        assert set(finding.query_ids) <= set(run.queries["query_id"]) and 0 < finding.n <= finding.of

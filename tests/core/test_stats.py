@@ -1,0 +1,369 @@
+"""Statistics by hand, against brute force, and against scipy, scikit-learn and published vectors."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from core.stats import (
+    auprc,
+    aurc,
+    auroc,
+    bootstrap_interval,
+    e_aurc,
+    holm,
+    mean_in_unit,
+    mean_interval,
+    paired_permutation_test,
+    permutation_test,
+    poisson_binomial_interval,
+    poisson_binomial_tail,
+    prr,
+    risk_coverage,
+    wilson_interval,
+)
+
+RNG = np.random.default_rng(7)
+RANKINGS = st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=30)
+NAN = math.nan
+
+
+def columns(rows):
+    return np.array([a for a, _ in rows], dtype=float), np.array([b for _, b in rows], dtype=bool)
+
+
+def same(a, b):
+    return a == pytest.approx(b, nan_ok=True)
+
+
+# Intervals
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 1), (1, 1), (0, 20), (3, 10), (20, 20), (499, 1_000)])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
+def test_wilson_is_that_of_scipy(hits, n, level):
+    expected = scipy_stats.binomtest(hits, n).proportion_ci(level, "wilson")
+    assert wilson_interval(hits / n, n, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_wilson_solves_its_own_equation():
+    # Its ends are the shares p at which the observed one is just z standard errors away.
+    z = scipy_stats.norm.ppf(0.975)
+    for p in wilson_interval(0.3, 10):
+        assert abs(0.3 - p) == pytest.approx(z * math.sqrt(p * (1 - p) / 10))
+
+
+@given(st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_wilson_contains_the_share_and_has_a_width(case):
+    hits, n = case
+    low, high = wilson_interval(hits / n, n)
+    assert 0 <= low <= hits / n <= high <= 1 and low < high
+
+
+def test_no_cases_no_interval():
+    assert all(map(math.isnan, (*wilson_interval(0.5, 0), *mean_interval([]), *mean_interval([1.0]))))
+    assert all(map(math.isnan, mean_in_unit([NAN, NAN])))
+
+
+def test_interval_of_a_mean():
+    # Two values, 1 and -1: mean 0, standard error 1, t(0.975, 1) = 12.7062.
+    assert mean_interval([1.0, -1.0, NAN]) == pytest.approx((-12.7062, 12.7062), abs=1e-4)
+    assert mean_interval([1.0, -1.0], lower=-1, upper=1) == (-1, 1)
+    values = RNG.normal(size=30)
+    expected = scipy_stats.ttest_1samp(values, 0).confidence_interval(0.9)
+    assert mean_interval(values, 0.9) == pytest.approx((expected.low, expected.high))
+    assert mean_interval([0.4, 0.4, 0.4]) == pytest.approx((0.4, 0.4))
+
+
+def test_interval_of_a_mean_of_values_in_the_unit():
+    mean, low, high = mean_in_unit([0.2, 0.4, 0.6, NAN])
+    # Student's t with two degrees of freedom: 4.3027 standard errors of 0.2 / sqrt 3.
+    assert mean == pytest.approx(0.4) and low == 0 and high == pytest.approx(0.4 + 4.302653 * 0.2 / 3**0.5)
+    mean, low, high = mean_in_unit(np.ones(10))
+    assert (mean, high) == (1, 1) and low == pytest.approx(0.7224672)  # Wilson: 10 / (10 + 1.959964²)
+    assert mean_in_unit([0.1] * 3)[0] == 0.1  # not the rounded sum of three tenths
+    assert same(mean_in_unit([0.5]), (0.5, NAN, NAN))
+
+
+def test_a_share_has_wilsons_interval_even_of_one_case():
+    hits = [True, False, False, True, False]
+    assert mean_in_unit(hits, share=True) == (0.4, *wilson_interval(0.4, 5))
+    assert mean_in_unit([1], share=True) == (1.0, *wilson_interval(1.0, 1))
+
+
+# Bootstrap
+
+
+def test_bootstrap_of_a_mean_is_that_of_scipy():
+    values = RNG.exponential(size=80)
+    expected = scipy_stats.bootstrap(
+        (values,), np.mean, n_resamples=4_000, method="percentile", rng=np.random.default_rng(1)
+    ).confidence_interval
+    assert bootstrap_interval(values, np.mean, 4_000) == pytest.approx(tuple(expected), abs=0.02)
+
+
+def test_bootstrap_of_all_resamples_by_hand():
+    # Of (0, 1) the resamples 00, 01, 10, 11 are equally likely: the mean is 0, 1/2 or 1.
+    assert bootstrap_interval([0, 1], np.mean, level=0.6) == (0, 1)
+    assert bootstrap_interval([0, 1], np.mean, level=0.4) == (0.5, 0.5)
+
+
+def test_bootstrap_keeps_pairs_together():
+    gain = RNG.random(50)
+    assert bootstrap_interval((gain, 2 * gain), lambda a, b: a.mean() / b.mean()) == pytest.approx((0.5, 0.5))
+    score, label = RNG.random(60), RNG.random(60) < 0.5
+    low, high = bootstrap_interval((score, score, label), lambda a, b, y: auroc(a, y) - auroc(b, y))
+    assert (low, high) == (0, 0)
+
+
+def test_bootstrap_is_seeded_and_narrows_with_the_level():
+    values = RNG.random(40)
+    assert bootstrap_interval(values, np.mean, 500) == bootstrap_interval(values, np.mean, 500)
+    assert bootstrap_interval(values, np.mean, 500) != bootstrap_interval(values, np.mean, 500, seed=1)
+    wide, narrow = (bootstrap_interval(values, np.mean, level=level) for level in (0.95, 0.5))
+    assert wide[0] < narrow[0] < values.mean() < narrow[1] < wide[1]
+
+
+def test_bootstrap_of_groups_does_not_count_copies_as_evidence():
+    values = RNG.normal(size=40)
+    once = bootstrap_interval(values, np.mean)
+    copies, group = np.repeat(values, 9), np.repeat(np.arange(40), 9)
+    assert bootstrap_interval(copies, np.mean, groups=group) == pytest.approx(once)
+    alone = bootstrap_interval(copies, np.mean)
+    assert (alone[1] - alone[0]) * 2 < once[1] - once[0]
+    shuffled = RNG.permutation(copies.size)
+    names = np.array([f"question {g:02}" for g in group])
+    assert bootstrap_interval(copies[shuffled], np.mean, groups=names[shuffled]) == pytest.approx(once)
+
+
+def test_bootstrap_of_degenerate_data():
+    assert bootstrap_interval(np.ones(5), np.mean) == (1, 1)
+    assert same(bootstrap_interval([1.0], np.mean), (NAN, NAN))
+    assert same(bootstrap_interval([], np.mean), (NAN, NAN))
+    assert same(bootstrap_interval([1.0, 2.0], np.mean, groups=["a", "a"]), (NAN, NAN))
+    # With one class there is no AUROC; with one positive of ten, about a third of the resamples lack one.
+    score, label = np.arange(10.0), np.arange(10) == 9
+    assert same(bootstrap_interval((score, np.ones(10, dtype=bool)), auroc, 200), (NAN, NAN))
+    assert bootstrap_interval((score, label), auroc, 200) == (1, 1)
+    with pytest.raises(ValueError, match="rows"):
+        bootstrap_interval(([1.0, 2.0], [1.0]), np.subtract)
+
+
+# Permutation tests and many tests
+
+
+def test_permutation_of_two_samples_by_enumeration():
+    a, b = [3.0, 4.0, 7.0], [1.0, 2.0]
+    both = [*a, *b]
+    observed = sum(a) / 3 - sum(b) / 2
+    found = [
+        sum(both[i] for i in chosen) / 3 - sum(both[i] for i in range(5) if i not in chosen) / 2
+        for chosen in itertools.combinations(range(5), 3)
+    ]
+    greater = sum(value >= observed for value in found) / len(found)
+    assert permutation_test(a, [*b, NAN]) == pytest.approx(2 * greater)
+
+
+def test_permutation_of_many_values_agrees_with_the_t_test():
+    a, b = RNG.normal(size=300), RNG.normal(0.2, 1, size=200)
+    assert permutation_test(a, b) == pytest.approx(scipy_stats.ttest_ind(a, b).pvalue, abs=0.02)
+    assert permutation_test(a, a + 10, 99) == pytest.approx(2 / 100)  # never 0
+
+
+def sign_flip(differences):
+    sums = [sum(s * d for s, d in zip(signs, differences, strict=True))
+            for signs in itertools.product((1, -1), repeat=len(differences))]  # fmt: skip
+    return Fraction(sum(abs(value) >= abs(sum(differences)) for value in sums), len(sums))
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=10))
+def test_paired_permutation_is_the_share_of_all_sign_flips(differences):
+    # Tenths are not exact in binary: sums that are equal on paper must count as equal.
+    tenths = np.array(differences) / 10
+    assert paired_permutation_test(tenths, np.zeros(tenths.size)) == float(sign_flip(differences))
+
+
+def test_paired_permutation_with_random_flips():
+    a, b = RNG.normal(size=400), RNG.normal(size=400)
+    p = paired_permutation_test(a, b)
+    assert p == pytest.approx(scipy_stats.ttest_rel(a, b).pvalue, abs=0.02)
+    assert p == paired_permutation_test(a, b) == paired_permutation_test(b, a)
+    assert paired_permutation_test(a, a + 1, 999) == 1 / 1_000  # never 0
+    assert paired_permutation_test(a, a) == 1
+    with_gaps = np.r_[a, NAN], np.r_[b, 3.0]
+    assert paired_permutation_test(*with_gaps) == p
+
+
+def test_permutation_of_nothing_is_undefined():
+    assert math.isnan(permutation_test([], [1.0])) and math.isnan(paired_permutation_test([NAN], [1.0]))
+    with pytest.raises(ValueError, match="shape"):
+        paired_permutation_test([1.0, 2.0], [1.0])
+
+
+def test_holm_by_hand():
+    # Sorted 0.01, 0.03, 0.04: times 3, 2, 1, never falling.
+    assert holm([0.01, 0.04, 0.03, NAN]) == pytest.approx([0.03, 0.06, 0.06, NAN], nan_ok=True)
+    assert holm([0.5, 0.9]).tolist() == [1.0, 1.0]
+    assert holm([]).size == 0 and np.isnan(holm([NAN])).all()
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+@given(p_values=st.lists(st.floats(0, 1), max_size=12))
+def test_holm_rejects_what_the_step_down_rule_rejects(alpha, p_values):
+    adjusted = holm(p_values)
+    assert all(p <= q <= 1 for p, q in zip(p_values, adjusted, strict=True))
+    left = sorted(p_values)
+    passes = [(len(left) - i) * p <= alpha for i, p in enumerate(left)] + [False]
+    assert (adjusted <= alpha).sum() == passes.index(False)
+
+
+# Sums of unequal trials
+
+
+@given(st.lists(st.floats(0, 1), max_size=8))
+def test_tail_is_the_sum_over_all_outcomes(probabilities):
+    chance = np.zeros(len(probabilities) + 1)
+    for outcome in itertools.product((0, 1), repeat=len(probabilities)):
+        chance[sum(outcome)] += math.prod(
+            p if hit else 1 - p for p, hit in zip(probabilities, outcome, strict=True)
+        )
+    for count in range(-1, len(probabilities) + 2):
+        expected = chance[max(0, count) :].sum()
+        assert poisson_binomial_tail(probabilities, count) == pytest.approx(expected, abs=1e-12)
+    low, high = poisson_binomial_interval(probabilities)
+    assert 0 <= low <= high <= len(probabilities)
+    assert chance[low : high + 1].sum() >= 0.95 - 1e-9
+    assert chance[:low].sum() <= 0.025 + 1e-9 and chance[high + 1 :].sum() <= 0.025 + 1e-9
+
+
+@pytest.mark.parametrize("n", [1, 1_000, 1_001, 5_000])
+def test_equal_trials_are_binomial(n):
+    p = np.full(n, 0.3)
+    for count in {0, n // 4, int(0.3 * n), n // 3, n}:
+        expected = scipy_stats.binom.sf(count - 1, n, 0.3)
+        assert poisson_binomial_tail(p, count) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert poisson_binomial_interval(p, 0.9) == pytest.approx(scipy_stats.binom.interval(0.9, n, 0.3))
+
+
+def test_tiny_tails_keep_their_digits():
+    assert poisson_binomial_tail([1e-9] * 3, 3) == pytest.approx(1e-27)
+    assert poisson_binomial_tail([0, 1, 1, 0.5], 3) == 0.5 and poisson_binomial_tail([0, 1, 1], 3) == 0
+
+
+def test_many_unequal_trials_agree_with_scipy_and_the_normal_curve():
+    p = RNG.random(3_000)
+    assert poisson_binomial_tail(p, 1_550) == pytest.approx(
+        scipy_stats.poisson_binom(p).sf(1_549), rel=1e-6, abs=1e-12
+    )
+    p = RNG.random(100_000)
+    mean, spread = p.sum(), math.sqrt((p * (1 - p)).sum())
+    low, high = poisson_binomial_interval(p)
+    assert (low, high) == pytest.approx((mean - 1.96 * spread, mean + 1.96 * spread), abs=1)
+    assert poisson_binomial_tail(p, high + 1) < 0.025 < poisson_binomial_tail(p, high)
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, NAN])
+def test_probabilities_outside_the_unit_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"\[0, 1\]"):
+        poisson_binomial_tail([0.5, wrong], 1)
+
+
+# Quality of a ranking
+
+
+def test_published_vectors(vectors):
+    for case in vectors("calibration"):
+        rows = case["confidence"], case["correct"]
+        assert auroc(*rows) == pytest.approx(case["auroc"], abs=1e-6)
+        assert auprc(*rows) == pytest.approx(case["average_precision"], abs=1e-6)
+
+
+@given(RANKINGS)
+def test_auroc_and_auprc_are_those_of_scikit_learn(rows):
+    score, label = columns(rows)
+    if label.all() or not label.any():
+        assert math.isnan(auroc(score, label)) and math.isnan(auprc(score, label))
+        return
+    assert auroc(score, label) == pytest.approx(roc_auc_score(label, score))
+    assert auprc(score, label) == pytest.approx(average_precision_score(label, score))
+    pairs = [(a > b) + 0.5 * (a == b) for a in score[label] for b in score[~label]]
+    assert auroc(score, label) == pytest.approx(np.mean(pairs))
+
+
+def test_risk_and_coverage_by_hand():
+    # 0.9 right; then a tie of one right and one wrong: half an error is expected at each place.
+    coverage, risk = risk_coverage([0.5, 0.9, 0.5, 0.1], [1, 1, 0, 0])
+    assert coverage.tolist() == [0.25, 0.5, 0.75, 1]
+    assert risk == pytest.approx([0, 0.25, 1 / 3, 0.5])
+    assert aurc([0.5, 0.9, 0.5, 0.1], [1, 1, 0, 0]) == pytest.approx((0.25 + 1 / 3 + 0.5) / 4)
+    # The best order has its errors at the end: 0, 0, 1/3, 1/2. At random every risk is 1/2.
+    best, found = (1 / 3 + 1 / 2) / 4, (0.25 + 1 / 3 + 0.5) / 4
+    assert e_aurc([0.5, 0.9, 0.5, 0.1], [1, 1, 0, 0]) == pytest.approx(found - best)
+    assert prr([0.5, 0.9, 0.5, 0.1], [1, 1, 0, 0]) == pytest.approx((0.5 - found) / (0.5 - best))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=6))
+def test_ties_count_as_the_mean_over_every_order_of_equals(rows):
+    score, correct = columns(rows)
+    risks = [
+        np.cumsum(1 - correct[list(order)]) / np.arange(1, len(rows) + 1)
+        for order in itertools.permutations(range(len(rows)))
+        if (np.diff(score[list(order)]) <= 0).all()
+    ]
+    assert risk_coverage(score, correct)[1] == pytest.approx(np.mean(risks, axis=0))
+    assert aurc(score, correct) == pytest.approx(np.mean(risks))
+
+
+@pytest.mark.parametrize("measure", [auroc, auprc, aurc, e_aurc, prr])
+@given(rows=RANKINGS, order=st.randoms(use_true_random=False))
+def test_only_the_order_of_the_scores_matters(measure, rows, order):
+    score, label = columns(rows)
+    found = measure(score, label)
+    mixed = order.sample(range(len(rows)), len(rows))
+    assert same(measure(score[mixed], label[mixed]), found)
+    assert same(measure(np.exp(score) - 5, label), found)
+    assert same(measure(np.where(score == 4, np.inf, score), label), found)
+    assert same(measure(np.r_[score, NAN, 1.0], [*label, True, NAN]), found)
+
+
+@given(RANKINGS)
+def test_bounds_and_ends_of_the_scale(rows):
+    score, correct = columns(rows)
+    assert 0 <= aurc(score, correct) <= 1
+    if correct.all() or not correct.any():
+        assert math.isnan(prr(score, correct)) and math.isnan(e_aurc(score, correct))
+        assert aurc(score, correct) == 1 - correct[0]
+        return
+    assert auroc(-score, correct) == pytest.approx(1 - auroc(score, correct))
+    assert auroc(correct, correct) == auprc(correct, correct) == prr(correct, correct) == 1
+    assert e_aurc(correct, correct) == 0 <= e_aurc(score, correct) <= aurc(score, correct)
+    assert prr(score, correct) <= 1
+    constant = np.zeros(len(rows))
+    assert auroc(constant, correct) == 0.5 and prr(constant, correct) == pytest.approx(0, abs=1e-12)
+    assert aurc(constant, correct) == pytest.approx(1 - correct.mean())
+    assert auprc(constant, correct) == pytest.approx(correct.mean())
+
+
+def test_prr_of_qualities_does_not_depend_on_their_scale():
+    confidence, quality = RNG.random(50), RNG.random(50)
+    assert prr(confidence, quality) == pytest.approx(prr(confidence, 0.2 + quality / 2))
+    assert prr(quality, quality) == pytest.approx(1) and prr(-quality, quality) < 0
+
+
+def test_oracle_of_many_answers_is_the_known_limit():
+    # For error rate r the best AURC tends to r + (1 - r) ln(1 - r).
+    correct = np.arange(100_000) >= 30_000
+    assert aurc(correct, correct) == pytest.approx(0.3 + 0.7 * math.log(0.7), abs=1e-4)
+
+
+@pytest.mark.parametrize("measure", [auroc, auprc, aurc, e_aurc, prr])
+def test_no_rows_and_unequal_rows(measure):
+    assert math.isnan(measure([], [])) and math.isnan(measure([NAN], [True]))
+    with pytest.raises(ValueError, match="shape"):
+        measure([0.1, 0.2], [True])

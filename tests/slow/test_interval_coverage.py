@@ -1,0 +1,101 @@
+"""A 95 % interval must contain the truth 95 % of the time, and a p-value below α must occur with probability α."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from core.stats import (
+    auroc,
+    bootstrap_interval,
+    holm,
+    mean_in_unit,
+    mean_interval,
+    paired_permutation_test,
+    permutation_test,
+    poisson_binomial_interval,
+    poisson_binomial_tail,
+    wilson_interval,
+)
+
+pytestmark = pytest.mark.slow
+RUNS = 1_000
+
+
+def covered(intervals, truth):
+    return np.mean([low <= truth <= high for low, high in intervals])
+
+
+def expected(share, at, runs=RUNS):
+    """Whether a share of runs is what this probability gives, but for one case in 10,000."""
+    low, high = binom.ppf([0.00005, 0.99995], runs, at)
+    return low <= share * runs <= high
+
+
+@pytest.mark.parametrize(("p", "n"), [(0.5, 20), (0.1, 50), (0.02, 200), (0.9, 30)])
+def test_wilson(p, n):
+    # Exact: the probability of all counts whose interval contains p. The target is met on average over p.
+    hits = np.arange(n + 1)
+    inside = [low <= p <= high for low, high in (wilson_interval(k / n, n) for k in hits)]
+    assert 0.92 < binom.pmf(hits, n, p)[inside].sum() < 0.985
+
+
+def test_means():
+    rng = np.random.default_rng(0)
+    normal = rng.normal(0.5, 1, (RUNS, 8))
+    assert expected(covered(map(mean_interval, normal), 0.5), 0.95)
+    beta = rng.beta(2, 3, (RUNS, 40))
+    assert expected(covered((mean_in_unit(values)[1:] for values in beta), 0.4), 0.95)
+
+
+def test_bootstrap_of_a_mean_a_ratio_and_groups():
+    rng = np.random.default_rng(1)
+    runs = 200
+    means = [bootstrap_interval(rng.normal(0, 1, 50), np.mean, 400) for _ in range(runs)]
+    ratios, grouped = [], []
+    for _ in range(runs):
+        base = rng.gamma(5, 1, 50)
+        ratios.append(
+            bootstrap_interval(
+                (base * rng.uniform(0.5, 1.5, 50), base), lambda a, b: a.mean() / b.mean(), 400
+            )
+        )
+        effect = np.repeat(rng.normal(0, 1, 50), 4) + rng.normal(0, 1, 200)
+        grouped.append(bootstrap_interval(effect, np.mean, 400, groups=np.repeat(np.arange(50), 4)))
+    for intervals, truth in ((means, 0), (ratios, 1), (grouped, 0)):
+        assert 0.90 <= covered(intervals, truth) <= 0.98
+
+
+def test_bootstrap_of_an_auroc():
+    rng = np.random.default_rng(2)
+    truth = norm.cdf(1 / np.sqrt(2))  # two normal curves one standard deviation apart
+    label = np.arange(100) < 40
+    intervals = [bootstrap_interval((rng.normal(0, 1, 100) + label, label), auroc, 200) for _ in range(120)]
+    assert 0.88 <= covered(intervals, truth) <= 0.995
+
+
+def test_p_values_of_permutations_are_uniform():
+    rng = np.random.default_rng(3)
+    a, b = rng.exponential(size=(2, RUNS, 30))
+    paired = np.array([paired_permutation_test(x, y, 199) for x, y in zip(a, b, strict=True)])
+    apart = np.array([permutation_test(x, y[:20], 199) for x, y in zip(a, b, strict=True)])
+    for level in (0.05, 0.2):
+        assert expected((paired <= level).mean(), level)
+        # Twice the smaller side of 199 draws: levels are reached in steps of a hundredth.
+        assert expected((apart <= level).mean(), level)
+
+
+def test_holm_keeps_the_familywise_error():
+    p = np.random.default_rng(4).random((RUNS, 9))
+    any_rejected = np.array([(holm(row) <= 0.05).any() for row in p])
+    assert expected(any_rejected.mean(), 1 - (1 - 0.05 / 9) ** 9)
+
+
+def test_counts_by_chance_are_rarely_above_chance():
+    rng = np.random.default_rng(5)
+    p = rng.beta(1, 4, 60)
+    counts = (rng.random((RUNS, 60)) < p).sum(axis=1)
+    tails = np.array([poisson_binomial_tail(p, int(count)) for count in counts])
+    # Counts are discrete: the level reached is the largest tail below 5 %.
+    assert expected((tails <= 0.05).mean(), max(tails[tails <= 0.05]))
+    low, high = poisson_binomial_interval(p)
+    assert 0.93 < ((low <= counts) & (counts <= high)).mean() <= 1
