@@ -147,7 +147,7 @@ def _box(diagnostic: Diagnostic) -> None:
     if page is not None:
         st.page_link(
             page,
-            label=plain(diagnostic.title),
+            label="Details",
             icon=":material/arrow_forward:",
             query_params=sources.address(),
         )

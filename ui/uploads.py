@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.errors import InputError
 from core.sources.formats import FORMATS, IMPORT_FORMATS, INFLUENCE_CSV, import_file
+from core.sources.formats.abilities import LIVE
 from core.sources.formats.content import keys_of, read_content
 from core.sources.influence_csv import MAPPABLE, suggest_mapping, template_csv
 from core.sources.mapping import check_mapping
@@ -167,7 +168,7 @@ def _loaded(kept: Mapping[str, Any]) -> None:
             icon=":material/monitoring:",
             query_params=sources.address(),
         )
-        if _lacks_influence(validation):
+        if _can_be_continued(validation):
             st.page_link(
                 router.LIVE,
                 label="Continue live",
@@ -186,9 +187,9 @@ def _loaded(kept: Mapping[str, Any]) -> None:
     report(validation, "data")
 
 
-def _lacks_influence(validation: Any) -> bool:
-    """Tell whether the report names influence among what the file cannot show."""
-    return any(line.startswith("influence") for line in validation.missing)
+def _can_be_continued(validation: Any) -> bool:
+    """Tell whether the report says that a live run would bring what the file lacks."""
+    return any(LIVE in line for line in validation.missing)
 
 
 def report(validation: Any, key: str) -> None:
