@@ -160,7 +160,7 @@ def test_side_by_side_compares_its_numbers_and_columns(with_toy, open_app, healt
     other.save(tmp_path / "runs" / "other")
     app = healthy(open_app("side_by_side", compare=[recorded.run_id, "other"]))
     headline, *_, shared = (frame.value for frame in app.dataframe)
-    assert list(headline.set_index("Number").loc["Mean length"])[0].startswith("12.00")
+    assert next(iter(headline.set_index("Number").loc["Mean length"])).startswith("12.00")
     assert {"length_A", "length_B", "size_A"} <= set(shared.columns)
     assert "Length (toy)" in app.selectbox(key="side_number").options
     app.selectbox(key="side_number").select("Length (toy)").run()

@@ -253,5 +253,6 @@ def test_every_export_names_its_losses_before_it_is_downloaded(open_app, healthy
         assert ("Not restored when" in said) == (name in FORMATS and bool(FORMATS[name].losses))
         assert all(loss in said for loss in getattr(FORMATS.get(name), "losses", ()))
         if name in FORMATS:
-            assert f"-{name}{FORMATS[name].suffix}:" in said
+            kind = "" if FORMATS[name].suffix == f".{name}" else f"-{name}"
+            assert f"{kind}{FORMATS[name].suffix}:" in said
         menu = app.selectbox(key="export_format")
