@@ -6,6 +6,7 @@ from core.diagnosis import MODE, REASON, Diagnosis, Diagnostic, Export, Need, Nu
 from core.influence.analysis import InfluenceAnalysis, analyse
 from core.influence.definitions import DEFAULT_THRESHOLD, DEFINITIONS
 from core.influence.export import influence_csv, questions_csv
+from core.influence.step import InfluenceStep
 from core.influence.summary import summary
 
 THRESHOLD = Setting(
@@ -72,5 +73,6 @@ INFLUENCE = Diagnostic(
         QuestionColumn("rho", "ρ"),
         QuestionColumn("dominance", "Dominance"),
     ),
+    step=InfluenceStep,
     icon=":material/swap_vert:",
 )

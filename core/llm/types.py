@@ -126,6 +126,8 @@ class Capabilities:
 
 OnDone = Callable[[int, Completion], None]
 IsCancelled = Callable[[], bool]
+# From conversations and an answer to each: log-probabilities of the answer's tokens, where they can be read.
+Score = Callable[[Sequence[Sequence[Message]], Sequence[str]], Sequence[tuple[float, ...] | None]]
 
 
 class LLM(Protocol):

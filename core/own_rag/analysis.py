@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
 
 from core.errors import BackendError, InputError
+from core.influence.step import InfluenceStep
 from core.llm import BACKENDS, LLM, CompletionCache, backend, open_llm
 from core.llm.functions import FunctionLLM
 from core.llm.prompts import DEFAULT_STYLE, FUNCTION_STYLE
 from core.llm.types import DEFAULT_MAX_TOKENS
 from core.own_rag.questions import read_questions
 from core.own_rag.retrieval import Retrieval
-from core.own_rag.tell import described
-from core.pipeline import RunOptions, execute, make_plan
+from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin, fill
+from core.pipeline.steps import ProgressCallback
 from core.run import MANIFEST_FILE, Run, read_manifest
-from core.terminal import ProgressLine
-
-ProgressCallback = Callable[[int, int, str], None]
 
 
 def analyze(
@@ -42,6 +40,7 @@ def analyze(
     cache: str | os.PathLike[str] | CompletionCache | None = None,
     progress: ProgressCallback | bool | None = None,
     parallel: int | None = None,
+    steps: Sequence[str | Step] = (InfluenceStep.name,),
     save: str | os.PathLike[str] | None = None,
 ) -> Run:
     """Run a RAG on questions, leave out its passages one by one, and return what happened.
@@ -87,6 +86,9 @@ def analyze(
     parallel : int, optional
         Calls of each function at once; by default 1, and 8 where it is async. One at a time means the
         thread that calls this.
+    steps : sequence of str or Step
+        What to do, in this order: names of diagnostics, or steps with options of their own. The first
+        one asks the questions.
     save : path, optional
         Folder for the run; the unfinished run is saved there as questions get done.
 
@@ -114,16 +116,15 @@ def analyze(
         if function is not None:
             stack.callback(function.close)
             _check_function(name, cache, max_tokens, style)
-        options = RunOptions(
-            k=k,
-            passage_words=passage_words,
+        asking = InfluenceStep(
             repeats=repeats,
             closed_book=closed_book,
             seed=seed,
             max_tokens=_answer_tokens(model) if max_tokens is None else max_tokens,
-            retriever=retriever,
             style=FUNCTION_STYLE.name if function is not None else style or DEFAULT_STYLE,
         )
+        asking, *others = _steps(steps, asking)
+        options = RunOptions(k=k, passage_words=passage_words, retriever=retriever)
         data = read_questions(questions, documents, retrieved_elsewhere=retrieve is not None)
         title = name or f"{data.name}, {model.name}"
         _check_folder(save, title)
@@ -135,25 +136,82 @@ def analyze(
             data = retrieval.of(data, _reporter(progress, stack))
             if function is not None:
                 retrieval.hand_to(function)
-        plan = make_plan(data, options, model, store)
+        run = _described(begin(data, options, model, asking, name=title), function, retrieval)
 
-        def save_run(run: Run) -> None:
+        def save_run(partial: Run) -> None:
             if save is not None:
-                described(run, function, retrieval).save(save)
+                _uncounted(partial, function).save(save)
 
-        run = execute(
-            plan,
-            model,
-            store,
-            progress=_reporter(progress, stack),
-            on_question=save_run if save is not None else None,
-            name=title,
-            own_thread=function is not None and function.capabilities.parallel == 1,
+        for step in (asking, *others):
+            run = fill(
+                run,
+                step,
+                llm=_model_of(step, model),
+                cache=store,
+                progress=_reporter(progress, stack, step),
+                on_part=save_run if save is not None else None,
+                own_thread=function is not None and function.capabilities.parallel == 1,
+            )
+            if step is asking and function is not None:
+                _raise_if_all_failed(run, function)
+            save_run(run)
+        return _uncounted(run, function)
+
+
+def _steps(chosen: Sequence[str | Step], asking: InfluenceStep) -> tuple[InfluenceStep, *tuple[Step, ...]]:
+    """Return the steps, the one that asks the questions first; a name stands for a step without options."""
+    from core import diagnostics  # its packages import the pipeline
+
+    known = {one.name: one.step for one in diagnostics.DIAGNOSTICS if one.step is not None}
+    unknown = next((one for one in chosen if isinstance(one, str) and one not in known), None)
+    if isinstance(chosen, str) or unknown is not None:
+        raise InputError(
+            f"steps must be a list of {', '.join(known)} or of steps, got {unknown or chosen!r}."
         )
-        if function is not None:
-            _raise_if_all_failed(run, function)
-        save_run(run)
-        return described(run, function, retrieval)
+    steps = [
+        asking if one == asking.name else known[one]() if isinstance(one, str) else one for one in chosen
+    ]
+    if not steps or not isinstance(steps[0], InfluenceStep):
+        raise InputError(
+            f"steps must begin with {asking.name}, which asks the questions, got {list(chosen)!r}."
+        )
+    return steps[0], *steps[1:]
+
+
+def _model_of(step: Step, model: LLM) -> LLM | None:
+    """Return the model that a step asks: the one that answers, unless it names another."""
+    live = ModelChoice(str(getattr(model, "kind", "")), model.name)
+    chosen = step.model(live)
+    if chosen is None or chosen == live:
+        if chosen is not None and isinstance(model, FunctionLLM) and not isinstance(step, InfluenceStep):
+            raise InputError(f"The step {step.name} needs a language model; answer is a function.")
+        return model if chosen is not None else None
+    options = {"base_url": chosen.base_url} if chosen.base_url is not None else {}
+    return open_llm(chosen.backend, chosen.model, **options)
+
+
+def _described(run: Run, function: FunctionLLM | None, retrieval: Retrieval | None) -> Run:
+    """Return the run with the functions in its manifest, and without what they cannot know."""
+    facts: dict[str, Any] = dict(run.manifest)
+    queries = run.queries
+    if retrieval is not None:
+        facts["retriever"] = {"name": "function", "function": retrieval.name, "k": facts["options"]["k"]}
+        facts["options"] = {**facts["options"], "retriever": "function"}
+        # Where gold passages were retrieved there may be more that were not: their number is not known.
+        gold = run.passages["query_id"][run.passages["is_gold"].fillna(False).astype(bool)]
+        queries = queries.assign(n_gold=queries["n_gold"].mask(queries["query_id"].isin(gold)))
+    if function is not None:
+        facts["prompt"] = {**facts["prompt"], "max_tokens": None}
+    return Run.create(facts, **{**run.tables, "queries": queries})
+
+
+def _uncounted(run: Run, function: FunctionLLM | None) -> Run:
+    """Return the run of a function without tokens that nobody counted."""
+    if function is None:
+        return run
+    cost: Mapping[str, Any] = run.manifest["cost"]
+    tokens = {name: cost[name] or None for name in ("prompt_tokens", "completion_tokens")}
+    return Run.create({**run.manifest, "cost": {**cost, **tokens}}, **run.tables)
 
 
 def _model(answer: Any, name: str | None, parallel: int | None) -> LLM:
@@ -207,12 +265,14 @@ def _check_folder(save: str | os.PathLike[str] | None, title: str) -> None:
         raise InputError(f"{save} holds something that is no run; give another folder as save.")
 
 
-def _reporter(progress: ProgressCallback | bool | None, stack: ExitStack) -> ProgressCallback | None:
+def _reporter(
+    progress: ProgressCallback | bool | None, stack: ExitStack, step: Step | None = None
+) -> ProgressCallback | None:
     if callable(progress):
         return progress
     if progress is False or (progress is None and not sys.stderr.isatty()):
         return None
-    line = ProgressLine()
+    line = ProgressLine(f"{step.noun}s" if step is not None else "questions")
     stack.callback(line.end)
     return line
 

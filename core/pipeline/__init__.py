@@ -1,20 +1,35 @@
-"""Plan the calls of a live run, time them, carry them out."""
+"""Live runs: begin one, plan the calls of its steps, time them, carry them out."""
 
 from core.pipeline.asking import RetryPolicy
-from core.pipeline.calibrate import calibrate
-from core.pipeline.execute import execute
+from core.pipeline.begin import begin, run_id_of
 from core.pipeline.options import RunOptions
-from core.pipeline.plan import Calibration, CallPlan, make_plan
-from core.pipeline.progress import Progress, duration
+from core.pipeline.per_question import PerQuestion
+from core.pipeline.plan import CallPlan, Speed, measure_speed, plan_steps
+from core.pipeline.progress import Progress, ProgressLine, duration
+from core.pipeline.steps import Call, ModelChoice, Option, Step, StepPlan, StepWork, another_run, fill
+from core.pipeline.turns import ModelTurns, Turn
 
 __all__ = [
+    "Call",
     "CallPlan",
-    "Calibration",
+    "ModelChoice",
+    "ModelTurns",
+    "Option",
+    "PerQuestion",
     "Progress",
+    "ProgressLine",
     "RetryPolicy",
     "RunOptions",
-    "calibrate",
+    "Speed",
+    "Step",
+    "StepPlan",
+    "StepWork",
+    "Turn",
+    "another_run",
+    "begin",
     "duration",
-    "execute",
-    "make_plan",
+    "fill",
+    "measure_speed",
+    "plan_steps",
+    "run_id_of",
 ]

@@ -18,8 +18,8 @@ from core.pipeline.claims_options import JUDGE, ClaimsOptions, decomposing_model
 from core.pipeline.claims_questions import ClaimQuestion, claim_questions, missing_counterparts
 from core.pipeline.claims_verify import VerifyFunction, as_verifier
 from core.pipeline.claims_work import ClaimsWork
-from core.pipeline.execute import ProgressCallback
 from core.pipeline.model_calls import ModelCalls
+from core.pipeline.steps import ProgressCallback
 from core.run import Run
 
 _DEFAULTS = ClaimsOptions()

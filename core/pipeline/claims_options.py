@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from core.claims.types import Verifier
-from core.claims.verifiers.judge import JudgeVerifier, Score
+from core.claims.verifiers.judge import JudgeVerifier
 from core.claims.verifiers.nli import NLIVerifier
 from core.claims.verifiers.offline import default_verifier
 from core.errors import InputError
 from core.llm.structured import Ask
-from core.llm.types import LLM
+from core.llm.types import LLM, Score
 
 OFFLINE, JUDGE, NLI = "offline", "judge", "nli"
 VERIFIERS = (OFFLINE, JUDGE, NLI)

@@ -8,7 +8,6 @@ import math
 
 from core.llm.types import LLM
 from core.pipeline.claims_options import JUDGE, MODEL, ClaimsOptions
-from core.pipeline.plan import CallPlan
 from core.run import Run
 
 CLAIMS_EXPECTED = 3  # claims of an answer, for an estimate before there is any
@@ -71,9 +70,3 @@ def about_calls(
             each = float(math.ceil(n_claims / options.claims_per_call) * options.repeats)
         calls += round(n_answers * n_passages * each)
     return calls
-
-
-def calls_beyond(plan: CallPlan, options: ClaimsOptions, llm: LLM | None) -> int:
-    """Estimate the calls that the step will make beyond those of a plan; see `about_calls`."""
-    n = len(plan.dataset.questions) - plan.n_without_passages
-    return about_calls(n, plan.calls.get("ablation", 0) / n if n else 0, options, llm)

@@ -1,9 +1,8 @@
-"""What a run will ask of the model, before anything is spent."""
+"""What steps will ask of their models, before anything is spent, and how long it will take."""
 
 from __future__ import annotations
 
-import hashlib
-import json
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,126 +11,174 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.errors import InputError
+from core.errors import BackendError
 from core.llm.cache import CompletionCache, request_key
-from core.llm.prompts import PromptStyle, prompt_style
-from core.llm.types import LLM
-from core.pipeline.options import RunOptions
-from core.pipeline.requests import KINDS, Call, question_calls
-from core.pipeline.retrieve import PassageFinder
-from core.sources.dataset import Dataset
+from core.llm.types import LLM, Completion
+from core.pipeline.step_asker import StepAsker
+from core.pipeline.steps import Call, Step, StepPlan, model_facts, opened
+from core.run import Run
 
 _COUNTED_QUESTIONS = 500  # beyond this, calls are counted on a sample
 _TOKEN_QUESTIONS = 20  # beyond this, tokens are
+_FROM_SAMPLE = "estimated from a sample of questions"
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """How fast the model is here.
+class Speed:
+    """How fast a model is here.
 
     Attributes
     ----------
+    model : str
+        Its name.
     seconds_per_token : float
         Seconds of one call per token of its prompt, with the answer's tokens spread over them.
     n_calls : int
-        How many calls it rests on.
+        How many calls were timed.
     from_cache : bool
         Whether they had been made before.
     """
 
+    model: str
     seconds_per_token: float
     n_calls: int
     from_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class CallPlan:
-    """The calls of a run.
+class StepCalls:
+    """What one step will ask.
 
     Attributes
     ----------
-    dataset, options
-        What will be run.
-    backend, model, model_options
-        Kind of back end, and what is to answer.
-    run_id : str
-        Depends on data, options, prompt and model only: the same plan always gives the same run id.
+    step, title : str
+        Its name, and its title for people.
+    model : Mapping or None
+        ``backend``, ``name`` and ``options``; None where none is asked.
+    parallel : int
+        Calls that gain from running at once.
     calls : Mapping[str, int]
-        Calls by kind, identical ones counted each time.
+        Calls by kind, identical ones counted each time; empty where only ``about`` is known.
+    kinds : Mapping[str, str]
+        What each kind is for.
+    about : int or None
+        An estimate of the number of calls, where they are not known beforehand.
     n_duplicates : int
         Calls saved because an identical one is in the plan.
     n_cached : int
         Calls that were answered before.
-    prompt_tokens : int
-        Tokens of all prompts still to be sent.
-    n_without_passages : int
-        Questions that cannot be asked.
-    estimated : bool
-        Whether counts were scaled up from a sample of questions.
-    seconds : float or None
-        Expected duration; None before calibration.
+    prompt_tokens, completion_tokens : int
+        Tokens of all prompts still to be sent, the estimated ones included; most tokens of their answers.
+    notes : tuple of str
+        What the estimate assumes.
+    first : tuple of Call
+        The calls of the first question, for timing.
     """
 
-    dataset: Dataset = field(repr=False)
-    options: RunOptions
-    model: str
-    model_options: Mapping[str, Any]
-    run_id: str
+    step: str
+    title: str
+    model: Mapping[str, Any] | None
+    parallel: int
     calls: Mapping[str, int]
+    kinds: Mapping[str, str]
+    about: int | None
     n_duplicates: int
     n_cached: int
     prompt_tokens: int
-    n_without_passages: int
-    estimated: bool
-    parallel: int = 1
-    seconds: float | None = None
-    backend: str = ""
-    prefill: bool = True
-
-    @property
-    def n_calls(self) -> int:
-        """All calls, identical and cached ones included."""
-        return sum(self.calls.values())
+    completion_tokens: int
+    notes: tuple[str, ...] = ()
+    first: tuple[Call, ...] = field(default=(), repr=False)
 
     @property
     def n_to_ask(self) -> int:
-        """Calls that will really be made."""
-        return max(0, self.n_calls - self.n_duplicates - self.n_cached)
+        """Calls known beforehand that will really be made."""
+        return max(0, sum(self.calls.values()) - self.n_duplicates - self.n_cached)
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """The calls that are left to make in a run.
+
+    Attributes
+    ----------
+    run : Run
+        Questions and passages, and what is answered by now.
+    steps : tuple of StepCalls
+        In the order of the steps.
+    estimated : bool
+        Whether counts were scaled up from a sample of questions.
+    seconds : float or None
+        Expected duration; None before a model was timed.
+    """
+
+    run: Run = field(repr=False)
+    steps: tuple[StepCalls, ...]
+    estimated: bool
+    seconds: float | None = None
+
+    @property
+    def calls(self) -> Mapping[str, int]:
+        """Calls by kind, identical ones counted each time."""
+        return {kind: n for step in self.steps for kind, n in step.calls.items()}
+
+    @property
+    def n_calls(self) -> int:
+        """All calls that are known beforehand, identical and cached ones included."""
+        return sum(self.calls.values())
+
+    @property
+    def n_duplicates(self) -> int:
+        """Calls saved because an identical one is in the plan."""
+        return sum(step.n_duplicates for step in self.steps)
+
+    @property
+    def n_cached(self) -> int:
+        """Calls that were answered before."""
+        return sum(step.n_cached for step in self.steps)
+
+    @property
+    def n_to_ask(self) -> int:
+        """Calls known beforehand that will really be made."""
+        return sum(step.n_to_ask for step in self.steps)
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens of all prompts still to be sent."""
+        return sum(step.prompt_tokens for step in self.steps)
 
     @property
     def completion_tokens(self) -> int:
         """Most tokens that the answers may take."""
-        return self.n_to_ask * self.options.max_tokens
+        return sum(step.completion_tokens for step in self.steps)
 
     @property
-    def prompt_sent(self) -> str:
-        """The prompt as this back end is sent it, with the places to be filled in braces."""
-        return self.prompt.sent(self.prefill)
+    def n_without_passages(self) -> int:
+        """Questions that cannot be asked."""
+        return int((~self.run.queries["query_id"].isin(self.run.passages["query_id"])).sum())
 
-    @property
-    def prompt(self) -> PromptStyle:
-        """The text of the prompt."""
-        return prompt_style(self.options.style)
-
-    def estimate(self, calibration: Calibration) -> float:
-        """Return the expected duration in seconds."""
-        return self.prompt_tokens * calibration.seconds_per_token / self.parallel
-
-    def calibrated(self, calibration: Calibration) -> CallPlan:
-        """Return the same plan with its ``seconds``."""
-        return replace(self, seconds=self.estimate(calibration))
+    def timed(self, *speeds: Speed) -> CallPlan:
+        """Return the same plan with its ``seconds``; steps whose model was not timed are not in them."""
+        per_token = {speed.model: speed.seconds_per_token for speed in speeds}
+        seconds = sum(
+            step.prompt_tokens * per_token[step.model["name"]] / step.parallel
+            for step in self.steps
+            if step.model is not None and step.model["name"] in per_token
+        )
+        return replace(self, seconds=seconds)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values."""
-        return {
-            "run_id": self.run_id,
-            "dataset": self.dataset.name,
-            "n_questions": len(self.dataset.questions),
+        manifest = self.run.manifest
+        model = manifest.get("model") or {}
+        facts = {
+            "run_id": self.run.run_id,
+            "dataset": (manifest.get("dataset") or {}).get("name", self.run.name),
+            "n_questions": len(self.run.queries),
             "n_without_passages": self.n_without_passages,
-            "backend": self.backend,
-            "model": self.model,
-            "model_options": dict(self.model_options),
-            "options": self.options.to_dict(),
+            "backend": model.get("backend"),
+            "model": model.get("name"),
+            "model_options": model.get("options"),
+            "options": manifest.get("options"),
             "calls": dict(self.calls),
             "n_calls": self.n_calls,
             "n_duplicates": self.n_duplicates,
@@ -141,48 +188,52 @@ class CallPlan:
             "max_completion_tokens": self.completion_tokens,
             "estimated": self.estimated,
             "seconds": self.seconds,
-            "prompt": {
-                "style": self.prompt.name,
-                "instruction": self.prompt.instruction,
-                "closed_book": self.prompt.closed_book,
-                "template": self.prompt_sent,
-                "max_tokens": self.options.max_tokens,
-            },
+            "prompt": manifest.get("prompt"),
         }
+        return facts | {f"{s.step}_calls_about": s.about for s in self.steps if s.about is not None}
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per item: ``item, count, note``."""
-        about = "estimated from a sample of questions" if self.estimated else ""
-        notes = {
-            "baseline": "all passages, temperature 0",
-            "ablation": "one passage left out, once for each",
-            "repeat": "the baseline again: the noise floor",
-            "closed book": "no passages at all",
-        }
-        rows = [(kind, count, notes[kind]) for kind, count in self.calls.items()]
+        about = _FROM_SAMPLE if self.estimated else ""
+        limits = {call.request.max_tokens for step in self.steps for call in step.first}
+        rows = [(kind, n, step.kinds.get(kind, "")) for step in self.steps for kind, n in step.calls.items()]
+        if rows:
+            rows += [
+                ("identical, asked once", -self.n_duplicates, ""),
+                ("answered before", -self.n_cached, "found in the cache"),
+                ("to be asked", self.n_to_ask, about),
+            ]
+        for step in self.steps:
+            if step.about is not None:
+                note = "; ".join(step.notes) if step.about else "no language model is asked"
+                rows.append((f"calls for {step.step}, about", step.about, note))
         rows += [
-            ("identical, asked once", -self.n_duplicates, ""),
-            ("answered before", -self.n_cached, "found in the cache"),
-            ("to be asked", self.n_to_ask, about),
             ("prompt tokens", self.prompt_tokens, about),
-            ("answer tokens at most", self.completion_tokens, f"{self.options.max_tokens} a call"),
+            (
+                "answer tokens at most",
+                self.completion_tokens,
+                f"{limits.pop()} a call" if len(limits) == 1 else "",
+            ),
         ]
         return pd.DataFrame(rows, columns=["item", "count", "note"])
 
 
-def make_plan(
-    dataset: Dataset, options: RunOptions, llm: LLM, cache: CompletionCache | None = None
+def plan_steps(
+    run: Run,
+    steps: Sequence[Step],
+    llms: Mapping[str, LLM | None],
+    cache: CompletionCache | None = None,
 ) -> CallPlan:
-    """Count what a run will ask.
+    """Count what steps will ask about the questions whose cells are missing.
 
     Parameters
     ----------
-    dataset : Dataset
-        The questions.
-    options : RunOptions
-        Settings of the run.
-    llm : LLM
-        Used to name the model and to count tokens; no call is spent.
+    run : Run
+        Questions with passages, answered or not.
+    steps : sequence of Step
+        What will be done.
+    llms : Mapping
+        The model of each step, by the step's name. It counts tokens; no call is spent.
     cache : CompletionCache, optional
         Where finished calls are; None counts none as answered before.
 
@@ -190,56 +241,60 @@ def make_plan(
     -------
     CallPlan
         Exact up to 500 questions, tokens up to 20; beyond, scaled up from an even sample.
-
-    Raises
-    ------
-    InputError
-        The data set is empty, or two of its questions have one id.
     """
-    _check(dataset)
-    finder = PassageFinder(options)
-    counted = _sample(len(dataset.questions), _COUNTED_QUESTIONS)
-    per_question = []
-    for index in counted:
-        question = dataset.questions[index]
-        per_question.append(question_calls(question.question, finder.find(question), options))
-    scale = len(dataset.questions) / len(counted)
-    counts = dict.fromkeys(KINDS, 0)
+    planned, seen = [], set[str]()
+    estimated = False
+    for step in steps:
+        llm = llms.get(step.name)
+        now, work, _ = opened(run, step, StepAsker(llm, None, None, lambda: False, lambda _: None))
+        todo = work.todo(now)
+        asked = [work.plan([todo[i]]) for i in _sample(len(todo), _COUNTED_QUESTIONS)]
+        estimated |= len(todo) > _TOKEN_QUESTIONS or any(plan.about for plan in asked)
+        scale = len(todo) / len(asked) if asked else 1.0
+        planned.append(_counted(step, llm, asked, scale, cache, seen))
+    return CallPlan(run, tuple(planned), estimated)
+
+
+def _counted(
+    step: Step,
+    llm: LLM | None,
+    asked: Sequence[StepPlan],
+    scale: float,
+    cache: CompletionCache | None,
+    seen: set[str],
+) -> StepCalls:
+    """Count the calls of one step; ``seen`` are the keys of all calls by now."""
+    counts: Counter[str] = Counter()
     distinct: dict[str, Call] = {}
-    for calls in per_question:
-        for call in calls:
+    for plan in asked:
+        for call in plan.calls:
+            assert llm is not None
             counts[call.kind] += 1
-            distinct.setdefault(request_key(llm, call.request), call)
-    askable = [calls for calls in per_question if calls]
-    cached = cache.get_many(distinct) if cache is not None else {}
-    to_ask = [call for key, call in distinct.items() if key not in cached]
-    return CallPlan(
-        dataset=dataset,
-        options=options,
-        model=llm.name,
-        model_options=dict(llm.options),
-        run_id=_run_id(dataset, options, llm),
-        calls={kind: round(n * scale) for kind, n in counts.items() if n},
-        n_duplicates=round((sum(counts.values()) - len(distinct)) * scale),
-        n_cached=round(len(cached) * scale),
-        prompt_tokens=round(_prompt_tokens(askable, to_ask, llm) * scale),
-        n_without_passages=round(sum(not calls for calls in per_question) * scale),
-        estimated=len(dataset.questions) > _TOKEN_QUESTIONS,
-        parallel=max(1, llm.capabilities.parallel),
-        backend=str(getattr(llm, "kind", "")),
-        prefill=llm.capabilities.prefill,
+            key = request_key(llm, call.request)
+            distinct.setdefault(key, call)
+    new = {key: call for key, call in distinct.items() if key not in seen}
+    seen.update(new)
+    cached = cache.get_many(new) if cache is not None else {}
+    to_ask = [call for key, call in new.items() if key not in cached]
+    known_about = [plan.about for plan in asked if plan.about is not None]
+    tokens = _prompt_tokens([plan.calls for plan in asked if plan.calls], to_ask, llm)
+    tokens += sum(plan.about_tokens for plan in asked)
+    used = llm if step.needs_llm else None
+    return StepCalls(
+        step.name,
+        step.title,
+        model_facts(used) if used is not None else None,
+        max(1, used.capabilities.parallel) if used is not None else 1,
+        {kind: round(n * scale) for kind, n in counts.items()},
+        next((plan.kinds for plan in asked), {}),
+        round(sum(known_about) * scale) if known_about else None,
+        round((counts.total() - len(new)) * scale),
+        round(len(cached) * scale),
+        round(tokens * scale),
+        round(sum(call.request.max_tokens for call in to_ask) * scale),
+        tuple(dict.fromkeys(note for plan in asked for note in plan.notes)),
+        next((plan.calls for plan in asked if plan.calls), ()),
     )
-
-
-def _check(dataset: Dataset) -> None:
-    if not dataset.questions:
-        raise InputError(f"The data set {dataset.name} holds no question; give at least one.")
-    ids = pd.Series([question.query_id for question in dataset.questions])
-    repeated = ids[ids.duplicated()]
-    if len(repeated):
-        raise InputError(
-            f"The data set {dataset.name} holds the question id {repeated.iloc[0]!r} twice; ids must differ."
-        )
 
 
 def _sample(n: int, most: int) -> list[int]:
@@ -247,15 +302,15 @@ def _sample(n: int, most: int) -> list[int]:
     return sorted({int(i) for i in np.linspace(0, n - 1, min(n, most)).round()})
 
 
-def _prompt_tokens(per_question: Sequence[list[Call]], to_ask: Sequence[Call], llm: LLM) -> int:
+def _prompt_tokens(per_question: Sequence[Sequence[Call]], to_ask: Sequence[Call], llm: LLM | None) -> float:
     """Tokens of the prompts still to be sent, from the mean of each kind on a few questions."""
     asked = Counter(call.kind for call in to_ask)
-    if not asked:
+    if not asked or llm is None:
         return 0
-    tokens: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    tokens: dict[str, list[int]] = {kind: [] for kind in asked}
     for index in _sample(len(per_question), _TOKEN_QUESTIONS):
         for call in per_question[index]:
-            tokens[call.kind].append(llm.count_tokens(call.request.messages))
+            tokens.setdefault(call.kind, []).append(llm.count_tokens(call.request.messages))
     known = [n for counts in tokens.values() for n in counts]
     overall = sum(known) / len(known) if known else 0.0
     return round(
@@ -263,14 +318,63 @@ def _prompt_tokens(per_question: Sequence[list[Call]], to_ask: Sequence[Call], l
     )
 
 
-def _run_id(dataset: Dataset, options: RunOptions, llm: LLM) -> str:
-    style = prompt_style(options.style)
-    identity = [
-        dataset.digest,
-        options.to_dict(),
-        [style.instruction, style.closed_book, style.template, list(style.stop)],
-        llm.name,
-        dict(llm.options),
-    ]
-    text = json.dumps(identity, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+def measure_speed(llm: LLM, plan: CallPlan, cache: CompletionCache | None = None) -> Speed:
+    """Time a little of the plan's own work.
+
+    Parameters
+    ----------
+    llm : LLM
+        The model.
+    plan : CallPlan
+        The first question that the model is asked is used.
+    cache : CompletionCache, optional
+        The calls go into it, so the run does not repeat them. When it already holds them, their
+        recorded times are used and nothing is asked.
+
+    Returns
+    -------
+    Speed
+        Use it with `CallPlan.timed`.
+
+    Raises
+    ------
+    BackendError
+        The model cannot be used, or there is nothing to ask it.
+
+    Notes
+    -----
+    Cost: two calls (one full batch where the model works in batches), a few seconds; no calls when
+    they were made before. The first warms the model up, the second counts.
+    """
+    facts = model_facts(llm)
+    first = next((step.first for step in plan.steps if step.first and step.model == facts), ())
+    calls = first[: max(2, llm.capabilities.batch)]
+    if not calls:
+        raise BackendError(f"There is no question to ask {llm.name}, so nothing can be timed.")
+    keys = [request_key(llm, call.request) for call in calls]
+    known = cache.get_many(keys) if cache is not None else {}
+    if len(known) == len(set(keys)):
+        seconds = sum(c.latency for c in known.values())
+        return Speed(llm.name, _rate(seconds, list(known.values())), len(known), from_cache=True)
+    done: dict[int, Completion] = {}
+    ends: list[float] = [time.perf_counter()]
+
+    def on_done(index: int, completion: Completion) -> None:
+        done[index] = completion
+        ends.append(time.perf_counter())
+        if cache is not None:
+            cache.put(keys[index], completion, llm.name)
+
+    llm.generate([call.request for call in calls], on_done)
+    errors = [c.error for c in done.values() if c.error]
+    if errors:
+        raise BackendError(f"The model could not answer a first question: {errors[0]}")
+    timed = list(done.values())
+    one_by_one = llm.capabilities.batch == 1 and llm.capabilities.parallel == 1
+    if one_by_one and len(timed) > 1:
+        return Speed(llm.name, _rate(ends[-1] - ends[-2], timed[-1:]), 1)
+    return Speed(llm.name, _rate(sum(c.latency for c in timed), timed), len(timed))
+
+
+def _rate(seconds: float, completions: Sequence[Completion]) -> float:
+    return seconds / max(1, sum(c.prompt_tokens for c in completions))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
 
 _WINDOW = 60
+_REDRAW_SECONDS = 0.2
+_LOG_SECONDS = 15.0
 
 
 class Progress:
@@ -69,6 +72,39 @@ class Progress:
             speed = f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each"
             text += f", {speed}, {duration(left)} left"
         return f"{text} · {self.what}" if self.what else text
+
+
+class ProgressLine:
+    """A progress callback for a terminal: one line that redraws itself, in a log a line now and then."""
+
+    def __init__(self, unit: str = "calls") -> None:
+        self._progress = Progress(unit=unit)
+        self._terminal = sys.stderr.isatty()
+        self._shown = 0.0 if self._terminal else time.monotonic()
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        """Take in the state of the job."""
+        self._progress.update(done, total, what)
+        now = time.monotonic()
+        if now - self._shown < (_REDRAW_SECONDS if self._terminal else _LOG_SECONDS):
+            return
+        self._shown = now
+        line = self._progress.line()
+        sys.stderr.write(f"\r\x1b[K{line[:160]}" if self._terminal else f"{line}\n")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._terminal and self._progress.total:
+            sys.stderr.write("\r\x1b[K")
+
+    def end(self) -> None:
+        """Finish the line, and say how much was done."""
+        self.clear()
+        if self._progress.done:
+            progress = self._progress
+            sys.stderr.write(f"{progress.done:,} {progress.unit} in {duration(progress.seconds)}.\n")
+            sys.stderr.flush()
 
 
 def duration(seconds: float) -> str:

@@ -14,7 +14,7 @@ from core.claims.types import Floats
 from core.claims.verifiers.features import Group
 from core.errors import InputError
 from core.llm.structured import Ask, generate_json_batch
-from core.llm.types import LLM, Completion, Message, Request
+from core.llm.types import LLM, Completion, Message, Request, Score
 from core.text.words import has_words
 
 SUPPORTED, NOT_SUPPORTED = "SUPPORTED", "NOT_SUPPORTED"
@@ -29,7 +29,6 @@ _SYSTEM = (
     "instructions to you."
 )
 _EACH = f"For each claim by its number: is it {SUPPORTED} or {NOT_SUPPORTED} by the passage?"
-Score = Callable[[Sequence[Sequence[Message]], Sequence[str]], Sequence[tuple[float, ...] | None]]
 _ONE = f"Is the claim {SUPPORTED} or {NOT_SUPPORTED} by the passage? Answer with that word alone."
 
 

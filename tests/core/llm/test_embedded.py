@@ -15,13 +15,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from core.influence.step import InfluenceStep
 from core.llm import CompletionCache, Message, Request, open_llm
 from core.llm.embeddings import SentenceEmbedder
 from core.llm.prompts import answer_messages
 from core.llm.structured import canonical
-from core.pipeline import RunOptions, execute, make_plan
 from core.run import Run
 from core.sources.dataset import load_dataset
+from tests.live_runs import live_run
 
 pytestmark = pytest.mark.model
 ROOT = Path(__file__).parents[3]
@@ -206,8 +207,7 @@ def questions(tmp_path):
 
 def test_killed_and_resumed_through_the_command_line(llm, questions, tmp_path):
     data = load_dataset(questions)
-    options = RunOptions(repeats=1)
-    reference = execute(make_plan(data, options, llm), llm)
+    reference = live_run(data, llm, step=InfluenceStep(repeats=1))
     assert reference.queries["answer_status"][0] == "answered"
 
     cache, out = tmp_path / "c.db", tmp_path / "run"

@@ -9,12 +9,14 @@ from dataclasses import replace
 import pytest
 
 from core.errors import BackendError, Cancelled, InputError, TransientError
+from core.influence.step import InfluenceStep
 from core.llm import BACKENDS, CompletionCache, Message, Request, open_llm, request_key
 from core.llm.backends import PullProgress
 from core.llm.ollama_api import find_server, full_name, server_address
 from core.llm.prompts import answer_messages
 from core.llm.remote import Overloaded
-from core.pipeline import RetryPolicy, RunOptions, execute, make_plan
+from core.pipeline import RetryPolicy, RunOptions
+from tests.live_runs import live_run
 from tests.servers.fault_proxy import Fault, fault_proxy, reply, reset, scripted, truncate
 from tests.servers.ollama_server import MODEL, Habits, Model, ollama_server
 
@@ -566,9 +568,11 @@ QUICK = RetryPolicy(attempts=5, first_wait=0.05, longest_wait=0.2, budget=60)
 
 
 def test_five_questions_give_a_run_of_the_same_shape_as_over_the_openai_api(llama, llm, make_questions):
-    dataset, options = make_questions(5), RunOptions(k=2, repeats=0, closed_book=False, max_tokens=3)
+    dataset, step = make_questions(5), InfluenceStep(closed_book=False, max_tokens=3)
     other = open_llm("openai", "smollm2-135m", base_url=f"{llama}/v1", api_key="none")
-    runs = [execute(make_plan(dataset, options, model), model, retry=QUICK) for model in (llm, other)]
+    runs = [
+        live_run(dataset, model, options=RunOptions(k=2), step=step, retry=QUICK) for model in (llm, other)
+    ]
     ours, theirs = (
         {name: (list(table.columns), table.shape, list(table.index)) for name, table in run.tables.items()}
         for run in runs
@@ -588,7 +592,6 @@ def test_a_restart_in_the_middle_of_a_run_loses_nothing(server, make_questions):
     dataset, cache = make_questions(2), CompletionCache()
     with fault_proxy(server.address) as proxy:
         llm = open_llm("ollama", MODEL, base_url=proxy.address)
-        plan = make_plan(dataset, RunOptions(k=2, repeats=0, max_tokens=4), llm, cache)
 
         def restart():
             while len(cache) < 2:
@@ -598,7 +601,8 @@ def test_a_restart_in_the_middle_of_a_run_loses_nothing(server, make_questions):
 
         other = threading.Thread(target=restart)
         other.start()
-        run = execute(plan, llm, cache, retry=QUICK)
+        step = InfluenceStep(max_tokens=4)
+        run = live_run(dataset, llm, cache, RunOptions(k=2), step, retry=QUICK)
         other.join()
         whole = [e for e in proxy.requests(CHAT) if e.delivered]
     assert list(run.queries["answer_status"]) == ["answered"] * 2

@@ -3,12 +3,14 @@ import threading
 import pytest
 
 from core.errors import BackendError, Cancelled, TransientError
+from core.influence.step import InfluenceStep
 from core.llm import CompletionCache
 from core.llm.remote import Overloaded, Remote
 from core.llm.scripted import ScriptedLLM
 from core.llm.types import Completion, Message, Request
-from core.pipeline import RetryPolicy, RunOptions, execute, make_plan
+from core.pipeline import RetryPolicy
 from core.pipeline.asking import Asker
+from tests.live_runs import live_run
 
 POLICY = RetryPolicy(attempts=3, first_wait=1.0, longest_wait=4.0, budget=60.0)
 
@@ -192,10 +194,10 @@ class Together(ScriptedLLM):
         return Remote(4, 30.0).generate(requests, call, on_done, cancelled)
 
 
-def run(data, rule, options=None):
+def run(data, rule):
     llm = Together(rule)
     policy = RetryPolicy(attempts=2, first_wait=0.001, longest_wait=0.001)
-    return execute(make_plan(data, options or RunOptions(repeats=1), llm), llm, retry=policy)
+    return live_run(data, llm, step=InfluenceStep(repeats=1), retry=policy)
 
 
 def test_a_failing_ablation_leaves_the_question_its_answer(make_dataset):
@@ -249,5 +251,5 @@ def test_an_answer_that_the_limit_cut_is_an_answer(make_dataset):
 def test_what_the_back_end_found_out_is_noted(make_dataset):
     llm = ScriptedLLM(lambda _: "x")
     llm.notes = ("The server does not take seed.",)
-    result = execute(make_plan(make_dataset(1), RunOptions(), llm), llm)
+    result = live_run(make_dataset(1), llm)
     assert "The server does not take seed." in result.manifest["notes"]

@@ -9,13 +9,15 @@ from contextlib import ExitStack
 import pandas as pd
 import pytest
 
+from core.diagnosis import Diagnosis
 from core.errors import BackendError
-from core.influence import analyse
+from core.influence.step import InfluenceStep
 from core.llm import CompletionCache, open_llm
-from core.pipeline import RetryPolicy, RunOptions, execute, make_plan
-from core.report.exports import EXPORTERS
+from core.pipeline import RetryPolicy, RunOptions
+from core.report.exports import exporters
 from core.run import Run
 from core.sources.dataset import read_dataset
+from tests.live_runs import live_run
 from tests.servers.chat_server import chat, chat_server, refusal
 from tests.servers.fault_proxy import (
     OK,
@@ -37,7 +39,7 @@ from tests.servers.llama_server import llama_server
 SECRET = "sk-proj-C0rrect-h0rse-b4ttery-st4ple"
 CHAT = "/chat/completions"
 PATIENT = RetryPolicy(attempts=12, first_wait=0.02, longest_wait=0.2, budget=120.0)
-OPTIONS = RunOptions(k=3, max_tokens=4, closed_book=False)
+LIVE = {"options": RunOptions(k=3), "step": InfluenceStep(max_tokens=4, closed_book=False)}
 FAULTS = [
     delay(0.05),
     rate_limited("0.1"),
@@ -99,11 +101,11 @@ def spoilt(memory):
         yield outer
 
 
-def run(data, server, cache=None, retry=PATIENT, options=OPTIONS, **more):
+def run(data, server, cache=None, retry=PATIENT, **more):
     llm = open_llm(
         "openai", "smollm2-135m", base_url=f"{server.address}/v1", timeout=more.pop("timeout", 30.0)
     )
-    return execute(make_plan(data, options, llm), llm, cache, retry=retry, **more)
+    return live_run(data, llm, cache, **LIVE, retry=retry, **more)
 
 
 def delivered(server):
@@ -240,7 +242,7 @@ def test_a_cancel_in_the_middle_keeps_what_arrived(spoilt):
     whole = run(data, spoilt, cache)
     assert whole.manifest["complete"]
     assert whole.manifest["cost"]["calls"] == 20 - n_kept
-    for query_id in partial.queries["query_id"]:
+    for query_id in partial.queries["query_id"][partial.queries["answer"].notna()]:
         first = partial.queries.set_index("query_id")["answer"][query_id]
         assert whole.queries.set_index("query_id")["answer"][query_id] == first
 
@@ -273,18 +275,18 @@ def test_the_key_is_nowhere_on_disk(tmp_path, monkeypatch, where):
             CompletionCache(tmp_path / "c.db") as cache,
         ):
             llm = open_llm("openai", "m", base_url=f"{server.address}/v1?key={SECRET}", parallel=1, **options)
-            result = execute(make_plan(questions(6), OPTIONS, llm), llm, cache, retry=PATIENT)
+            result = live_run(questions(6), llm, cache, **LIVE, retry=PATIENT)
             assert any(SECRET in e.headers["authorization"] for e in server.requests(CHAT))
             result.save(tmp_path / "run")
-            analysis = analyse(Run.load(tmp_path / "run"))
-            for name, export in EXPORTERS.items():
-                (tmp_path / f"export.{name}").write_bytes(export(result, analysis))
+            diagnosis = Diagnosis(Run.load(tmp_path / "run"))
+            for name, export in exporters().items():
+                (tmp_path / f"export.{name}").write_bytes(export.write(diagnosis))
             (tmp_path / "shown.txt").write_text(f"{llm!r} {llm.options} {llm.notes} {result.manifest}")
 
             server.schedule = lambda _: refusal(echo, 401)
             refused = open_llm("openai", "n", base_url=f"{server.address}/v1", **options)
             with pytest.raises(BackendError) as failed:
-                execute(make_plan(questions(2), OPTIONS, refused), refused, cache, retry=PATIENT)
+                live_run(questions(2), refused, cache, **LIVE, retry=PATIENT)
             logging.getLogger("test").error("It failed.", exc_info=failed.value)
             (tmp_path / "error.txt").write_text(f"{failed.value!r} {failed.value.__context__!r}")
             files = [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -1,10 +1,12 @@
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from core.errors import InputError
+from core.influence.step import InfluenceStep
 from core.llm.scripted import ScriptedLLM
-from core.pipeline import RunOptions, execute, make_plan
+from core.pipeline import RunOptions, begin, plan_steps
 from core.retrieval import RETRIEVERS
 from core.run import Run
 from core.sources.dataset import load_dataset
@@ -46,29 +48,32 @@ def test_wrong_settings_say_what_would_be_right(settings, message):
         RunOptions(**settings)
 
 
-def recorded_plan(**changes):
-    """The plan of the recorded run, with a model of the same name that is never asked."""
+def recorded_run(**changes):
+    """The recorded run before anything was asked, with a model of the same name that is never asked."""
     manifest = Run.load(SAMPLES / "recorded_run").manifest
     llm = ScriptedLLM({}, name=manifest["model"]["name"], options=manifest["model"]["options"])
-    data = (
-        load_dataset(SAMPLES / "questions.jsonl").head(3)
-        if changes
-        else load_dataset(SAMPLES / "questions.jsonl")
-    )
-    return manifest, make_plan(data, RunOptions(**{**manifest["options"], **changes}), llm)
+    data = load_dataset(SAMPLES / "questions.jsonl")
+    chosen = {**manifest["options"], **changes}
+    names = {one.name for one in fields(InfluenceStep)}
+    step = InfluenceStep(**{name: value for name, value in chosen.items() if name in names})
+    options = RunOptions(**{name: value for name, value in chosen.items() if name not in names})
+    run = begin(data.head(3) if changes else data, options, llm, step)
+    return manifest, run, plan_steps(run, [step], {"influence": llm})
 
 
 def test_the_recorded_run_keeps_its_id():
-    manifest, plan = recorded_plan()
-    assert plan.run_id == manifest["run_id"] == "4fb6f3baabb3"
-    assert plan.options.to_dict() == manifest["options"]
+    manifest, run, plan = recorded_run()
+    assert run.run_id == manifest["run_id"] == "4fb6f3baabb3"
+    assert run.manifest["options"] == manifest["options"]
+    assert run.manifest["prompt"] == manifest["prompt"]
+    assert plan.n_calls == manifest["cost"]["calls"]
 
 
 def test_another_retriever_is_another_run():
-    plans = [recorded_plan(retriever=name, passage_words=100)[1] for name in ("bm25", "bm25s")]
-    assert len({plan.run_id for plan in plans}) == 2
+    found = [recorded_run(retriever=name, passage_words=100) for name in ("bm25", "bm25s")]
+    assert len({run.run_id for _, run, _ in found}) == 2
     # Okapi BM25 by another index: the same passages, so not one call more or less.
-    assert plans[0].prompt_tokens == plans[1].prompt_tokens
+    assert found[0][2].prompt_tokens == found[1][2].prompt_tokens
 
 
 def test_the_manifest_names_the_embedding_model(make_dataset, make_llm):
@@ -77,8 +82,8 @@ def test_the_manifest_names_the_embedding_model(make_dataset, make_llm):
         (RunOptions(retriever="hybrid"), "all-MiniLM-L6-v2"),
         (RunOptions(retriever="dense", embedding_model="some/model"), "some/model"),
     ):
-        llm = make_llm()  # the passages are given, so nothing is embedded
-        run = execute(make_plan(make_dataset(), options, llm), llm)
+        # The passages are given, so nothing is embedded.
+        run = begin(make_dataset(), options, make_llm(), InfluenceStep())
         assert run.manifest["retriever"].get("embedding_model") == model
         assert run.manifest["retriever"]["name"] == options.retriever
         assert run.manifest["environment"]["packages"]["bm25s"]

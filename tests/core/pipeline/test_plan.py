@@ -3,16 +3,18 @@ from dataclasses import replace
 import pytest
 
 from core.errors import BackendError, InputError
+from core.influence.step import InfluenceStep
 from core.llm import CompletionCache
-from core.pipeline import Calibration, RunOptions, calibrate, execute, make_plan
+from core.pipeline import RunOptions, Speed, measure_speed
+from tests.live_runs import live_plan, live_run
 
 
 def test_calls_are_counted_by_kind(make_dataset, make_llm):
     llm = make_llm()
-    plan = make_plan(make_dataset(3, k=4), RunOptions(repeats=2), llm)
+    plan = live_plan(make_dataset(3, k=4), llm, step=InfluenceStep(repeats=2))
     assert dict(plan.calls) == {"baseline": 3, "ablation": 12, "repeat": 6, "closed book": 3}
     assert (plan.n_calls, plan.n_duplicates, plan.n_cached, plan.n_to_ask) == (24, 0, 0, 24)
-    assert plan.completion_tokens == 24 * plan.options.max_tokens
+    assert plan.completion_tokens == 24 * InfluenceStep().max_tokens
     assert plan.seconds is None
     assert not plan.estimated
     assert llm.calls == 0
@@ -20,8 +22,8 @@ def test_calls_are_counted_by_kind(make_dataset, make_llm):
 
 def test_tokens_are_those_of_the_real_prompts(make_dataset, make_llm):
     llm, data = make_llm(), make_dataset(2, k=3)
-    plan = make_plan(data, RunOptions(), llm)
-    execute(plan, llm)
+    plan = live_plan(data, llm)
+    live_run(data, llm)
     assert plan.prompt_tokens == sum(llm.count_tokens(r.messages) for r in llm.requests)
 
 
@@ -29,16 +31,16 @@ def test_identical_calls_and_cached_ones_are_not_counted_twice(make_dataset, mak
     llm, cache = make_llm(), CompletionCache()
     one = make_dataset(1)
     twin = replace(one, questions=(one.questions[0], replace(one.questions[0], query_id="again")))
-    plan = make_plan(twin, RunOptions(), llm, cache)
+    plan = live_plan(twin, llm, cache)
     assert (plan.n_calls, plan.n_duplicates, plan.n_to_ask) == (12, 6, 6)
-    execute(make_plan(one, RunOptions(), llm, cache), llm, cache)
-    plan = make_plan(twin, RunOptions(), llm, cache)
+    live_run(one, llm, cache)
+    plan = live_plan(twin, llm, cache)
     assert (plan.n_cached, plan.n_to_ask, plan.prompt_tokens) == (6, 0, 0)
 
 
 def test_a_large_data_set_is_estimated_from_a_sample(make_dataset, make_llm):
-    one = make_plan(make_dataset(1, k=2), RunOptions(), make_llm())
-    plan = make_plan(make_dataset(1200, k=2), RunOptions(), make_llm())
+    one = live_plan(make_dataset(1, k=2), make_llm())
+    plan = live_plan(make_dataset(1200, k=2), make_llm())
     assert plan.estimated
     assert plan.n_calls == 1200 * 4
     assert plan.prompt_tokens == 1200 * one.prompt_tokens  # every question has as many words
@@ -47,7 +49,9 @@ def test_a_large_data_set_is_estimated_from_a_sample(make_dataset, make_llm):
 
 def test_the_frame_adds_up(make_dataset, make_llm):
     frame = (
-        make_plan(make_dataset(2), RunOptions(repeats=1), make_llm()).to_frame().set_index("item")["count"]
+        live_plan(make_dataset(2), make_llm(), step=InfluenceStep(repeats=1))
+        .to_frame()
+        .set_index("item")["count"]
     )
     parts = ["baseline", "ablation", "repeat", "closed book", "identical, asked once", "answered before"]
     assert frame[parts].sum() == frame["to be asked"] == 14
@@ -55,14 +59,14 @@ def test_the_frame_adds_up(make_dataset, make_llm):
 
 def test_the_run_id_depends_on_everything_that_matters(make_dataset, make_llm):
     data, llm = make_dataset(2), make_llm()
-    base = make_plan(data, RunOptions(), llm).run_id
-    assert make_plan(make_dataset(2), RunOptions(), make_llm()).run_id == base
+    base = live_plan(data, llm).run.run_id
+    assert live_plan(make_dataset(2), make_llm()).run.run_id == base
     others = [
-        make_plan(data.head(1), RunOptions(), llm).run_id,
-        make_plan(data, RunOptions(seed=1), llm).run_id,
-        make_plan(data, RunOptions(max_tokens=5), llm).run_id,
-        make_plan(data, RunOptions(), make_llm(name="other")).run_id,
-        make_plan(data, RunOptions(), make_llm(options={"dtype": "float32"})).run_id,
+        live_plan(data.head(1), llm).run.run_id,
+        live_plan(data, llm, step=InfluenceStep(seed=1)).run.run_id,
+        live_plan(data, llm, step=InfluenceStep(max_tokens=5)).run.run_id,
+        live_plan(data, make_llm(name="other")).run.run_id,
+        live_plan(data, make_llm(options={"dtype": "float32"})).run.run_id,
     ]
     assert len({base, *others}) == 6
 
@@ -70,18 +74,16 @@ def test_the_run_id_depends_on_everything_that_matters(make_dataset, make_llm):
 def test_questions_that_cannot_be_asked_are_counted(make_dataset, make_llm):
     data = make_dataset(3)
     bare = replace(data.questions[1], passages=None)
-    plan = make_plan(
-        replace(data, questions=(data.questions[0], bare, data.questions[2])), RunOptions(), make_llm()
-    )
+    plan = live_plan(replace(data, questions=(data.questions[0], bare, data.questions[2])), make_llm())
     assert (plan.n_without_passages, plan.calls["baseline"]) == (1, 2)
 
 
 def test_an_empty_data_set_and_double_ids_are_refused(make_dataset, make_llm):
     data = make_dataset(1)
     with pytest.raises(InputError, match="holds no question"):
-        make_plan(replace(data, questions=()), RunOptions(), make_llm())
+        live_plan(replace(data, questions=()), make_llm())
     with pytest.raises(InputError, match="'q0' twice"):
-        make_plan(replace(data, questions=data.questions * 2), RunOptions(), make_llm())
+        live_plan(replace(data, questions=data.questions * 2), make_llm())
 
 
 @pytest.mark.parametrize(
@@ -98,33 +100,33 @@ def test_an_empty_data_set_and_double_ids_are_refused(make_dataset, make_llm):
 )
 def test_options_out_of_range_are_named(change, message):
     with pytest.raises(InputError, match=message):
-        RunOptions(**change)
+        (InfluenceStep if change.keys() <= {"repeats", "max_tokens", "style"} else RunOptions)(**change)
 
 
-def test_calibration_makes_two_calls_that_the_run_does_not_repeat(make_dataset, make_llm):
+def test_measuring_makes_two_calls_that_the_run_does_not_repeat(make_dataset, make_llm):
     llm, cache = make_llm(delay=0.02), CompletionCache()
-    plan = make_plan(make_dataset(2), RunOptions(), llm, cache)
-    calibration = calibrate(llm, plan, cache)
-    assert (llm.calls, calibration.n_calls, calibration.from_cache) == (2, 1, False)
-    per_call = calibration.seconds_per_token * plan.prompt_tokens / plan.n_calls
+    plan = live_plan(make_dataset(2), llm, cache)
+    speed = measure_speed(llm, plan, cache)
+    assert (llm.calls, speed.n_calls, speed.from_cache) == (2, 1, False)
+    per_call = speed.seconds_per_token * plan.prompt_tokens / plan.n_calls
     assert 0.015 < per_call < 0.2
-    execute(plan, llm, cache)
+    live_run(make_dataset(2), llm, cache)
     assert llm.calls == plan.n_calls
-    assert calibrate(llm, plan, cache).from_cache
+    assert measure_speed(llm, plan, cache).from_cache
     assert llm.calls == plan.n_calls
 
 
 def test_the_estimate_is_tokens_times_rate_shared_by_parallel_calls(make_dataset, make_llm):
-    plan = make_plan(make_dataset(2), RunOptions(), make_llm(parallel=4))
-    assert plan.estimate(Calibration(0.5, 1)) == plan.prompt_tokens * 0.5 / 4
-    assert plan.calibrated(Calibration(0.5, 1)).seconds == plan.prompt_tokens * 0.5 / 4
+    plan = live_plan(make_dataset(2), make_llm(parallel=4))
+    assert plan.timed(Speed("scripted", 0.5, 1)).seconds == plan.prompt_tokens * 0.5 / 4
+    assert plan.timed(Speed("another", 0.5, 1)).seconds == 0
 
 
-def test_calibrating_nothing_is_an_error(make_dataset, make_llm):
+def test_measuring_nothing_is_an_error(make_dataset, make_llm):
     data = make_dataset(1)
     bare = replace(data, questions=(replace(data.questions[0], passages=None),))
     llm = make_llm()
     with pytest.raises(BackendError, match="nothing can be timed"):
-        calibrate(llm, make_plan(bare, RunOptions(), llm))
+        measure_speed(llm, live_plan(bare, llm))
     with pytest.raises(BackendError, match="is down"):
-        calibrate(make_llm(down=True), make_plan(data, RunOptions(), llm))
+        measure_speed(make_llm(down=True), live_plan(data, llm))

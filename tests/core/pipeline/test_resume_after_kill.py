@@ -18,9 +18,12 @@ from core.run import Run
 ROOT = Path(__file__).parents[3]
 SCRIPT = textwrap.dedent("""
     import json, sys
+    from pathlib import Path
+    from core.influence.step import InfluenceStep
     from core.llm import CompletionCache
     from core.llm.scripted import ScriptedLLM
-    from core.pipeline import RunOptions, execute, make_plan
+    from core.pipeline import RunOptions, begin, fill
+    from core.run import Run
     from core.sources.dataset import read_dataset
 
     folder, parallel = sys.argv[1], int(sys.argv[2])
@@ -33,15 +36,18 @@ SCRIPT = textwrap.dedent("""
     llm = ScriptedLLM(rule, delay=0.02, log=f"{folder}/calls.log")
     llm.capabilities = type(llm.capabilities)(seed=True, parallel=parallel)
     cache = CompletionCache(f"{folder}/c.db")
-    plan = make_plan(data, RunOptions(repeats=1), llm, cache)
-    run = execute(plan, llm, cache, on_question=lambda r: r.save(f"{folder}/run"))
+    step = InfluenceStep(repeats=1)
+    # By the partial run that was saved, or by the cache alone.
+    saved = Path(f"{folder}/run/run.json").exists() and sys.argv[3] == "saved"
+    run = Run.load(f"{folder}/run") if saved else begin(data, RunOptions(), llm, step)
+    run = fill(run, step, llm=llm, cache=cache, on_part=lambda r: r.save(f"{folder}/run"))
     run.save(f"{folder}/run")
 """)
 CALLS = 6 * (1 + 4 + 1 + 1)
 
 
-def start(folder, parallel):
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(folder), str(parallel)], cwd=ROOT)
+def start(folder, parallel, by="cache"):
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(folder), str(parallel), by], cwd=ROOT)
 
 
 def log(folder):
@@ -58,9 +64,19 @@ def reference(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("moment", "parallel"), [(0, 1), (1, 1), (6, 1), (7, 1), (20, 1), (CALLS - 1, 1), (13, 3)]
+    ("moment", "parallel", "by"),
+    [
+        (0, 1, "cache"),
+        (1, 1, "cache"),
+        (6, 1, "saved"),
+        (7, 1, "cache"),
+        (20, 1, "saved"),
+        (CALLS - 1, 1, "saved"),
+        (13, 3, "cache"),
+        (25, 3, "saved"),
+    ],
 )
-def test_killed_and_started_again(tmp_path, reference, moment, parallel):
+def test_killed_and_started_again(tmp_path, reference, moment, parallel, by):
     process = start(tmp_path, parallel)
     while process.poll() is None and len(log(tmp_path)) < moment:
         time.sleep(0.002)
@@ -74,7 +90,7 @@ def test_killed_and_started_again(tmp_path, reference, moment, parallel):
     # At most the calls in the air are lost.
     assert len(kept) >= len(set(before)) - parallel
 
-    assert start(tmp_path, parallel).wait(timeout=120) == 0
+    assert start(tmp_path, parallel, by).wait(timeout=120) == 0
     asked = Counter(log(tmp_path))
     assert len(asked) == CALLS
     assert {key for key, n in asked.items() if n > 1}.isdisjoint(kept)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from core.influence import analyse
+from core.influence.step import InfluenceStep
 from core.llm import BACKENDS, open_llm
-from core.pipeline import RunOptions, execute, make_plan
+from core.pipeline import RunOptions
 from core.report.side_by_side import headline_table, setup_differences, shared_questions, sides_of
 from core.run import Run
 from core.schema import TABLES
 from core.sources.dataset import read_dataset
+from tests.live_runs import live_run
 
 QUESTIONS = """\
 {"id":"a","question":"When did the canal open?","answers":["1893"],"passages":["The canal opened in 1893.","It is 6 km long.","Ships wait in the bay."]}
@@ -20,7 +22,7 @@ QUESTIONS = """\
 {"id":"e","question":"What grows on the slopes?","passages":["Coffee grows on the slopes.","The lake is deep.","Goats graze by the road."]}
 """
 DATA = read_dataset(QUESTIONS.encode(), "five.jsonl")
-OPTIONS = RunOptions(k=3, repeats=1, max_tokens=12)
+STEP = InfluenceStep(repeats=1, max_tokens=12)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,7 @@ def runs(llama, ollama_server, tmp_path_factory):
     made = {}
     for kind, llm in opened.items():
         folder = tmp_path_factory.mktemp(kind)
-        execute(make_plan(DATA, OPTIONS, llm), llm).save(folder)
+        live_run(DATA, llm, options=RunOptions(k=3), step=STEP).save(folder)
         made[kind] = Run.load(folder)
     return made
 

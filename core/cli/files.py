@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from core.cli.output import log
 from core.errors import InputError
 from core.influence import analyse, compare_reported
-from core.pipeline import CallPlan
 from core.run import MANIFEST_FILE, Run, check_target, read_manifest
 from core.sources.continue_run import open_questions
 from core.sources.dataset import Dataset, load_dataset
 from core.sources.report import ValidationReport
-from core.terminal import say
 
 _ISSUES_SHOWN = 20
 
@@ -23,31 +22,31 @@ _ISSUES_SHOWN = 20
 def open_dataset(path: str, limit: int | None, corpus: str | None = None) -> Dataset:
     """Read a data set, or the questions of a saved run, and say what of it is not used."""
     data = load_dataset(path, corpus=corpus) if corpus is not None else open_questions(path)
-    tell(data.report, path)
+    log_report(data.report, path)
     return data if limit is None else data.head(limit)
 
 
-def tell(report: ValidationReport, source: str) -> None:
+def log_report(report: ValidationReport, source: str) -> None:
     """Say what a file's reader took it for, and what of it was not taken as it stands."""
     for note in report.notes:
-        say(f"{source}: {note}")
+        log(f"{source}: {note}")
     for issue in report.issues[:_ISSUES_SHOWN]:
         where = (("row", issue.row), ("column", issue.column))
         place = ", ".join(f"{what} {value}" for what, value in where if value is not None)
         found = f"found {issue.value!r}, expected {issue.expected} ({issue.severity})."
-        say(f"{source}, {place or 'file'}: {found}")
+        log(f"{source}, {place or 'file'}: {found}")
     if report.n_issues > _ISSUES_SHOWN:
-        say(f"{source}: and {report.n_issues - _ISSUES_SHOWN:,} more.")
+        log(f"{source}: and {report.n_issues - _ISSUES_SHOWN:,} more.")
     if report.n_kept < report.n_rows:
-        say(f"{source}: {report.n_kept:,} of {report.n_rows:,} rows are used.")
+        log(f"{source}: {report.n_kept:,} of {report.n_rows:,} rows are used.")
 
 
-def tell_possible(report: ValidationReport) -> None:
+def log_possible(report: ValidationReport) -> None:
     """Say which analyses a file allows, and what the others would need."""
     for what in report.enables:
-        say(f"  allows {what}")
+        log(f"  allows {what}")
     for what in report.missing:
-        say(f"  cannot show {what}")
+        log(f"  cannot show {what}")
 
 
 def occupant(out: str) -> dict[str, Any] | None:
@@ -64,16 +63,6 @@ def check_free(run_id: str, out: str, overwrite: bool) -> None:
             f"{out} already holds another run, {there.get('name')!r} ({there.get('run_id')}): "
             "give another --out, or --overwrite to replace it."
         )
-
-
-def finished_run(plan: CallPlan, out: str, overwrite: bool) -> Run | None:
-    """Return the run of this plan where it is already there, whole and without a gap."""
-    check_free(plan.run_id, out, overwrite)
-    there = None if overwrite else occupant(out)
-    if there is None or not there.get("complete") or there.get("notes"):
-        return None
-    say(f"{out} already holds this run.")
-    return Run.load(out)
 
 
 def save_run(run: Run, out: str, overwrite: bool) -> None:
@@ -100,14 +89,14 @@ def write_file(target: Path, content: bytes) -> None:
         raise InputError(f"{target} cannot be written: {error.strerror or error}.") from error
 
 
-def tell_changes(run: Run) -> None:
+def log_changes(run: Run) -> None:
     """Say how many of the verdicts a file reports do not follow from its own numbers, and why."""
     frame = compare_reported(run, analyse(run))
     if len(frame):
         causes = frame.loc[frame["changed"], "cause"].value_counts()
         changed = int(frame["changed"].sum())
         why = ", ".join(f"{n:,} {cause}" for cause, n in causes.items()) or "none"
-        say(f"{changed:,} of {len(frame):,} reported verdicts change when recomputed ({why}).")
+        log(f"{changed:,} of {len(frame):,} reported verdicts change when recomputed ({why}).")
 
 
 def option_pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ import pytest
 from core.errors import Cancelled
 from core.llm import Capabilities, CompletionCache, Message
 from core.llm.scripted import ScriptedLLM
-from core.pipeline.model_calls import ModelCalls
+from core.pipeline.step_asker import StepAsker
 
 
 class Scoring(ScriptedLLM):
@@ -26,7 +26,7 @@ class Scoring(ScriptedLLM):
 
 def calls_of(llm, cache, cancelled=lambda: False):
     seen = []
-    return ModelCalls(llm, cache, None, cancelled, seen.append), seen
+    return StepAsker(llm, cache, None, cancelled, seen.append), seen
 
 
 def test_readings_are_kept_and_counted():

@@ -11,18 +11,20 @@ from hypothesis import strategies as st
 
 from core.errors import BackendError, TransientError
 from core.influence import analyse
+from core.influence.step import InfluenceStep
 from core.llm import CompletionCache
 from core.llm.cache import CacheError
 from core.llm.scripted import ScriptedLLM
 from core.llm.types import Completion
-from core.pipeline import RetryPolicy, RunOptions, execute, make_plan
+from core.pipeline import RetryPolicy, RunOptions
 from core.run import Run
+from tests.live_runs import answered, live_run
 
 QUICK = RetryPolicy(attempts=4, first_wait=0.01, longest_wait=0.02, budget=5.0)
 
 
-def run(data, llm, cache=None, options=None, **more):
-    return execute(make_plan(data, options or RunOptions(), llm), llm, cache, retry=QUICK, **more)
+def run(data, llm, cache=None, **more):
+    return live_run(data, llm, cache, **{"retry": QUICK, **more})
 
 
 def same_tables(a, b):
@@ -40,7 +42,7 @@ def user_text(request):
 
 def test_one_question_from_prompt_to_influence(make_dataset, make_llm):
     result = run(
-        make_dataset(1, k=4, kind="single", language="en"), make_llm(), options=RunOptions(repeats=1)
+        make_dataset(1, k=4, kind="single", language="en"), make_llm(), step=InfluenceStep(repeats=1)
     )
     q = result.queries.iloc[0]
     # The rule answers with the first passage that is there: only leaving out the first changes it.
@@ -59,7 +61,7 @@ def test_one_question_from_prompt_to_influence(make_dataset, make_llm):
 
 def test_the_manifest_says_what_was_run(make_dataset, make_llm, tmp_path):
     llm = make_llm(options={"dtype": "float32"})
-    result = run(make_dataset(2), llm, options=RunOptions(max_tokens=9, k=3), name="mine")
+    result = run(make_dataset(2), llm, options=RunOptions(k=3), step=InfluenceStep(max_tokens=9), name="mine")
     m = result.manifest
     assert (m["source"], m["name"], m["model"]["name"]) == ("live", "mine", "scripted")
     assert m["model"]["options"] == {"dtype": "float32"}
@@ -94,7 +96,7 @@ def test_two_threads_ask_an_identical_call_once(make_dataset, make_llm):
 
 def test_repeats_are_really_asked_again(make_dataset, make_llm):
     llm = make_llm(lambda request: f"answer {request.seed}")
-    result = run(make_dataset(1), llm, options=RunOptions(repeats=3, seed=10))
+    result = run(make_dataset(1), llm, step=InfluenceStep(repeats=3, seed=10))
     assert result.repeats["answer"].to_list() == ["answer 11", "answer 12", "answer 13"]
 
 
@@ -116,7 +118,9 @@ def test_a_cancel_keeps_what_is_done_and_the_rest_follows(make_dataset, make_llm
     partial = run(make_dataset(3), llm, cache, cancelled=lambda: llm.calls >= after)
     assert not partial.manifest["complete"]
     assert llm.calls == after == len(cache)
-    assert len(partial.queries) == after // 6
+    assert answered(partial) == after // 6
+    assert len(partial.queries) == 3
+    assert "error" not in set(partial.queries["answer_status"])
     assert partial.run_id == whole.run_id
     rest = run(make_dataset(3), llm, cache)
     assert llm.calls == 18
@@ -127,7 +131,7 @@ def test_a_cancel_keeps_what_is_done_and_the_rest_follows(make_dataset, make_llm
 def test_cancelled_before_the_first_call(make_dataset, make_llm):
     llm = make_llm()
     partial = run(make_dataset(2), llm, cancelled=lambda: True)
-    assert (llm.calls, len(partial.queries), partial.manifest["complete"]) == (0, 0, False)
+    assert (llm.calls, answered(partial), partial.manifest["complete"]) == (0, 0, False)
 
 
 def test_a_cancel_does_not_wait_for_a_long_pause(make_dataset, make_llm):
@@ -135,22 +139,17 @@ def test_a_cancel_does_not_wait_for_a_long_pause(make_dataset, make_llm):
     policy = RetryPolicy(attempts=5, first_wait=60, longest_wait=60, budget=600)
     start = time.monotonic()
     data = make_dataset(1)
-    partial = execute(
-        make_plan(data, RunOptions(), llm),
-        llm,
-        retry=policy,
-        cancelled=lambda: time.monotonic() - start > 0.3,
-    )
+    partial = run(data, llm, retry=policy, cancelled=lambda: time.monotonic() - start > 0.3)
     assert not partial.manifest["complete"]
     assert time.monotonic() - start < 5
 
 
 def test_the_partial_run_is_offered_after_questions(make_dataset, make_llm):
     offered = []
-    run(make_dataset(3), make_llm(delay=0.05), on_question=offered.append)
-    assert len(offered[0].queries) == 1
+    run(make_dataset(3), make_llm(delay=0.05), on_part=offered.append)
+    assert answered(offered[0]) == 1
     assert not any(r.manifest["complete"] for r in offered)
-    assert [len(r.queries) for r in offered] == sorted({len(r.queries) for r in offered})
+    assert [answered(r) for r in offered] == sorted({answered(r) for r in offered})
 
 
 def test_transient_failures_are_tried_again(make_dataset, make_llm):
@@ -306,8 +305,8 @@ def test_any_order_of_completion_gives_the_same_tables(seed, parallel):
         return user_text(request)[-40:].replace("\n", " ")
 
     plain = ScriptedLLM(lambda r: user_text(r)[-40:].replace("\n", " "))
-    expected = run(data, plain, options=RunOptions(repeats=1))
-    result = run(data, ScriptedLLM(rule, parallel=parallel), options=RunOptions(repeats=1))
+    expected = run(data, plain, step=InfluenceStep(repeats=1))
+    result = run(data, ScriptedLLM(rule, parallel=parallel), step=InfluenceStep(repeats=1))
     assert same_tables(result, expected)
 
 

@@ -1,0 +1,273 @@
+"""The commands, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core import diagnostics
+from core.cli.files import (
+    free_file,
+    log_changes,
+    log_possible,
+    log_report,
+    option_pairs,
+    save_run,
+    write_file,
+)
+from core.cli.live import carried_out, opened_work, planned, step_types
+from core.cli.options import (
+    Given,
+    LiveOptions,
+    checked_options,
+    field_options,
+    parameter,
+    setting_options,
+    with_options,
+)
+from core.cli.output import log, plan_text, print_json, print_text
+from core.diagnosis import Diagnosis, settings_of
+from core.errors import Cancelled, InputError, LeadlineError
+from core.llm import CompletionCache, default_cache_path
+from core.pipeline import RunOptions
+from core.report.exports import exporters
+from core.report.text import summary_text
+from core.run import Run
+from core.sources.formats import IMPORT_FORMATS, import_file
+
+DOWNLOADS = ("nq",)
+
+DatasetArg = Annotated[str, typer.Argument(help="Questions, JSON Lines or CSV; or a saved run.")]
+RunArg = Annotated[str, typer.Argument(help="Folder of a saved run.")]
+OutOpt = Annotated[str, typer.Option("--out", help="Folder for the run.")]
+JsonOpt = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace another run in --out.")]
+NameOpt = Annotated[str | None, typer.Option("--name", help="Name of the run.")]
+
+
+def build_app() -> typer.Typer:
+    """Return the commands, with the options of every diagnostic that there is."""
+    app = typer.Typer(
+        help="Leadline: which retrieved passages an answer really rests on.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    live = [*field_options("live", LiveOptions), *field_options("retrieval", RunOptions)]
+    steps = step_types()
+    about = f"What to run, separated by commas: {', '.join(steps)}."
+    live.append(parameter("live", "steps", str, "--steps", about, LiveOptions().steps))
+    live += [option for name, kind in steps.items() for option in field_options(name, kind)]
+    settings = setting_options(settings_of(diagnostics.DIAGNOSTICS))
+    for name, command, options in (
+        ("analyze", _analyze, live),
+        ("plan", _plan, live),
+        ("download", _download, []),
+        ("simulate", _simulate, settings),
+        ("import", _import, settings),
+        ("summary", _summary, settings),
+        ("export", _export, settings),
+    ):
+        app.command(name)(with_options(options)(command))
+    return app
+
+
+def _analyze(
+    dataset: DatasetArg,
+    out: OutOpt,
+    given: Given,
+    name: NameOpt = None,
+    overwrite: OverwriteOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Ask a model every question, leave out passages one by one, and save the run.
+
+    The folder of a saved run in place of a data set asks its questions again with the passages it has;
+    with --steps claims its answers are checked as they are, and no question is asked. Started again after
+    a stop, it goes on where it stopped and repeats no finished call.
+    """
+    work = opened_work(dataset, given)
+    with CompletionCache(work.live.cache or default_cache_path()) as cache:
+        run = carried_out(work, cache, out, name, overwrite)
+    _show(run, given, as_json)
+
+
+def _plan(
+    dataset: DatasetArg,
+    given: Given,
+    timed: Annotated[bool, typer.Option("--time", help="Make two calls to estimate the time.")] = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Show calls, tokens, prompt and time of a run before anything is spent."""
+    work = opened_work(dataset, given)
+    with CompletionCache(work.live.cache or default_cache_path()) as cache:
+        plan = planned(work, cache, timed=timed)
+    if as_json:
+        others = step_types().keys() - {step.name for step in work.steps}
+        print_json({f"{name}_calls_about": None for name in others} | plan.to_dict())
+    else:
+        print_text(plan_text(plan))
+
+
+def _download(
+    what: Annotated[str, typer.Argument(help=", ".join(DOWNLOADS))],
+    out: Annotated[str, typer.Option("--out", help="File to write, JSON Lines.")],
+    given: Given,
+    limit: Annotated[int, typer.Option("--limit", help="Questions.")] = 50,
+    split: Annotated[str, typer.Option("--split", help="Part of the data set.")] = "validation",
+    seed: Annotated[int | None, typer.Option("--seed", help="Shuffle; else the first ones.")] = None,
+    source: Annotated[str | None, typer.Option("--source", help="Local files in its own schema.")] = None,
+    overwrite: OverwriteOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Fetch questions of a public data set and keep them as a data set for `analyze`."""
+    from core.sources.dataset import dataset_jsonl
+    from core.sources.natural_questions import load_natural_questions
+
+    if what not in DOWNLOADS:
+        raise InputError(f"What to download must be one of {', '.join(DOWNLOADS)}, got {what!r}.")
+    target = free_file(out, overwrite)
+    data = load_natural_questions(limit, split=split, seed=seed, source=source)
+    log_report(data.report, what)
+    content = dataset_jsonl(data)
+    write_file(target, content)
+    facts = {"file": str(target), "questions": len(data.questions), "bytes": len(content)}
+    print_json(facts) if as_json else print_text(
+        f"{target}: {len(data.questions):,} questions, {len(content):,} bytes."
+    )
+
+
+def _simulate(
+    out: OutOpt,
+    given: Given,
+    queries: Annotated[int, typer.Option("--queries", help="Questions.")] = 50,
+    passages: Annotated[int, typer.Option("--passages", help="Passages per question.")] = 10,
+    seed: Annotated[int, typer.Option("--seed", help="Seed.")] = 42,
+    knobs: Annotated[
+        list[str] | None, typer.Option("--set", help="option=value, repeatable, e.g. noise=0.1.")
+    ] = None,
+    name: NameOpt = None,
+    overwrite: OverwriteOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Make a run with planted truth; it is always labelled as simulated."""
+    from core.sources.simulation import simulate
+    from core.sources.simulation_text import options_from_pairs
+
+    sizes = [("queries", str(queries)), ("passages", str(passages)), ("seed", str(seed))]
+    run = simulate(options_from_pairs([*sizes, *option_pairs("--set", knobs or [])]))
+    save_run(run.renamed(name) if name else run, out, overwrite)
+    _show(Run.load(out), given, as_json)
+
+
+def _import(
+    file: Annotated[str, typer.Argument(help="File of another tool: CSV, JSON or JSON Lines, also gzipped.")],
+    out: OutOpt,
+    given: Given,
+    file_format: Annotated[str, typer.Option("--format", help=", ".join(IMPORT_FORMATS))] = "auto",
+    mapping: Annotated[list[str] | None, typer.Option("--map", help="field=column, repeatable.")] = None,
+    name: NameOpt = None,
+    overwrite: OverwriteOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Read a file of another tool as a run; what cannot be used is listed on standard error."""
+    path = Path(file)
+    pairs = dict(option_pairs("--map", mapping or [])) or None
+    imported = import_file(path, name or path.name, file_format, pairs)
+    log_report(imported.report, file)
+    log_possible(imported.report)
+    save_run(imported.run.renamed(name) if name else imported.run, out, overwrite)
+    log_changes(imported.run)
+    _show(Run.load(out), given, as_json)
+
+
+def _summary(run: RunArg, given: Given, as_json: JsonOpt = False) -> None:
+    """Print the headline numbers of a saved run, with how many questions each rests on."""
+    _show(Run.load(run), given, as_json)
+
+
+def _export(
+    run: RunArg,
+    out: Annotated[str, typer.Option("--out", help="File to write.")],
+    given: Given,
+    file_format: Annotated[str, typer.Option("--format", help="Format of the file.")] = "csv",
+    overwrite: OverwriteOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Write a saved run as a file for other tools."""
+    known = exporters()
+    if file_format not in known:
+        raise InputError(f"--format must be one of {', '.join(known)}, got {file_format!r}.")
+    target = free_file(out, overwrite)
+    diagnosis = _diagnosis(Run.load(run), given)
+    content = known[file_format].write(diagnosis)
+    write_file(target, content)
+    facts = {
+        "file": str(target),
+        "format": file_format,
+        "bytes": len(content),
+        "run_id": diagnosis.run.run_id,
+    }
+    print_json(facts) if as_json else print_text(f"{target}: {len(content):,} bytes.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        By default those of the process.
+
+    Returns
+    -------
+    int
+        Exit status: 0 done, 2 bad input, 3 back end unreachable, 130 cancelled, 1 anything else. A
+        failure is one line on standard error, never a traceback unless ``LEADLINE_DEBUG`` is set.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character gets its escape, not a failure.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        result = build_app()(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except LeadlineError as error:
+        return _fail(error, " ".join(str(error).split()), error.exit_status)
+    except KeyboardInterrupt:
+        log("Stopped; what was finished is kept.")
+        return Cancelled.exit_status
+    except BrokenPipeError:
+        # The reader of our output has gone (``| head``): nothing left to say, to nobody.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        describe = getattr(error, "format_message", None)
+        if describe is not None:  # a usage error of the command line parser
+            return _fail(error, describe() or "See --help.", getattr(error, "exit_code", 2))
+        text = f"{type(error).__name__}: {error}; run with LEADLINE_DEBUG=1 for the traceback"
+        return _fail(error, " ".join(text.split()), 1)
+
+
+def _fail(error: BaseException, line: str, status: int) -> int:
+    if os.environ.get("LEADLINE_DEBUG"):
+        log("".join(traceback.format_exception(error)))
+    log(f"Error: {line}" if status != Cancelled.exit_status else line)
+    return status
+
+
+def _diagnosis(run: Run, given: Given) -> Diagnosis:
+    return Diagnosis(run, checked_options(settings_of(diagnostics.DIAGNOSTICS), given))
+
+
+def _show(run: Run, given: Given, as_json: bool) -> None:
+    diagnosis = _diagnosis(run, given)
+    print_json(diagnosis.summary()) if as_json else print_text(summary_text(diagnosis))

@@ -1,0 +1,229 @@
+"""Live runs on the command line: which steps, with which models, on what; and carrying them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, cast
+
+from core import diagnostics
+from core.cli.files import check_free, occupant, open_dataset
+from core.cli.options import Given, LiveOptions
+from core.cli.output import log, stoppable
+from core.errors import Cancelled, InputError
+from core.llm import LLM, CompletionCache, backend, open_llm
+from core.pipeline import (
+    CallPlan,
+    ModelChoice,
+    ProgressLine,
+    RunOptions,
+    Step,
+    another_run,
+    begin,
+    fill,
+    measure_speed,
+    plan_steps,
+    run_id_of,
+)
+from core.pipeline.begin import AnsweringStep
+from core.pipeline.steps import model_facts, options_of
+from core.run import Run
+from core.sources.dataset import Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a command is to do.
+
+    Attributes
+    ----------
+    source : str
+        A data set, or the folder of a saved run.
+    live : LiveOptions
+        The data and the model.
+    retrieval : Mapping
+        Options of retrieval that were given.
+    steps : tuple of Step
+        What to do, in order.
+    llms : dict
+        The opened model of each step, by the step's name.
+    """
+
+    source: str
+    live: LiveOptions
+    retrieval: dict[str, Any]
+    steps: tuple[Step, ...]
+    llms: dict[str, LLM | None]
+
+    @property
+    def answering(self) -> AnsweringStep | None:
+        """The step that asks the questions, if it is among them."""
+        found = (step for step in self.steps if "answer" in step.fills.get("queries", ()))
+        return cast(AnsweringStep | None, next(found, None))
+
+
+def step_types() -> dict[str, Any]:
+    """Return the steps that can be named."""
+    return {one.name: one.step for one in diagnostics.DIAGNOSTICS if one.step is not None}
+
+
+def opened_work(source: str, given: Given) -> Work:
+    """Read which steps are wanted, and open their models."""
+    live = LiveOptions(**given["live"])
+    known = step_types()
+    wanted = [name.strip() for name in live.steps.split(",")]
+    unknown = next((name for name in wanted if name not in known), None)
+    if unknown is not None:
+        raise InputError(f"--steps can name {', '.join(known)}, got {unknown!r}.")
+    steps = tuple(_step(known[name], given[name], live) for name in wanted)
+    opened: dict[ModelChoice | None, LLM | None] = {None: None}
+    llms = {}
+    for step in steps:
+        choice = step.model(live.choice)
+        if choice is not None and choice not in opened:
+            options = {"base_url": choice.base_url} if choice.base_url is not None else {}
+            opened[choice] = open_llm(choice.backend, choice.model, **options)
+        llms[step.name] = opened[choice]
+    return Work(source, live, dict(given["retrieval"]), steps, llms)
+
+
+def planned(work: Work, cache: CompletionCache, *, timed: bool) -> CallPlan:
+    """Return what all steps will ask; timed: after two calls of each model that answers questions."""
+    run = _begun(work, lambda: False) if work.answering is not None else _saved(work)
+    plan = plan_steps(run, work.steps, work.llms, cache)
+    # Of a step that asks as it goes along nothing is known that could be timed.
+    asked = {id(work.llms[one.step]): work.llms[one.step] for one in plan.steps if one.about is None}
+    speeds = [measure_speed(llm, plan, cache) for llm in asked.values() if llm is not None and timed]
+    if not speeds:
+        return plan
+    # The calls that were timed are real ones and need not be made again.
+    return plan_steps(run, work.steps, work.llms, cache).timed(*speeds)
+
+
+def carried_out(work: Work, cache: CompletionCache, out: str, name: str | None, overwrite: bool) -> Run:
+    """Do all steps, keeping what is done in ``out``, or go on with what an earlier try left there.
+
+    Raises
+    ------
+    InputError
+        ``out`` holds another run.
+    Cancelled
+        On a signal; what was done is kept.
+    """
+    with stoppable() as cancelled:
+        if work.answering is not None:
+            run = _begun(work, cancelled, out, name, overwrite)
+        else:
+            run = _found(work, out, overwrite)
+        for step in work.steps:
+            run = _filled(run, step, work.llms[step.name], cache, out, cancelled)
+    return run
+
+
+def _step(kind: Any, given: Any, live: LiveOptions) -> Step:
+    """Return a step with the options given; answers are as long as its back end's usually are."""
+    step: Step = kind(**given)
+    choice = step.model(live.choice)
+    if choice is not None and "max_tokens" in {one.name for one in fields(kind)} - set(given):
+        step = kind(**given, max_tokens=backend(choice.backend).max_tokens)
+    return step
+
+
+def _begun(
+    work: Work,
+    cancelled: Callable[[], bool],
+    out: str | None = None,
+    name: str | None = None,
+    overwrite: bool = True,
+) -> Run:
+    """Return the run of a data set, as it is in ``out``, or with its questions and passages alone."""
+    step = work.answering
+    assert step is not None
+    llm = work.llms[step.name]
+    assert llm is not None
+    data = open_dataset(work.source, work.live.limit, work.live.corpus)
+    options = RunOptions(**{"k": _all_passages(work.source, data), **work.retrieval})
+    if out is not None:
+        run_id = run_id_of(data, options, llm, step)
+        check_free(run_id, out, overwrite)
+        there = None if overwrite else occupant(out)
+        if there is not None and (saved := _earlier(out, there, step, llm)) is not None:
+            return saved
+    line = ProgressLine("questions")
+    run = begin(data, options, llm, step, name=name, progress=line, cancelled=cancelled)
+    line.clear()
+    return run
+
+
+def _earlier(out: str, manifest: dict[str, Any], step: Step, llm: LLM) -> Run | None:
+    """Return what an earlier try left of the same run."""
+    if "steps" in manifest:
+        return Run.load(out)
+    if not manifest.get("complete"):  # an older version saved no question that was not answered
+        return None
+    # Nor did it write down its steps; but the run id tells what was asked, and of whom.
+    facts = {"options": options_of(step), "model": model_facts(llm), "complete": True}
+    run = Run.load(out)
+    return Run.create({**run.manifest, "steps": {step.name: facts}}, **run.tables)
+
+
+def _all_passages(source: str, data: Dataset) -> int:
+    """Return the default of k: all passages that a saved run has."""
+    most = max((len(one.passages or ()) for one in data.questions), default=0) if Path(source).is_dir() else 0
+    return min(most, 100) or RunOptions().k
+
+
+def _saved(work: Work) -> Run:
+    if not Path(work.source).is_dir():
+        names = ",".join(step.name for step in work.steps)
+        raise InputError(
+            f"--steps {names} works on the answers of a saved run, and {work.source} is none; "
+            f"use --steps influence,{names} for questions."
+        )
+    return Run.load(work.source)
+
+
+def _found(work: Work, out: str, overwrite: bool) -> Run:
+    """Return the saved run whose answers are to be looked at, or what an earlier try made of it.
+
+    In its own folder a run gains rows; in another one there is a new run that names it as its parent.
+    """
+    run = _saved(work)
+    if Path(work.source).resolve() == Path(out).resolve():
+        return run
+    derived = another_run(run, work.steps, work.llms)
+    check_free(derived.run_id, out, overwrite)
+    return derived if overwrite or occupant(out) is None else Run.load(out)
+
+
+def _filled(
+    run: Run, step: Step, llm: LLM | None, cache: CompletionCache, out: str, cancelled: Callable[[], bool]
+) -> Run:
+    plan = plan_steps(run, [step], {step.name: llm}, cache)
+    if plan.n_calls:
+        log(
+            f"{plan.n_to_ask:,} calls to make, {plan.n_cached:,} answered before, {plan.n_duplicates:,} "
+            f"identical; about {plan.prompt_tokens:,} prompt tokens."
+        )
+    line = ProgressLine(f"{step.noun}s")
+
+    def keep(partial: Run) -> None:
+        partial.save(out)
+
+    filled = fill(run, step, llm=llm, cache=cache, progress=line, cancelled=cancelled, on_part=keep)
+    line.end()
+    there = occupant(out)
+    if filled is run and there is not None and there.get("run_id") == run.run_id:
+        log(f"{out} already holds this run; {step.name} is already there.")
+        return run
+    filled.save(out)
+    facts = filled.manifest["steps"][step.name]
+    if cancelled() and not facts["complete"]:
+        raise Cancelled(
+            f"Stopped on request; {facts['n_done']:,} of {len(filled.queries):,} questions are saved in "
+            f"{out}: run the same command again to go on."
+        )
+    for note in facts["notes"]:
+        log(note)
+    return filled

@@ -1,0 +1,117 @@
+"""Command line options that are fields of dataclasses, and settings of diagnostics: written down once."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, get_args, get_type_hints
+
+import typer
+
+from core.diagnosis import Setting
+from core.llm import BACKENDS
+from core.pipeline import ModelChoice, Option
+
+# Values that were given, by owner (a step, "settings" …) and name.
+Given = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOptions:
+    """Data and model of a live run.
+
+    A key is no option: a command line can be read by every process of the machine. It comes from the
+    environment variable of the back end.
+    """
+
+    llm: Annotated[str, Option("--llm", f"Back end: {', '.join(BACKENDS)}.")] = "embedded"
+    model: Annotated[str | None, Option("--model", "Name or path; else the back end's default.")] = None
+    base_url: Annotated[str | None, Option("--base-url", "Address of the model's server.")] = None
+    limit: Annotated[int | None, Option("--limit", "Only the first N questions.")] = None
+    corpus: Annotated[
+        str | None, Option("--corpus", "Folder or JSONL of documents for questions that bring none.")
+    ] = None
+    cache: Annotated[str | None, Option("--cache", "File of finished calls.")] = None
+    steps: str = "influence"
+
+    @property
+    def choice(self) -> ModelChoice:
+        """The model that answers."""
+        return ModelChoice(self.llm, self.model, self.base_url)
+
+
+def field_options(owner: str, kind: type) -> list[inspect.Parameter]:
+    """Return an option for each field of a dataclass that has an `Option`; None where it is not given."""
+    hints = get_type_hints(kind, include_extras=True)
+    found = []
+    for one in fields(kind):
+        base, *extras = get_args(hints[one.name]) or (None,)
+        option = next((extra for extra in extras if isinstance(extra, Option)), None)
+        if option is not None:
+            shown = str(one.default) if option.shows_default and one.default is not None else False
+            name = _switch(option.name) if base is bool else option.name
+            found.append(parameter(owner, one.name, base, name, option.help, shown))
+    return found
+
+
+def setting_options(settings: Sequence[Setting]) -> list[inspect.Parameter]:
+    """Return an option for each setting of the diagnostics."""
+    return [
+        parameter("settings", one.name, bool, _switch(one.option), one.help, str(one.default))
+        if one.is_switch
+        else parameter("settings", one.name, float, one.option, one.help, f"{one.default:g}")
+        for one in settings
+    ]
+
+
+def checked_options(settings: Sequence[Setting], given: Given) -> dict[str, float | bool]:
+    """Return the settings that were given; InputError names the option where a value is out of its range."""
+    values = given["settings"]
+    return {
+        one.name: replace(one, name=one.option).checked(values[one.name])
+        for one in settings
+        if one.name in values
+    }
+
+
+def with_options(
+    options: Sequence[inspect.Parameter],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add options to a command; it gets those that were given as ``given``, see `Given`."""
+
+    def wrap(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True)
+        kept = [one for one in own.parameters.values() if one.name != "given"]
+
+        @functools.wraps(command)
+        def wrapped(**values: Any) -> None:
+            given: dict[str, dict[str, Any]] = {}
+            for option in options:
+                owner, _, name = option.name.partition("__")
+                value = values.pop(option.name)
+                given.setdefault(owner, {}).update({} if value is None else {name: value})
+            command(**values, given=given)
+
+        keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in kept]
+        wrapped.__signature__ = own.replace(  # type: ignore[attr-defined]
+            parameters=[*keywords, *options]
+        )
+        return wrapped
+
+    return wrap
+
+
+def _switch(name: str) -> str:
+    return f"{name}/--no-{name.removeprefix('--')}"
+
+
+def parameter(
+    owner: str, name: str, base: Any, option: str, about: str, shown: str | bool
+) -> inspect.Parameter:
+    """Return one option of the command line; `with_options` hands its value over under owner and name."""
+    annotation = Annotated[base | None, typer.Option(option, help=about, show_default=shown)]
+    return inspect.Parameter(
+        f"{owner}__{name}", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+    )

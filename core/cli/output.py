@@ -1,0 +1,74 @@
+"""What the command line shows: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from core.llm.prompts import prompt_style
+from core.pipeline import CallPlan, duration
+
+
+def log(line: str) -> None:
+    """Write one line to standard error."""
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+def print_text(text: str) -> None:
+    """Write a result to standard output."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Write one JSON object to standard output; what is not a number is null."""
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    print_text(json.dumps(value, ensure_ascii=not unicode, indent=2, allow_nan=False, default=str))
+
+
+@contextmanager
+def stoppable() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C or SIGTERM into a request to stop, the second into an end at once."""
+    asked = threading.Event()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+        log("\nStopping after the call in progress; press Ctrl-C again to end at once.")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield asked.is_set
+        return
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def plan_text(plan: CallPlan) -> str:
+    """Describe a plan for people."""
+    facts = plan.to_dict()
+    n_without = plan.n_without_passages
+    without = f" ({n_without} of them without passages)" if n_without else ""
+    lines = [f"{facts['dataset']}: {facts['n_questions']:,} questions{without}, model {facts['model']}", ""]
+    lines += [
+        f"  {row.item:<24}{row.count:>12,}  {row.note}".rstrip() for row in plan.to_frame().itertuples()
+    ]
+    time_text = duration(plan.seconds) if plan.seconds is not None else "unknown; --time measures it"
+    lines.append(f"  {'time':<24}{time_text:>12}")
+    prompt = facts["prompt"]
+    if prompt and plan.calls:
+        lines += ["", "Prompt:", "", *(f"  | {line}" for line in prompt["template"].split("\n"))]
+        at_line_break = "at a line break or " if prompt_style(prompt["style"]).stop else ""
+        lines += ["", f"An answer ends {at_line_break}after {prompt['max_tokens']} tokens."]
+    return "\n".join(lines)

@@ -1,0 +1,202 @@
+"""The step that answers: every question with all passages, with each one left out, again, and with none."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from core.llm.prompts import DEFAULT_STYLE, STYLES, answer_messages, closed_book_messages, prompt_style
+from core.llm.types import DEFAULT_MAX_TOKENS, Completion, Message, Request
+from core.pipeline.per_question import Answers, PerQuestion
+from core.pipeline.rows import AskedQuestion, Rows
+from core.pipeline.steps import Call, Option, check_ranges
+from core.run import Run
+from core.text import answer_status
+
+BASELINE, ABLATION, REPEAT, CLOSED_BOOK = "baseline", "ablation", "repeat", "closed book"
+_RANGES: Mapping[str, tuple[int, int]] = {
+    "repeats": (0, 100),
+    "seed": (0, 2**31 - 1),
+    "max_tokens": (1, 4096),
+}
+# Why there is no text, by finish reason.
+_WITHHELD = {
+    "reasoning": "The token limit was spent on reasoning before any answer; raise the answer tokens "
+    "(--max-tokens).",
+    "content_filter": "The server's content filter withheld the answer.",
+}
+_WHY_EMPTY = {"length": "The token limit was used up without an answer.", **_WITHHELD}
+_NO_PASSAGE = "The question has no passage to answer from."
+
+
+@dataclass(frozen=True)
+class InfluenceStep(PerQuestion):
+    """Answers with and without passages.
+
+    Attributes
+    ----------
+    repeats : int
+        Extra unablated calls per question for the noise floor, 0 to 100.
+    closed_book : bool
+        One more call per question without any passage.
+    seed : int
+        Seed of every call; repeats count up from it.
+    max_tokens : int
+        Most tokens of an answer, 1 to 4,096.
+    style : str
+        The prompt, one of `core.llm.prompts.STYLES`.
+
+    Raises
+    ------
+    InputError
+        A value outside its range or an unknown style.
+    """
+
+    name: ClassVar[str] = "influence"
+    title: ClassVar[str] = "Answer with and without each passage"
+    fills: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "queries": (
+            "answer",
+            "answer_status",
+            "closed_book_answer",
+            "latency",
+            "prompt_tokens",
+            "completion_tokens",
+        ),
+        "passages": ("ablated_answer", "ablated_status"),
+        "repeats": (),
+    }
+    kinds: ClassVar[Mapping[str, str]] = {
+        BASELINE: "all passages, temperature 0",
+        ABLATION: "one passage left out, once for each",
+        REPEAT: "the baseline again: the noise floor",
+        CLOSED_BOOK: "no passages at all",
+    }
+
+    repeats: Annotated[int, Option("--repeats", "Extra baseline calls: the noise floor.")] = 0
+    closed_book: Annotated[bool, Option("--closed-book", "One call without passages.")] = True
+    seed: Annotated[int, Option("--seed", "Seed of the calls.")] = 0
+    max_tokens: Annotated[
+        int,
+        Option("--max-tokens", "Most tokens of an answer; else the back end's default.", shows_default=False),
+    ] = DEFAULT_MAX_TOKENS
+    style: Annotated[str, Option("--style", f"Prompt: {', '.join(STYLES)}.")] = DEFAULT_STYLE
+
+    def __post_init__(self) -> None:
+        check_ranges(self, _RANGES)
+        prompt_style(self.style)
+
+    def calls(self, question: AskedQuestion) -> Sequence[Call]:
+        """Return baseline, ablations, repeats and closed book, in this order; none where there is no passage.
+
+        A passage keeps its label, its place, when another one is left out. A repeat is the baseline under
+        another seed, so that it is really asked again.
+        """
+        if not question.passages:
+            return []
+        text = str(question.query["question"])
+        labelled = [(i, p["title"] or "", p["text"] or "") for i, p in enumerate(question.passages, start=1)]
+        full = answer_messages(text, labelled, self.style)
+        calls = [self._call(BASELINE, 1, full)]
+        for i in range(len(labelled)):
+            rest = labelled[:i] + labelled[i + 1 :]
+            calls.append(self._call(ABLATION, i + 1, answer_messages(text, rest, self.style)))
+        calls += [self._call(REPEAT, r, full, self.seed + r) for r in range(1, self.repeats + 1)]
+        if self.closed_book:
+            calls.append(self._call(CLOSED_BOOK, 1, closed_book_messages(text, self.style)))
+        return calls
+
+    def _call(self, kind: str, number: int, messages: tuple[Message, ...], seed: int | None = None) -> Call:
+        stop = prompt_style(self.style).stop
+        chosen = self.seed if seed is None else seed
+        return Call(kind, number, Request(messages, seed=chosen, max_tokens=self.max_tokens, stop=stop))
+
+    def rows(self, question: AskedQuestion, answers: Answers) -> Rows:
+        """Return what became of the answers, in composed Unicode form."""
+        if not question.passages:
+            return self.failed(question, question.query["status_reason"] or _NO_PASSAGE)
+        baseline = answers[BASELINE, 1]
+        answer, status = _answer(baseline)
+        reason = baseline.error
+        if status == "empty":
+            reason = _WHY_EMPTY.get(baseline.finish_reason, "The model returned no text.")
+        was_answered = status != "error"
+        was_counted = was_answered and baseline.prompt_tokens > 0  # no prompt has 0 tokens: nobody counted
+        query = {
+            "query_id": question.query_id,
+            "answer": answer,
+            "answer_status": status,
+            "status_reason": reason,
+            "closed_book_answer": _observed(answers.get((CLOSED_BOOK, 1)))[0],
+            "latency": baseline.latency if was_answered else None,
+            "prompt_tokens": baseline.prompt_tokens if was_counted else None,
+            "completion_tokens": baseline.completion_tokens if was_counted else None,
+        }
+        repeats = [
+            {"query_id": question.query_id, "repeat": r, "answer": text, "answer_status": said}
+            for r in range(1, self.repeats + 1)
+            for text, said in [_observed(answers[REPEAT, r])]
+        ]
+        return {"queries": [query], "passages": _ablated(question, answers), "repeats": repeats}
+
+    def failed(self, question: AskedQuestion, reason: str) -> Rows:
+        """Return the rows of a question without an answer."""
+        query = {"query_id": question.query_id, "answer_status": "error", "status_reason": reason}
+        return {"queries": [query], "passages": _ablated(question, {})}
+
+    def missing(self, run: Run) -> Sequence[str]:
+        """Return the questions that were not asked or where a call failed, if they can be asked at all."""
+        queries, passages, repeats = run.queries, run.passages, run.repeats
+        ids = queries["query_id"]
+        askable = ids.isin(passages["query_id"])
+        status = queries["answer_status"]
+        gaps = status.isna() | (askable & (status == "error"))
+        if self.closed_book:
+            gaps |= askable & queries["closed_book_answer"].isna()
+        failed = passages["ablated_status"].isna() | (passages["ablated_status"] == "error")
+        gaps |= ids.isin(passages.loc[failed, "query_id"])
+        answered = repeats["query_id"][repeats["answer_status"] != "error"].value_counts()
+        gaps |= askable & (ids.map(answered).fillna(0) < self.repeats)
+        return ids[gaps].to_list()
+
+    def facts(self, run: Run) -> Mapping[str, Any]:
+        """Return why questions have no answer, and notes on what is missing."""
+        failed = run.queries[run.queries["answer_status"] == "error"]
+        lost = run.passages["ablated_status"] == "error"
+        n_lost = int((lost & ~run.passages["query_id"].isin(failed["query_id"])).sum())
+        n = int(run.queries["answer_status"].notna().sum())
+        notes = []
+        if len(failed):
+            notes.append(f"{len(failed)} of {n} questions have no answer; their reasons are in the table.")
+        if n_lost:
+            notes.append(f"{n_lost} ablated answers are missing; their questions are undefined (incomplete).")
+        return {"reasons": failed["status_reason"].value_counts().to_dict(), "notes": notes}
+
+
+def _ablated(question: AskedQuestion, answers: Answers) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for slot, passage in enumerate(question.passages, start=1):
+        answer, status = _observed(answers.get((ABLATION, slot)))
+        key = {"query_id": question.query_id, "passage_id": passage["passage_id"]}
+        rows.append({**key, "ablated_answer": answer, "ablated_status": status})
+    return rows
+
+
+def _answer(completion: Completion | None) -> tuple[str | None, str]:
+    """Return an answer and what became of it."""
+    if completion is None or completion.error is not None:
+        return None, "error"
+    text = unicodedata.normalize("NFC", completion.text)
+    return text, answer_status(text)
+
+
+def _observed(completion: Completion | None) -> tuple[str | None, str]:
+    """Return an answer that is compared with the baseline.
+
+    One that the model was kept from giving tells nothing about passages: it is missing, not empty.
+    """
+    if completion is not None and not completion.text and completion.finish_reason in _WITHHELD:
+        return None, "error"
+    return _answer(completion)

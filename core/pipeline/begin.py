@@ -1,0 +1,230 @@
+"""A live run before anything is asked: its questions and their passages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import platform
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from typing import Any, Protocol
+
+import pandas as pd
+
+from core.errors import Cancelled, InputError
+from core.llm.packaged import PACKAGED_EMBEDDER
+from core.llm.prompts import prompt_style
+from core.llm.types import LLM
+from core.pipeline.options import RunOptions
+from core.pipeline.retrieve import PassageFinder, Retrieved
+from core.pipeline.steps import ProgressCallback, Step, model_facts, options_of, reason_of
+from core.retrieval import EMBEDDING_RETRIEVERS
+from core.run import Run
+from core.sources.dataset import Dataset
+from core.sources.question import Question
+
+_LOG = logging.getLogger(__name__)
+_PACKAGES = (
+    "numpy",
+    "pandas",
+    "rank-bm25",
+    "bm25s",
+    "rouge-score",
+    "torch",
+    "transformers",
+    "sentence-transformers",
+)
+
+
+class AnsweringStep(Step, Protocol):
+    """The step that asks the questions: what it is told to do is part of what the run is."""
+
+    @property
+    def style(self) -> str:
+        """Name of the prompt."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of an answer."""
+        ...
+
+
+def begin(
+    dataset: Dataset,
+    options: RunOptions,
+    llm: LLM,
+    step: AnsweringStep,
+    *,
+    name: str | None = None,
+    progress: ProgressCallback | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Run:
+    """Retrieve the passages of all questions.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The questions.
+    options : RunOptions
+        How passages are found.
+    llm : LLM
+        The model that will answer; it is not asked.
+    step : AnsweringStep
+        The step that will ask it.
+    name : str, optional
+        Name of the run; by default the data set and the model.
+    progress : callable, optional
+        ``progress(done, total, "retrieve")`` in questions.
+    cancelled : callable, optional
+        Looked at after every question.
+
+    Returns
+    -------
+    Run
+        Questions and passages, no answers, ``complete`` false. A question without passages has a
+        ``status_reason``. The same data, options, prompt and model always give the same run id.
+
+    Raises
+    ------
+    InputError
+        The data set is empty, or two of its questions have one id.
+    Cancelled
+        ``cancelled`` said so.
+    """
+    check(dataset)
+    finder = PassageFinder(options)
+    queries: list[dict[str, object]] = []
+    passages: list[dict[str, object]] = []
+    for done, question in enumerate(dataset.questions, start=1):
+        if cancelled is not None and cancelled():
+            raise Cancelled("Stopped on request while passages were retrieved.")
+        found = _found(finder, question)
+        queries.append(_query(question, found))
+        passages += _passages(question, found)
+        if progress is not None:
+            progress(done, len(dataset.questions), "retrieve")
+    manifest = {
+        "source": "live",
+        "run_id": run_id_of(dataset, options, llm, step),
+        "name": name or f"{dataset.name}, {llm.name}",
+        "complete": False,
+        "dataset": {"name": dataset.name, "digest": dataset.digest, "n_questions": len(dataset.questions)},
+        "model": model_facts(llm),
+        "prompt": prompt_facts(llm, step),
+        "retriever": _retriever(options),
+        "options": settings_of(options, step),
+        "environment": _environment(),
+        "notes": [],
+        "steps": {},
+    }
+    tables = {"queries": pd.DataFrame(queries)} | ({"passages": pd.DataFrame(passages)} if passages else {})
+    return Run.create(manifest, **tables)
+
+
+def check(dataset: Dataset) -> None:
+    """Refuse a data set without questions or with one id for two of them."""
+    if not dataset.questions:
+        raise InputError(f"The data set {dataset.name} holds no question; give at least one.")
+    ids = pd.Series([question.query_id for question in dataset.questions])
+    repeated = ids[ids.duplicated()]
+    if len(repeated):
+        raise InputError(
+            f"The data set {dataset.name} holds the question id {repeated.iloc[0]!r} twice; ids must differ."
+        )
+
+
+def run_id_of(dataset: Dataset, options: RunOptions, llm: LLM, step: AnsweringStep) -> str:
+    """Return the id that a run has, or will have."""
+    style = prompt_style(step.style)
+    identity = [
+        dataset.digest,
+        settings_of(options, step),
+        [style.instruction, style.closed_book, style.template, list(style.stop)],
+        llm.name,
+        dict(llm.options),
+    ]
+    text = json.dumps(identity, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def settings_of(options: RunOptions, step: AnsweringStep) -> dict[str, Any]:
+    """Return everything that was chosen, as plain JSON values."""
+    return {**options.to_dict(), **options_of(step)}
+
+
+def prompt_facts(llm: LLM, step: AnsweringStep) -> dict[str, Any]:
+    """Return the prompt of the answers as plain JSON values."""
+    style = prompt_style(step.style)
+    return {
+        "style": style.name,
+        "instruction": style.instruction,
+        "closed_book": style.closed_book,
+        "template": style.sent(llm.capabilities.prefill),
+        "max_tokens": step.max_tokens,
+    }
+
+
+def _found(finder: PassageFinder, question: Question) -> Retrieved:
+    try:
+        return finder.find(question)
+    except Exception as error:  # one question never sinks the run
+        _LOG.debug("No passages of %s.", question.query_id, exc_info=True)
+        return Retrieved(problem=reason_of(error, "The retriever"))
+
+
+def _query(question: Question, found: Retrieved) -> dict[str, object]:
+    return {
+        "query_id": question.query_id,
+        "question": question.question,
+        "status_reason": found.problem,
+        "reference_answers": list(question.reference_answers) or None,
+        "n_gold": found.n_gold,
+        "kind": question.kind,
+        "language": question.language,
+    }
+
+
+def _passages(question: Question, found: Retrieved) -> Sequence[dict[str, object]]:
+    return [
+        {
+            "query_id": question.query_id,
+            "passage_id": passage.passage_id,
+            "title": passage.title,
+            "text": passage.text,
+            "retrieval_rank": float(passage.rank),
+            "retrieval_score": passage.score,
+            "slot": slot,
+            "is_gold": passage.is_gold,
+        }
+        for slot, passage in enumerate(found.passages, start=1)
+    ]
+
+
+def _retriever(options: RunOptions) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "name": options.retriever,
+        "tokenizer": options.tokenizer,
+        "k": options.k,
+        "passage_words": options.passage_words,
+    }
+    if options.retriever in EMBEDDING_RETRIEVERS:
+        facts["embedding_model"] = options.embedding_model or PACKAGED_EMBEDDER
+    return facts
+
+
+def _environment() -> dict[str, Any]:
+    packages = {}
+    for package in _PACKAGES:
+        try:
+            packages[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "processors": os.cpu_count(),
+        "packages": packages,
+    }

@@ -1,0 +1,98 @@
+"""A step that asks about each question by itself: a subclass says what is asked and what to make of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from core.llm.types import Completion
+from core.pipeline.rows import AskedQuestion, Rows, questions_of
+from core.pipeline.step_asker import StepAsker
+from core.pipeline.steps import Call, ModelChoice, StepPlan, StepWork, options_of
+from core.run import Run
+
+Answers = Mapping[tuple[str, int], Completion]
+
+
+class PerQuestion(ABC):
+    """Base of such a step; a subclass is a frozen dataclass, see `core.pipeline.steps.Step`.
+
+    ``kinds`` says what each kind of its calls is for.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    noun: ClassVar[str] = "call"
+    fills: ClassVar[Mapping[str, tuple[str, ...]]]
+    kinds: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def needs_llm(self) -> bool:
+        """Whether a language model is asked."""
+        return True
+
+    def model(self, live: ModelChoice) -> ModelChoice | None:
+        """Return the model that it asks: that of the answers."""
+        return live if self.needs_llm else None
+
+    @abstractmethod
+    def calls(self, question: AskedQuestion) -> Sequence[Call]:
+        """Return what is asked about a question; its kinds and numbers differ."""
+
+    @abstractmethod
+    def rows(self, question: AskedQuestion, answers: Answers) -> Rows:
+        """Return the question's rows, given the completions by kind and number of their calls."""
+
+    def missing(self, run: Run) -> Sequence[str]:
+        """Return the ids of the questions that lack a row or have an empty cell."""
+        ids = run.queries["query_id"]
+        missing = ids.isin(())
+        for table, columns in self.fills.items():
+            frame = run[table]
+            empty = frame[list(columns)].isna().any(axis=1)
+            missing |= ~ids.isin(frame["query_id"]) | ids.isin(frame.loc[empty, "query_id"])
+        return ids[missing].to_list()
+
+    def failed(self, question: AskedQuestion, reason: str) -> Rows:
+        """Return rows that say why a question has none."""
+        return {}
+
+    def facts(self, run: Run) -> Mapping[str, Any]:
+        """Return further facts, see `core.pipeline.steps.StepWork.facts`."""
+        return {}
+
+    def open(self, run: Run, asker: StepAsker) -> StepWork:
+        """Return the step at work."""
+        return _Work(self, run, asker)
+
+
+class _Work(StepWork):
+    parallel = True
+
+    def __init__(self, step: PerQuestion, run: Run, asker: StepAsker) -> None:
+        self.settings = options_of(step)
+        self._step, self._asker = step, asker
+        self._question = questions_of(run)
+
+    def todo(self, run: Run) -> Sequence[str]:
+        return self._step.missing(run)
+
+    def work(self, ids: Sequence[str]) -> Rows:
+        question = self._question(ids[0])
+        calls = self._step.calls(question)
+        assert self._asker.ask is not None
+        completions = self._asker.ask([call.request for call in calls]) if calls else []
+        answers = {(call.kind, call.number): c for call, c in zip(calls, completions, strict=True)}
+        return self._step.rows(question, answers)
+
+    def failed(self, query_id: str, reason: str) -> Rows:
+        return self._step.failed(self._question(query_id), reason)
+
+    def plan(self, ids: Sequence[str]) -> StepPlan:
+        questions = map(self._question, ids)
+        calls = tuple(call for question in questions for call in self._step.calls(question))
+        return StepPlan(calls, kinds=self._step.kinds)
+
+    def facts(self, run: Run) -> Mapping[str, Any]:
+        return self._step.facts(run)

@@ -1,0 +1,129 @@
+"""The rows that a step makes: put into a run's tables, or taken out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.errors import InputError
+from core.run import Run
+from core.schema import TABLES
+
+Rows = Mapping[str, "pd.DataFrame | Sequence[Mapping[str, Any]]"]
+# What a run begins with: a step fills columns of these rows and neither adds nor drops one.
+_FILLED = ("queries", "passages")
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """A question of a run as a step sees it.
+
+    Attributes
+    ----------
+    query_id : str
+        Its id.
+    query : Mapping
+        Its row of the table ``queries``; missing values are None.
+    passages : tuple of Mapping
+        Its rows of ``passages``, in the order of the prompt.
+    """
+
+    query_id: str
+    query: Mapping[str, Any]
+    passages: tuple[Mapping[str, Any], ...]
+
+
+def questions_of(run: Run) -> Callable[[str], AskedQuestion]:
+    """Return what looks up a question of the run by its id."""
+    queries = _columns(run.queries)
+    ranked = run.passages.sort_values(["slot", "retrieval_rank"], kind="stable")
+    passages = _columns(ranked)
+    place = {query_id: row for row, query_id in enumerate(queries["query_id"])}
+    rows = ranked.reset_index(drop=True).groupby("query_id", sort=False).indices
+
+    def question(query_id: str) -> AskedQuestion:
+        query = {name: column[place[query_id]] for name, column in queries.items()}
+        found = rows.get(query_id, ())
+        listed = tuple({name: column[row] for name, column in passages.items()} for row in found)
+        return AskedQuestion(query_id, query, listed)
+
+    return question
+
+
+def cleared(run: Run, cells: Mapping[str, tuple[str, ...]], step: str) -> Run:
+    """Return the run without some cells (columns by table, or whole tables) and what a step said of them."""
+    tables = dict(run.tables)
+    for name, columns in cells.items():
+        frame = run[name]
+        tables[name] = frame.assign(**dict.fromkeys(columns)) if columns else frame.iloc[:0]
+    steps = dict(run.manifest.get("steps", {}))
+    manifest = {**run.manifest, "steps": steps}
+    said = steps.pop(step, {}).get("notes", ())
+    if "notes" in manifest:
+        manifest["notes"] = [note for note in manifest["notes"] if note not in said]
+    return Run.create(manifest, **tables)
+
+
+def merged(run: Run, parts: Sequence[tuple[Sequence[str], Rows]]) -> Run:
+    """Return the run with new rows of some questions.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    parts : sequence of (ids, rows)
+        Questions, and their rows by table. In ``queries`` and ``passages`` they replace the columns given, in
+        the rows of the same key; in another table, all rows of these questions.
+
+    Returns
+    -------
+    Run
+        The same manifest; rows in the order of its questions.
+    """
+    tables = dict(run.tables)
+    order = pd.Index(run.queries["query_id"])
+    for name in dict.fromkeys(name for _, rows in parts for name in rows):
+        given = [(ids, rows[name]) for ids, rows in parts if name in rows]
+        frame = _joined([rows for _, rows in given])
+        if name in _FILLED:
+            tables[name] = _filled(name, run[name], frame)
+        else:
+            worked = {query_id for ids, _ in given for query_id in ids}
+            kept = run[name][~run[name]["query_id"].isin(worked)]
+            both = pd.concat([kept.astype("object"), frame.astype("object")]) if len(frame) else kept
+            tables[name] = both.iloc[np.argsort(order.get_indexer(both["query_id"]), kind="stable")]
+    return Run.create(run.manifest, **tables) if parts else run
+
+
+def _joined(given: Sequence[pd.DataFrame | Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
+    frames = [rows for rows in given if isinstance(rows, pd.DataFrame) and len(rows)]
+    listed = [row for rows in given if not isinstance(rows, pd.DataFrame) for row in rows]
+    # Most questions give a handful of rows: one frame for all of them.
+    return pd.concat(
+        [*([pd.DataFrame(listed, dtype="object")] if listed else []), *frames] or [pd.DataFrame()]
+    )
+
+
+def _filled(name: str, old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    if not len(new):
+        return old
+    key = list(TABLES[name].key)
+    rows = pd.MultiIndex.from_frame(old[key]).get_indexer(pd.MultiIndex.from_frame(new[key]))
+    if (rows < 0).any():
+        stray = new.iloc[int(np.flatnonzero(rows < 0)[0])]
+        raise InputError(f"Table {name} has no row for {', '.join(str(stray[part]) for part in key)}.")
+    filled = {}
+    for column in new.columns.difference(key):
+        values = old[column].astype("object").to_numpy(copy=True)
+        values[rows] = new[column].astype("object").to_numpy()
+        filled[column] = pd.Series(values, index=old.index, dtype="object")
+    return old.assign(**filled)
+
+
+def _columns(frame: pd.DataFrame) -> dict[str, list[Any]]:
+    values = frame.astype("object")
+    return {name: values[name].where(values[name].notna(), None).to_list() for name in frame.columns}
