@@ -67,6 +67,10 @@ class Job:
         turn = self._turn
         return 0 if turn is None else turn.place
 
+    def seen(self) -> None:
+        """Note that a page has looked at the job."""
+        self.looked = time.monotonic()
+
     def cancel(self) -> None:
         """Ask the job to stop; what is done stays."""
         self._cancel.set()

@@ -40,10 +40,10 @@ class Session:
         The question last chosen in the inspector.
     compared : list of str or None
         Ids of the runs last chosen on the page Side by side; None before any choice.
-    job_id : str or None
-        The job of the Live page started last; the job itself lives in the registry.
-    claims_job : str or None
-        The job of the page Claims & evidence started last.
+    jobs : dict
+        The job started last on each page with jobs; the jobs themselves are in the registry.
+    shown_job : str or None
+        The finished job whose result was shown last.
     live : dict
         What the Live page keeps: the data set, the names of models as typed, the fetch of a model.
     upload : dict
@@ -59,8 +59,8 @@ class Session:
     problem: str | None = None
     question: str | None = None
     compared: list[str] | None = None
-    job_id: str | None = None
-    claims_job: str | None = None
+    jobs: dict[str, str] = field(default_factory=dict)
+    shown_job: str | None = None
     started: bool = False
     live: dict[str, Any] = field(default_factory=dict)
     upload: dict[str, Any] = field(default_factory=dict)
