@@ -115,7 +115,7 @@ def main() -> None:
         print(f"{'file':<42}{path.stat().st_size / 1e6:9.1f} MB")
         imported, t_import = timed("import (read, check, build tables)", lambda: read_influence_csv(path))
     analysis, t_analyse = timed("analyse", lambda: analyse(imported.run))
-    _, t_summary = timed("summary", lambda: summary(imported.run, analysis))
+    _, t_summary = timed("summary", lambda: summary(analysis))
     t_plain = plain_time(frame, n_questions)
     print(f"{'groupby.apply / (analyse + summary)':<42}{t_plain / (t_analyse + t_summary):9.1f} x")
     print(f"{'groupby.apply / (import + both)':<42}{t_plain / (t_import + t_analyse + t_summary):9.1f} x")

@@ -32,7 +32,7 @@ EXPIRES = 60.0  # seconds after which an estimate that no page looks at is given
 class Job:
     """One piece of background work, written by its thread and read by pages.
 
-    ``page`` says whose panel shows it, ``kind`` what it is: a ``plan``, a ``run`` or a ``fetch``. ``state`` is
+    ``page`` says whose panel shows it; ``kind`` is ``plan``, ``run`` or ``fetch``. ``state`` is
     running, finished, cancelled or failed. ``partial`` is the newest unfinished result, ``result`` the final
     one, ``error`` one sentence for the user. ``settings`` say what the job is about; no key is ever among
     them. A job that ``expires`` is cancelled when no page has looked at it for a while.

@@ -4,6 +4,7 @@ from core.influence.analysis import InfluenceAnalysis, analyse
 from core.influence.chance import ChanceBand, chance_band
 from core.influence.metrics import (
     Spearman,
+    attainable_rho,
     average_ranks,
     dominance_ratio,
     influence_entropy,
@@ -12,8 +13,10 @@ from core.influence.metrics import (
     noise_quantile,
     normalised_entropy,
     rank_biased_overlap,
+    rbo_by_chance,
     spearman,
 )
+from core.influence.ndcg import NdcgByChance, OrderOfUse, influence_ndcg, ndcg_by_chance
 from core.influence.recovery import recovery
 from core.influence.reported import compare_reported
 from core.influence.summary import summary
@@ -21,18 +24,24 @@ from core.influence.summary import summary
 __all__ = [
     "ChanceBand",
     "InfluenceAnalysis",
+    "NdcgByChance",
+    "OrderOfUse",
     "Spearman",
     "analyse",
+    "attainable_rho",
     "average_ranks",
     "chance_band",
     "compare_reported",
     "dominance_ratio",
     "influence_entropy",
+    "influence_ndcg",
     "influence_score",
     "label",
+    "ndcg_by_chance",
     "noise_quantile",
     "normalised_entropy",
     "rank_biased_overlap",
+    "rbo_by_chance",
     "recovery",
     "spearman",
     "summary",

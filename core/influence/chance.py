@@ -1,90 +1,223 @@
-"""Where rank agreement falls when the order of use has nothing to do with the order of retrieval."""
+"""What chance alone gives: a question's own influences, ties and all, dealt to its passages at random."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from core.influence.metrics import expected_rbo
+from core.arrays import Floats, Ints
+from core.influence.metrics import RBO_PERSISTENCE, order_and_rank, rbo_by_chance
 
-_EXACT_UP_TO = 8  # 8! = 40,320 orders
-_DRAWS = 200_000
-_PIECE = 10_000
-_MANY = 30  # from here on the band is narrow and 20,000 orders place it well enough
-_RBO_DRAWS = 2_000
+# Random orders drawn: without ties, with ties, and with ties where there may be very many tie patterns.
+_UNTIED, _TIED, _TIED_LONG = 200_000, 50_000, 5_000
+_LONG, _VERY_LONG = 12, 30  # passages; from the latter on 20,000 orders place an untied band well enough
+_CELLS = 4_000_000  # of one batch of orders: bounds the memory, not the result
+_SLACK = 1e-9  # keeps "below" strict although a ρ is a sum of rounded fractions
 
 
-class ChanceBand(NamedTuple):
-    """The null distribution of rho for k passages.
+@dataclass(frozen=True, slots=True)
+class ChanceBand:
+    """Where ρ falls when one question's influences are dealt to its passages at random.
 
-    ``low`` and ``high`` enclose the middle 95 %; ``q95`` is the one-sided 95 % point;
-    ``p_below(threshold)`` the probability that a random order falls below a threshold;
-    ``mean_rbo`` the rank-biased overlap (p = 0.9) of random orders. All NaN when k < 3.
+    Attributes
+    ----------
+    k : int
+        Number of passages.
+    low, high : float
+        They enclose the middle 95 %.
+    q05, q95 : float
+        The lower and the upper 5 % point. An order is *inverted* when its ρ is below ``q05``.
+    mean_rbo : float
+        Mean rank-biased overlap (p = 0.9) of random orders, exact.
+    null : ndarray
+        The ρ of all orders, or of many random ones, ascending. Empty, and all else NaN, where ρ is undefined.
     """
 
     k: int
     low: float
     high: float
+    q05: float
     q95: float
     mean_rbo: float
+    null: Floats = field(repr=False, compare=False)
 
     def p_below(self, threshold: float) -> float:
-        """Probability that a random order of k passages has rho below ``threshold``."""
-        if self.k < 3:
-            return math.nan
-        # The tolerance keeps "below" strict although rhos are sums of rounded fractions.
-        null = _null_distribution(self.k)
-        return float(np.searchsorted(null, threshold - 1e-9, side="left") / null.size)
+        """Return the probability that a random order has ρ below ``threshold``."""
+        return float((self.null < threshold - _SLACK).mean()) if self.null.size else math.nan
 
 
-@lru_cache(maxsize=64)
-def chance_band(k: int) -> ChanceBand:
-    """Return the chance band of rho for questions with k passages.
+def chance_band(retrieval_rank: ArrayLike | int, influence: ArrayLike | None = None) -> ChanceBand:
+    """Return where ρ falls by chance, given one question's ranks and influences.
 
-    Exact (all k! orders) up to k = 8, else seeded random orders: 200,000, above k = 30 20,000.
+    Only their ties matter. Exact (all k! orders) up to k = 8; else seeded random orders, at least 5,000, and
+    200,000 without ties (20,000 beyond k = 30).
+
+    Parameters
+    ----------
+    retrieval_rank, influence : array_like of shape (k,)
+        As for `core.influence.spearman`. A number k in place of both stands for k passages without ties.
 
     Examples
     --------
     >>> band = chance_band(10)
     >>> round(band.q95, 2), round(band.p_below(0.7), 3)
     (0.55, 0.987)
+    >>> one_of_ten = chance_band(range(1, 11), [1] + 9 * [0])
+    >>> round(one_of_ten.high, 2), one_of_ten.p_below(0.7)
+    (0.52, 1.0)
     """
-    if k < 3:
-        return ChanceBand(k, math.nan, math.nan, math.nan, math.nan)
-    null = _null_distribution(k)
-    low, high, q95 = np.quantile(null, [0.025, 0.975, 0.95], method="inverted_cdf")
-    return ChanceBand(k, float(low), float(high), float(q95), _mean_rbo(k))
+    if influence is None:
+        plain = tuple(range(1, int(retrieval_rank) + 1))  # type: ignore[arg-type]
+        return _band(plain, plain)
+    pair = order_and_rank(retrieval_rank, influence)
+    return _band(*((tuple(np.sort(ranks).tolist()) for ranks in pair) if pair else ((), ())))
 
 
 @lru_cache(maxsize=64)
-def _null_distribution(k: int) -> NDArray[np.float64]:
-    """Return the sorted rhos of all orders, or of many random ones."""
-    if k <= _EXACT_UP_TO:
-        orders = np.array(list(itertools.permutations(range(k))), dtype=np.float64)
-        return np.sort(_rho_of_orders(orders))
-    generator = np.random.default_rng(k)
-    # In pieces, so that a large k does not need a large table.
-    pieces = [
-        _rho_of_orders(generator.permuted(np.tile(np.arange(k, dtype=np.float64), (_PIECE, 1)), axis=1))
-        for _ in range(_DRAWS // _PIECE if k <= _MANY else 2)
-    ]
-    return np.sort(np.concatenate(pieces))
+def _band(order: tuple[float, ...], rank: tuple[float, ...]) -> ChanceBand:
+    k = len(order)
+    if k < 3:
+        nan = math.nan
+        return ChanceBand(k, nan, nan, nan, nan, nan, np.zeros(0))
+    rhos = RandomRhos.of([(np.zeros(1, np.int64), np.array([order]), np.array([rank]))], 1)
+    (null,) = (np.round(np.sort(found[0]), 12) for _, found in rhos.batches())
+    low, q05, q95, high = (float(_point(null, level)) for level in (0.025, 0.05, 0.95, 0.975))
+    return ChanceBand(k, low, high, q05, q95, rbo_by_chance(k, RBO_PERSISTENCE), null)
 
 
-def _rho_of_orders(orders: NDArray[np.float64]) -> NDArray[np.float64]:
-    k = orders.shape[1]
-    squares = ((orders - np.arange(k)) ** 2).sum(axis=1)
-    return np.asarray(1 - 6 * squares / (k * (k**2 - 1)), dtype=np.float64)
+@dataclass(frozen=True, slots=True, eq=False)
+class RandomRhos:
+    """ρ of random orders for many questions at once: computed once for each pair of tie patterns.
+
+    Attributes
+    ----------
+    pattern : ndarray of int, shape (n,)
+        Which pattern each question has; -1 where its ρ is undefined.
+    ties : tuple of (order, rank), each ndarray of shape (m, k)
+        Average ranks of retrieval and of influence, one row for each pattern; patterns are numbered through.
+    """
+
+    pattern: Ints
+    ties: tuple[tuple[Floats, Floats], ...]
+
+    @classmethod
+    def of(cls, blocks: Iterable[tuple[Ints, Floats, Floats]], n: int) -> RandomRhos:
+        """Find the patterns of n questions.
+
+        Parameters
+        ----------
+        blocks : iterable of (questions, order, rank)
+            Questions with equally many passages: their numbers, (m,), and their average ranks, (m, k).
+            Questions in no block have an undefined ρ.
+        n : int
+            Number of questions.
+        """
+        pattern, ties, n_patterns = np.full(n, -1), [], 0
+        for questions, order, rank in blocks:
+            order, rank = np.sort(order, axis=1), np.sort(rank, axis=1)
+            tied = np.hstack([np.diff(order, axis=1) == 0, np.diff(rank, axis=1) == 0])
+            _, first, which = np.unique(
+                np.packbits(tied, axis=1), axis=0, return_index=True, return_inverse=True
+            )
+            pattern[questions] = n_patterns + which.ravel()
+            n_patterns += first.size
+            # The orders drawn are the same for all patterns. Each meets them through a shuffle of its own:
+            # errors of sampling are then independent, and do not add up over questions.
+            shuffled = [_shuffled(row) for row in rank[first]]
+            ties.append((order[first], np.array(shuffled)))
+        return cls(pattern, tuple(ties))
+
+    def batches(self) -> Iterator[tuple[Ints, Floats]]:
+        """Yield numbers of patterns, (m,), and the ρ of their random orders, (m, n_orders)."""
+        start = 0
+        for order, rank in self.ties:
+            k, untied = order.shape[1], (np.diff(order) > 0).all(1) & (np.diff(np.sort(rank)) > 0).all(1)
+            many = _UNTIED if k <= _VERY_LONG else 20_000
+            for chosen, n_orders in ((untied, many), (~untied, _TIED if k <= _LONG else _TIED_LONG)):
+                rows = np.flatnonzero(chosen)
+                for found, rho in random_sums(_unit(order[rows]), _unit(rank[rows]), n_orders):
+                    yield start + rows[found], rho
+            start += len(order)
+
+    def p_below(self, points: Sequence[float]) -> Floats:
+        """Return for each question the probability of a ρ below each point, shape (n, n_points)."""
+        found = [
+            (numbers, np.stack([(rho < point - _SLACK).mean(axis=1) for point in points], axis=1))
+            for numbers, rho in self.batches()
+        ]
+        return self._per_question(found, len(points))
+
+    def bands(self) -> Floats:
+        """Return for each question ``low, high, q05`` of `ChanceBand` and P(ρ < q05), shape (n, 4)."""
+        found = []
+        for numbers, rho in self.batches():
+            rho = np.sort(rho, axis=1)
+            low, q05, high = (_point(rho, level) for level in (0.025, 0.05, 0.975))
+            below = (rho < q05[:, None] - _SLACK).mean(axis=1)
+            found.append((numbers, np.round(np.stack([low, high, q05, below], axis=1), 12)))
+        return self._per_question(found, 4)
+
+    def _per_question(self, found: list[tuple[Ints, Floats]], width: int) -> Floats:
+        values = np.full((sum(len(order) for order, _ in self.ties) + 1, width), np.nan)
+        for numbers, rows in found:
+            values[numbers] = rows
+        return values[self.pattern]  # -1 is the last row, which stays NaN
 
 
-def _mean_rbo(k: int) -> float:
-    # The table of one pair has k * k cells.
-    draws = max(1, min(_RBO_DRAWS, 4_000_000 // k**2))
-    identity = np.tile(np.arange(1, k + 1, dtype=np.float64), (draws, 1))
-    shuffled = np.random.default_rng(k).permuted(identity, axis=1)
-    return float(expected_rbo(identity, shuffled, 0.9).mean())
+def random_sums(fixed: Floats, dealt: Floats, n_orders: int) -> Iterator[tuple[Ints, Floats]]:
+    """Yield rows, and Σ fixed · dealt where each row of ``dealt`` comes in random order.
+
+    Parameters
+    ----------
+    fixed, dealt : ndarray, shape (n, k)
+        Row by row, what stands still and what is dealt.
+    n_orders : int
+        All k! orders where there are at most that many, else that many seeded random ones, the same for all.
+
+    Yields
+    ------
+    rows : ndarray of int, shape (m,)
+    sums : ndarray, shape (m, n_orders)
+    """
+    if not len(fixed):
+        return
+    orders = _orders(fixed.shape[1], n_orders)
+    same = (fixed == fixed[0]).all()
+    which = (
+        np.zeros(len(fixed), np.int64) if same else np.unique(fixed, axis=0, return_inverse=True)[1].ravel()
+    )
+    rows, starts = np.argsort(which, kind="stable"), np.flatnonzero(np.diff(np.sort(which))) + 1
+    for alike in np.split(rows, starts):
+        standing = fixed[alike[0]][orders].T
+        for chunk in np.array_split(alike, -(-alike.size * orders.shape[0] // _CELLS)):
+            yield chunk, dealt[chunk] @ standing
+
+
+@lru_cache(maxsize=8)
+def _orders(k: int, n: int) -> NDArray[np.int16]:
+    if k < 10 and math.factorial(k) <= n:
+        return np.array(list(itertools.permutations(range(k))), dtype=np.int16)
+    return np.random.default_rng(k).permuted(np.tile(np.arange(k, dtype=np.int16), (n, 1)), axis=1)
+
+
+def _shuffled(row: Floats) -> Floats:
+    return np.random.default_rng(zlib.crc32(row.tobytes())).permutation(row)
+
+
+def _unit(ranks: Floats) -> Floats:
+    """Ranks about their mean, each row of length 1: a product of two such rows is a ρ."""
+    centred = ranks - (ranks.shape[1] + 1) / 2
+    return np.asarray(centred / np.linalg.norm(centred, axis=1, keepdims=True))
+
+
+def _point(ascending: Floats, level: float) -> Floats:
+    """Smallest value that at least this share of the last axis does not exceed."""
+    n = ascending.shape[-1]
+    return np.asarray(ascending[..., math.ceil(level * n - _SLACK) - 1])

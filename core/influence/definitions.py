@@ -23,9 +23,27 @@ METRICS = by_name(
         formula="two-sided t approximation, k − 2 degrees of freedom", range="[0, 1]",
         direction="lower = less likely by chance", undefined_when="ρ is undefined"),
     Definition("chance_band", "Chance band",
-        "Where ρ falls when the order of use has nothing to do with retrieval.",
-        formula="95 % point of ρ over random orders of k passages", range="[−1, 1]",
-        undefined_when="k < 3", source="permutation null"),
+        "Where ρ falls when the question's own influences, ties and all, come in random order.",
+        formula="middle 95 % of ρ over random orders", range="[−1, 1]",
+        undefined_when="ρ is undefined", source="permutation null"),
+    Definition("attainable_rho", "Attainable ρ",
+        "The largest ρ that any order could reach with this question's tied influences.",
+        formula="ρ of the two orders, each sorted", range="(0, 1]",
+        direction="below the threshold the label would be Divergent whatever the retriever did",
+        undefined_when="ρ is undefined"),
+    Definition("label", "Label", "Aligned: ρ ≥ τ. Divergent: ρ < τ. Undefined: no ρ, or ties that keep ρ below τ.",
+        undefined_when="ρ is undefined, or attainable ρ < τ (unless labels are as published)"),
+    Definition("influence_ndcg", "nDCG by influence",
+        "Does the retriever put first what the model uses? Sees a single passage that carries the answer.",
+        formula="DCG of the order of retrieval / DCG of the order of influence; gain = influence, "
+        "discount 1 / log2(1 + rank)", range="(0, 1]",
+        direction="higher = what the model uses comes first; compare with its chance level, not with 0",
+        undefined_when="the influences sum to 0", source="Järvelin & Kekäläinen 2002"),
+    Definition("influence_ndcg_excess", "Excess over chance",
+        "How much of the nDCG that is possible beyond chance the retriever reaches, over the run.",
+        formula="(mean nDCG − mean by chance) / (1 − mean by chance)", range="at most 1",
+        direction="0 = a random order, 1 = the order of use itself",
+        undefined_when="chance alone gives 1: no question tells its passages apart"),
     Definition("rank_biased_overlap", "Rank-biased overlap",
         "Agreement of the two orders that weighs the top most.",
         formula="extrapolated RBO, p = 0.9, ties as expected overlap", range="[0, 1]",
@@ -42,13 +60,13 @@ METRICS = by_name(
     Definition("entropy_normalised", "Normalised entropy", "Influence entropy as a share of its maximum ln k.",
         formula="entropy / ln k", range="[0, 1]", direction="higher = spread over more passages",
         undefined_when="the influences sum to 0, or k < 2"),
-    Definition("noise_quantile", "Noise floor", "How far the answer moves when nothing is left out at all.",
+    Definition("noise_quantile", "Noise floor", "How far the answer moves when no passage is left out.",
         formula="95 % point of 1 − ROUGE-L F1(baseline, repeat) over R repeats", range="[0, 1]",
         direction="lower = steadier model", undefined_when="no repeats were run"),
 )  # fmt: skip
 
 REASONS = by_name(
-    Definition("error", "Error", "No answer could be had from the model.", REASON),
+    Definition("error", "Error", "The model call failed.", REASON),
     Definition("empty_baseline", "Empty baseline", "The baseline answer is empty, so nothing can change it.",
         REASON),
     Definition("no_ablations", "No ablations",
@@ -61,31 +79,38 @@ REASONS = by_name(
     Definition("all_equal", "All equal", "All influences are equal, so there is no order to compare.", REASON),
     Definition("no_retrieval_order", "No retrieval order",
         "All retrieval ranks are equal, so there is no order to compare.", REASON),
+    Definition("ties_cannot_reach", "Ties cannot reach τ",
+        "With these tied influences no order reaches the threshold: the label would be Divergent whatever the "
+        "retriever did. ρ keeps its value.", REASON),
 )  # fmt: skip
 
 MODES = by_name(
     Definition("ignored_top_hit", "Ignored top hit", "Retrieval rank ≤ 3 and influence rank ≥ k − 2 (k ≥ 6).",
         MODE,
-        advice="The retriever puts text first that the model does not use: look at the query wording or re-rank."),
+        advice="The retriever puts text first that the model does not use: look at the query wording, or re-rank."),
     Definition("buried_evidence", "Buried evidence", "Influence rank ≤ 3 and retrieval rank ≥ k − 2 (k ≥ 6).",
         MODE,
-        advice="What the model uses stands last: a re-ranker or a better query would lift it; a smaller k would lose it."),
+        advice="What the model uses comes last: a re-ranker or a better query would lift it; a smaller k would lose it."),
     Definition("over_reliance", "Over-reliance", "Dominance ratio ≥ 0.8.", MODE,
-        advice="One passage carries the answer: check that it deserves it."),
-    Definition("inverted", "Inverted order", "ρ < 0.", MODE,
-        advice="The model uses the passages in the reverse of the retriever's order."),
+        advice="Expected of a question that one fact answers: check that the passage is the right one."),
+    Definition("inverted", "Inverted order",
+        "ρ below the lower 5 % point of random orders of this question's own influences.", MODE,
+        advice="The model uses the passages in the reverse of the retriever's order: check that scores are sorted "
+        "best first, and whether the model favours the end of its prompt."),
     Definition("inert", "Inert", "No single removal changes the answer (all influences 0).", MODE,
         advice="Either the answer is redundant in the passages or the model did not need them: see parametric and redundant."),
     Definition("parametric", "Parametric", "Closed-book answer ≈ baseline (ROUGE-L F1 ≥ 0.9).", MODE,
-        advice="The model knows the answer without any passage; its influence scores say nothing about retrieval."),
+        advice="The passages did not change the answer, which may still be wrong: its influence says nothing about retrieval."),
     Definition("redundant", "Redundant", "Inert to every single removal, but not parametric.", MODE,
         advice="Several passages probably carry the same evidence, so that removing one leaves the others: look at the texts."),
-    Definition("harmful_passage", "Harmful passage", "Leaving the passage out turns a wrong answer right.",
+    Definition("harmful_passage", "Harmful passage", "Leaving the passage out makes an incorrect answer correct.",
         MODE, advice="This passage misleads the model: filter it or rank it lower."),
     Definition("missed_evidence", "Missed evidence", "A gold passage exists that was not retrieved.", MODE,
         advice="The retriever missed the evidence: no generator can make up for that."),
 )  # fmt: skip
 
+# Modes that random orders of the same influences show as well.
+ORDER_MODES = ("ignored_top_hit", "buried_evidence", "inverted")
 # Modes that name passages, not only questions.
 PER_PASSAGE = ("ignored_top_hit", "buried_evidence", "harmful_passage")
 

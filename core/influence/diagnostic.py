@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from core.diagnosis import MODE, REASON, Diagnosis, Diagnostic, Export, Need, Number, QuestionColumn, Setting
+from core.diagnosis import Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.influence.analysis import InfluenceAnalysis, analyse
 from core.influence.definitions import DEFAULT_THRESHOLD, DEFINITIONS
 from core.influence.export import influence_csv, questions_csv
+from core.influence.findings import findings
 from core.influence.step import InfluenceStep
-from core.influence.summary import summary
+from core.influence.summary import numbers
 
 THRESHOLD = Setting(
     "threshold",
@@ -18,37 +19,17 @@ THRESHOLD = Setting(
 )
 
 
-def numbers(analysis: InfluenceAnalysis) -> tuple[Number, ...]:
-    """Return the headline numbers of influence; see `core.influence.summary.summary` for the values."""
-    facts = summary(analysis)
-    n = facts["n_defined"]
-    chance = facts["p_random_divergent"]
-    by_chance = f"of random orders {100 * chance:.0f} % are" if chance is not None else ""
-    shown = (
-        Number("mean_rho", "Mean ρ", facts["mean_rho"], n=n, interval=facts["rho_ci"], define="rho", place="card"),
-        Number("median_rho", "Median ρ", facts["median_rho"], n=n, define="rho", place="row"),
-        Number("n_divergent", "Divergent", facts["n_divergent"], of=n, define="label", note=by_chance, place="card"),
-        Number(
-            "mean_dominance", "Mean dominance", facts["mean_dominance"], n=facts["n_dominance"],
-            define="dominance", place="row",
-        ),
-        Number(
-            "mean_entropy", "Mean entropy (nats)", facts["mean_entropy"], n=facts["n_dominance"],
-            define="entropy", place="row",
-        ),
-        Number(
-            "mean_noise_quantile", "Mean noise floor", facts["mean_noise_quantile"],
-            n=facts["n_noise_quantile"], define="noise_quantile", place="row",
-        ),
-        Number("undefined_reasons", "Without ρ", facts["undefined_reasons"], define=REASON, place="row"),
-        Number("failure_modes", "Failure modes", facts["failure_modes"], define=MODE, place="row"),
-    )  # fmt: skip
-    keys = {number.key for number in shown}
-    return (*shown, *(Number(key, value=value) for key, value in facts.items() if key not in keys))
+AS_PUBLISHED = Setting(
+    "as_published",
+    "Labels as published",
+    False,
+    "Label by ρ < τ alone, as published figures do, even where tied influences keep every order below τ.",
+)
 
 
 def _analyse(diagnosis: Diagnosis) -> InfluenceAnalysis:
-    return analyse(diagnosis.run, float(diagnosis.settings["threshold"]))
+    settings = diagnosis.settings
+    return diagnosis.once(analyse).labelled(float(settings["threshold"]), bool(settings["as_published"]))
 
 
 INFLUENCE = Diagnostic(
@@ -57,7 +38,8 @@ INFLUENCE = Diagnostic(
     question="Does the model use the passages in the order the retriever gave them?",
     analyse=_analyse,
     numbers=numbers,
-    settings=(THRESHOLD,),
+    findings=findings,
+    settings=(THRESHOLD, AS_PUBLISHED),
     needs=(Need("passages", "The run has no passages."),),
     exports=(
         Export(
@@ -70,8 +52,9 @@ INFLUENCE = Diagnostic(
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("label", "Label"),
-        QuestionColumn("rho", "ρ"),
-        QuestionColumn("dominance", "Dominance"),
+        QuestionColumn("rho", "ρ", bounds=(-1.0, 1.0)),
+        QuestionColumn("influence_ndcg", "nDCG by influence", bounds=(0.0, 1.0)),
+        QuestionColumn("dominance", "Dominance", bounds=(0.0, 1.0)),
     ),
     step=InfluenceStep,
     icon=":material/swap_vert:",

@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from core.arrays import Floats, Ints, extremes_within, ranks_within, spearman_within
 from core.influence.definitions import DEFAULT_THRESHOLD
-from core.influence.grouped import dominance_within, entropy_within, ranks_within, spearman_within
 from core.text.abstention import answer_status
 from core.text.overlap import rouge_l
 
-Floats = NDArray[np.float64]
+RBO_PERSISTENCE = 0.9
+_SLACK = 1e-12  # a ρ of exactly 0.7 may arrive as 0.6999999999999999
 
 
 class Spearman(NamedTuple):
@@ -112,17 +113,48 @@ def spearman(retrieval_rank: ArrayLike, influence: ArrayLike) -> Spearman:
     >>> spearman([1, 2, 3], [0.0, 0.0, 0.0]).reason
     'inert'
     """
-    ranks, values = _vector(retrieval_rank, "retrieval_rank"), _vector(influence, "influence")
-    if ranks.size != values.size:
-        raise ValueError(
-            f"retrieval_rank and influence must be equally long, got {ranks.size} and {values.size}."
-        )
+    ranks, values = vectors(retrieval_rank, influence)
     reason = undefined_reason(ranks, values)
     if reason:
         return Spearman(math.nan, math.nan, reason)
     group = np.zeros(ranks.size, np.int64)
     rho, p = spearman_within(ranks_within(ranks, group), average_ranks(values), group, 1)
     return Spearman(float(rho[0]), float(p[0]), None)
+
+
+def attainable_rho(retrieval_rank: ArrayLike, influence: ArrayLike) -> float:
+    """Return the largest rho that these influences could reach in any order, given their ties.
+
+    Parameters
+    ----------
+    retrieval_rank, influence : array_like of shape (k,)
+        As in `spearman`; only their ties matter.
+
+    Returns
+    -------
+    float
+        In (0, 1]; 1 without ties. NaN where `spearman` is undefined. Below the threshold the label could
+        not have been Aligned whatever the retriever did.
+
+    Examples
+    --------
+    >>> round(attainable_rho(range(1, 11), [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]), 2)
+    0.52
+    """
+    pair = order_and_rank(retrieval_rank, influence)
+    if pair is None:
+        return math.nan
+    order, rank = np.sort(pair, axis=1)
+    rho, _ = spearman_within(order, rank, np.zeros(order.size, np.int64), 1)
+    return float(rho[0])
+
+
+def order_and_rank(retrieval_rank: ArrayLike, influence: ArrayLike) -> tuple[Floats, Floats] | None:
+    """Return average ranks of retrieval and of influence; None where `spearman` is undefined."""
+    ranks, values = vectors(retrieval_rank, influence)
+    if undefined_reason(ranks, values):
+        return None
+    return ranks_within(ranks, np.zeros(ranks.size, np.int64)), average_ranks(values)
 
 
 def undefined_reason(retrieval_rank: Floats, influence: Floats) -> str | None:
@@ -174,7 +206,7 @@ def normalised_entropy(influence: ArrayLike) -> float:
     return influence_entropy(values) / math.log(values.size) if values.size > 1 else math.nan
 
 
-def rank_biased_overlap(retrieval_rank: ArrayLike, influence: ArrayLike, p: float = 0.9) -> float:
+def rank_biased_overlap(retrieval_rank: ArrayLike, influence: ArrayLike, p: float = RBO_PERSISTENCE) -> float:
     """Agreement of retrieval order and order of use that weighs the top of the lists most.
 
     Extrapolated rank-biased overlap of the two orders of the same k passages:
@@ -192,7 +224,7 @@ def rank_biased_overlap(retrieval_rank: ArrayLike, influence: ArrayLike, p: floa
     -------
     float
         In [0, 1], higher = more alike; 1 for identical orders.
-        NaN where `spearman` is undefined. Compare with `chance_band(k).mean_rbo`, not with 0.
+        NaN where `spearman` is undefined. Compare with `rbo_by_chance`, not with 0.
 
     References
     ----------
@@ -205,12 +237,14 @@ def rank_biased_overlap(retrieval_rank: ArrayLike, influence: ArrayLike, p: floa
     """
     if not 0 < p < 1:
         raise ValueError(f"p must lie in (0, 1), got {p}.")
-    ranks, values = _vector(retrieval_rank, "retrieval_rank"), _vector(influence, "influence")
-    if undefined_reason(ranks, values) is not None:
-        return math.nan
-    group = np.zeros(ranks.size, np.int64)
-    pair = ranks_within(ranks, group)[None, :], average_ranks(values)[None, :]
-    return float(expected_rbo(*pair, p)[0])
+    pair = order_and_rank(retrieval_rank, influence)
+    return math.nan if pair is None else float(expected_rbo(pair[0][None], pair[1][None], p)[0])
+
+
+def rbo_by_chance(k: int, p: float = RBO_PERSISTENCE) -> float:
+    """Return the mean `rank_biased_overlap` of random orders: among the first d of k they share d / k."""
+    depth = np.arange(1, k + 1)
+    return float(((1 - p) * p ** (depth - 1.0) * depth / k).sum() + p**k)
 
 
 def expected_rbo(a_ranks: Floats, b_ranks: Floats, p: float) -> Floats:
@@ -259,16 +293,47 @@ def noise_quantile(baseline: str, repeats: Sequence[str], q: float = 0.95) -> fl
     return float(np.quantile(scores, q)) if scores and not np.isnan(scores).any() else math.nan
 
 
-def label(rho: float, threshold: float = DEFAULT_THRESHOLD) -> str:
-    """Return Aligned (rho >= threshold), Divergent (rho < threshold) or Undefined (rho is NaN)."""
-    return str(labels(np.array([rho], dtype=np.float64), threshold)[0])
+def label(rho: float, threshold: float = DEFAULT_THRESHOLD, attainable: float = 1.0) -> str:
+    """Return Aligned (rho >= threshold), Divergent (rho < threshold) or Undefined.
+
+    Undefined where rho is NaN, or where ``attainable``, the largest rho that its ties allow, is below the
+    threshold: the label would be Divergent whatever the retriever did.
+    """
+    return str(labels(np.array([rho]), threshold, np.array([attainable]))[0])
 
 
-def labels(rho: Floats, threshold: float) -> NDArray[np.object_]:
+def labels(rho: Floats, threshold: float, attainable: Floats | float = 1.0) -> NDArray[np.object_]:
     """Return the `label` of every rho; the one place that compares with the threshold."""
-    # A rho of exactly 0.7 may arrive as 0.6999999999999999.
-    aligned = rho >= threshold - 1e-12
-    return np.where(np.isnan(rho), "Undefined", np.where(aligned, "Aligned", "Divergent")).astype(object)
+    least = threshold - _SLACK
+    undefined = np.isnan(rho) | (np.asarray(attainable) < least)
+    return np.where(undefined, "Undefined", np.where(rho >= least, "Aligned", "Divergent")).astype(object)
+
+
+def dominance_within(influence: Floats, group: Ints, n_groups: int) -> Floats:
+    """Largest share of each group's sum; NaN where the sum is 0."""
+    total = np.bincount(group, influence, n_groups)
+    _, largest = extremes_within(influence, group, n_groups)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(total > 0, largest / total, np.nan)
+
+
+def entropy_within(influence: Floats, group: Ints, n_groups: int) -> Floats:
+    """Shannon entropy in nats of each group's shares; NaN where the sum is 0."""
+    total = np.bincount(group, influence, n_groups)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = influence / total[group]
+        terms = np.where(share > 0, -share * np.log(np.where(share > 0, share, 1)), 0.0)
+        return np.where(total > 0, np.bincount(group, terms, n_groups), np.nan)
+
+
+def vectors(retrieval_rank: ArrayLike, influence: ArrayLike) -> tuple[Floats, Floats]:
+    """Return both as arrays of one length; ValueError where they are not."""
+    ranks, values = _vector(retrieval_rank, "retrieval_rank"), _vector(influence, "influence")
+    if ranks.size != values.size:
+        raise ValueError(
+            f"retrieval_rank and influence must be equally long, got {ranks.size} and {values.size}."
+        )
+    return ranks, values
 
 
 def _vector(values: ArrayLike, name: str) -> Floats:

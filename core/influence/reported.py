@@ -1,12 +1,12 @@
-"""What an imported file says of itself against what its own numbers give."""
+"""What an imported file reports against what its own scores give."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
+from core.arrays import ranks_within
 from core.influence.analysis import InfluenceAnalysis
-from core.influence.grouped import ranks_within
 from core.influence.metrics import labels
 from core.run import Run
 
@@ -16,7 +16,8 @@ WHY = {
     "all_equal": "All influences are equal; sorting ties by row gave a perfect order that nothing supports.",
     "ties": "Tied influences were ranked in row order, which is the retrieval order; average ranks are not.",
     "flag": "The file's own flag disagrees with its own ρ at this threshold.",
-    "undefined": "The numbers needed are not all there.",
+    "undefined": "Some of the numbers needed are missing.",
+    "ties_cannot_reach": "With these ties no order reaches the threshold, whatever the retriever did.",
     "values": "The file's ρ does not follow from its own influence scores.",
 }
 
@@ -57,6 +58,13 @@ def compare_reported(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
     return frame[frame["reported_label"].notna()].reset_index(drop=True)
 
 
+def changes_sentence(comparison: pd.DataFrame) -> str:
+    """Say how many reported verdicts change when recomputed, and for which causes."""
+    causes = comparison.loc[comparison["changed"], "cause"].value_counts()
+    why = ", ".join(f"{n:,} {cause}" for cause, n in causes.items()) or "none"
+    return f"{causes.sum():,} of {len(comparison):,} reported verdicts change when recomputed ({why})."
+
+
 def _reported_labels(raw: pd.DataFrame, threshold: float) -> pd.Series:
     """Return the file's own flag where it has one, else its rho against the threshold."""
     rho, flag = raw["reported_rho"], raw["reported_divergent"]
@@ -74,6 +82,7 @@ def _causes(raw: pd.DataFrame, q: pd.DataFrame, threshold: float) -> np.ndarray:
     rules = [
         *[(name, (reason == name).to_numpy(dtype=bool)) for name in ("empty_baseline", "inert", "all_equal")],
         ("undefined", reason.notna().to_numpy(dtype=bool)),
+        ("ties_cannot_reach", q["label_reason"].notna().to_numpy(dtype=bool)),
         ("flag", flag_differs & same_rho),
         ("ties", q["has_ties"].to_numpy(dtype=bool)),
     ]

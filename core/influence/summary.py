@@ -1,4 +1,4 @@
-"""The headline numbers of a run, under the names that scripts and CI jobs rely on."""
+"""The headline numbers of a run: for people, and under the keys that scripts and CI jobs rely on."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
+from core.diagnosis import REASON, Number
 from core.influence.analysis import InfluenceAnalysis
-from core.influence.chance import chance_band
 from core.influence.definitions import MODES
+from core.influence.metrics import labels
 from core.stats import mean_interval
+from core.text.display import number
 
 
 def summary(analysis: InfluenceAnalysis) -> dict[str, Any]:
@@ -25,42 +28,131 @@ def summary(analysis: InfluenceAnalysis) -> dict[str, Any]:
     Returns
     -------
     dict
-        Every mean rests on the questions where its number is defined; ``n_defined`` and
-        ``undefined_reasons`` say how many those are and why the others are not. Numbers without a
-        value, and analyses that were not run, are None. ``rho_ci`` is the 95 % t interval of the
-        mean over questions (None below 2). ``p_random_divergent`` is the share of *random* orders
-        that the threshold would call divergent, averaged over the defined questions.
+        Values of `numbers` by key. Every mean is over questions where its number is defined; ``n_defined``
+        and ``undefined_reasons`` say how many have a ρ and why the others have none, ``n_unlabelled`` and
+        ``label_reasons`` the same of labels. Numbers without a value are None. ``rho_ci`` is the 95 % t
+        interval of the mean over questions (None below 2). ``p_random_divergent`` is the share of *random*
+        orders of the same influences that the threshold would call divergent, averaged over the labelled
+        questions; ``n_divergent_published`` counts ρ < τ among all defined ρ, whatever their ties.
     """
-    q, defined = analysis.queries, analysis.defined
-    rho = defined["rho"].to_numpy()
-    below = [chance_band(int(k)).p_below(analysis.threshold) for k in defined["k"].unique()]
-    weights = dict(zip(defined["k"].unique(), below, strict=True))
-    return {
+    return {one.key: one.value for one in numbers(analysis)}
+
+
+def numbers(analysis: InfluenceAnalysis) -> tuple[Number, ...]:
+    """Return the headline numbers of influence, each with its n and what chance alone gives."""
+    q, rho, use = analysis.queries, analysis.defined["rho"].to_numpy(), analysis.order_of_use
+    label, ndcg = q["label"].value_counts(), q["influence_ndcg"]
+    n_labelled = int(label.get("Aligned", 0) + label.get("Divergent", 0))
+    by_chance = q["divergent_by_chance"].dropna()
+    dominance, noise = q["dominance"].dropna(), q["noise_quantile"].dropna()
+    rho_interval = mean_interval(rho, lower=-1.0, upper=1.0)
+    published = int((labels(rho, analysis.threshold) == "Divergent").sum())
+    modes = analysis.modes.set_index("name")
+    tested = modes.dropna(subset="expected")
+    shown = (
+        Number(
+            "mean_influence_ndcg", "Mean nDCG by influence", _value(use.mean), n=use.n,
+            interval=_pair(use.low, use.high), define="influence_ndcg", place="card",
+            note=f"{number(use.chance)} by chance, {p_text(use.p_value)}" if use.n else "",
+        ),
+        Number(
+            "influence_ndcg_excess", "Excess over chance", _value(use.excess), n=use.n,
+            interval=_pair(use.excess_low, use.excess_high), define="influence_ndcg_excess", place="row",
+            note="0 by chance",
+        ),
+        Number(
+            "mean_rho", "Mean ρ", _mean(rho), n=rho.size, interval=_pair(*rho_interval), define="rho",
+            note="0 by chance", place="card",
+        ),
+        Number(
+            "median_rho", "Median ρ", _value(np.median(rho)) if rho.size else None, n=rho.size, define="rho",
+            note="about 0 by chance", place="row",
+        ),
+        Number(
+            "n_divergent", "Divergent", int(label.get("Divergent", 0)), of=n_labelled, define="label",
+            note=f"{number(by_chance.sum(), '{:.1f}')} by chance" if n_labelled else "", place="card",
+        ),
+        Number(
+            "mean_dominance", "Mean dominance", _mean(dominance), n=len(dominance), define="dominance",
+            place="row",
+        ),
+        Number(
+            "mean_entropy", "Mean entropy (nats)", _mean(q["entropy"]), n=len(dominance), define="entropy",
+            place="row",
+        ),
+        Number(
+            "mean_noise_quantile", "Mean noise floor", _mean(noise), n=len(noise), define="noise_quantile",
+            place="row",
+        ),
+        Number("undefined_reasons", "Without ρ", _counts(q["reason"]), define=REASON, place="row"),
+        Number("label_reasons", "Without a label", _counts(q["label_reason"]), define=REASON, place="row"),
+        *(_mode_number(name, modes.loc[name]) for name in MODES),
+    )  # fmt: skip
+    data = {
         "threshold": analysis.threshold,
-        "n_defined": len(defined),
-        "n_undefined": len(q) - len(defined),
-        "undefined_reasons": {str(k): int(v) for k, v in q["reason"].value_counts().items()},
-        "n_divergent": int((q["label"] == "Divergent").sum()),
-        "n_aligned": int((q["label"] == "Aligned").sum()),
-        "mean_rho": _mean(rho),
-        "median_rho": _value(np.median(rho)) if rho.size else None,
-        "rho_ci": list(mean_interval(rho, lower=-1.0, upper=1.0)) if rho.size > 1 else None,
-        "p_random_divergent": _mean(defined["k"].map(weights)),
-        "mean_dominance": _mean(q["dominance"]),
-        "n_dominance": int(q["dominance"].notna().sum()),
-        "mean_entropy": _mean(q["entropy"]),
-        "mean_noise_quantile": _mean(q["noise_quantile"]),
-        "n_noise_quantile": int(q["noise_quantile"].notna().sum()),
-        "failure_modes": {name: int(q[name].sum()) for name in MODES},
+        "as_published": analysis.as_published,
+        "n_defined": rho.size,
+        "n_undefined": len(q) - rho.size,
+        "n_aligned": int(label.get("Aligned", 0)),
+        "n_unlabelled": len(q) - n_labelled,
+        "n_divergent_published": published,
+        "rho_ci": _list(rho_interval),
+        "p_random_divergent": _mean(by_chance),
+        "n_influence_ndcg": int(ndcg.notna().sum()),
+        "influence_ndcg_ci": _list((use.low, use.high)),
+        "influence_ndcg_by_chance": _value(use.chance),
+        "influence_ndcg_p_value": _value(use.p_value),
+        "influence_ndcg_excess_ci": _list((use.excess_low, use.excess_high)),
+        "n_dominance": len(dominance),
+        "n_noise_quantile": len(noise),
+        "failure_modes": {name: int(n) for name, n in modes["n"].items()},
         "failure_modes_tested": dict(analysis.testable),
+        "failure_modes_by_chance": {name: float(n) for name, n in tested["expected"].items()},
+        "failure_modes_p_value": {name: float(p) for name, p in tested["p_value"].items()},
     }
+    return (*shown, *(Number(key, value=value) for key, value in data.items()))
 
 
-def _mean(values: pd.Series | np.ndarray) -> float | None:
+def p_text(p_value: float) -> str:
+    """Return ``p = 0.03`` or ``p < 0.001``."""
+    return "p < 0.001" if p_value < 0.001 else f"p = {number(p_value, '{:.2g}')}"
+
+
+def _mode_number(name: str, mode: pd.Series) -> Number:
+    """Count of one failure mode, with what chance alone gives where it can produce the mode."""
+    note = ""
+    if not math.isnan(mode["expected"]):
+        low, high = int(mode["expected_low"]), int(mode["expected_high"])
+        expected = number(mode["expected"], "{:.1f}")
+        note = f"{expected} by chance (95 %: {low} to {high}), adjusted {p_text(mode['p_value'])}"
+    return Number(
+        f"n_{name}",
+        MODES[name].title,
+        int(mode["n"]),
+        of=int(mode["of"]),
+        define=name,
+        note=note,
+        place="row",
+    )
+
+
+def _counts(reasons: pd.Series) -> dict[str, int]:
+    return {str(reason): int(n) for reason, n in reasons.value_counts().items()}
+
+
+def _mean(values: ArrayLike) -> float | None:
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]
     return _value(known.mean()) if known.size else None
 
 
-def _value(number: float) -> float | None:
-    return None if math.isnan(number) else float(number)
+def _value(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _pair(low: float, high: float) -> tuple[float, float] | None:
+    return None if math.isnan(low) else (low, high)
+
+
+def _list(ends: tuple[float, float]) -> list[float] | None:
+    return None if math.isnan(ends[0]) else [*ends]

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from core.arrays import constant_within, ranks_within, spearman_within
 from core.errors import InputError
-from core.influence.grouped import constant_within, ranks_within, spearman_within
 from core.run import Run
 from core.sources.simulation_words import WORDS
 

@@ -1,11 +1,11 @@
-"""The influence metrics of many questions at once: one pass over long arrays, no Python loop.
+"""Many groups at once: ranks, rank correlation and layout of long arrays, without a Python loop.
 
-Rows of one question need not be adjacent. ``group`` gives each row's question as a number from 0;
-every result has one entry per question. The functions on a single question in
-`core.influence.metrics` call these, so there is one implementation of each formula.
+``group`` gives each row's group (its question) as a number from 0; rows of one group need not be adjacent.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from scipy.special import stdtr
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 def ranks_within(values: Floats, group: Ints, descending: bool = False) -> Floats:
@@ -60,32 +61,28 @@ def spearman_within(a_ranks: Floats, b_ranks: Floats, group: Ints, n_groups: int
     return rho, p
 
 
-def dominance_within(influence: Floats, group: Ints, n_groups: int) -> Floats:
-    """Largest share of each group's sum; NaN where the sum is 0."""
-    total = np.bincount(group, influence, n_groups)
-    _, largest = _extremes(influence, group, n_groups)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(total > 0, largest / total, np.nan)
-
-
-def entropy_within(influence: Floats, group: Ints, n_groups: int) -> Floats:
-    """Shannon entropy in nats of each group's shares; NaN where the sum is 0."""
-    total = np.bincount(group, influence, n_groups)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = influence / total[group]
-        terms = np.where(share > 0, -share * np.log(np.where(share > 0, share, 1)), 0.0)
-        return np.where(total > 0, np.bincount(group, terms, n_groups), np.nan)
-
-
-def constant_within(values: Floats, group: Ints, n_groups: int) -> NDArray[np.bool_]:
-    """Whether all values of a group are equal (true for a group without values)."""
-    low, high = _extremes(values, group, n_groups)
-    return low >= high
-
-
-def _extremes(values: Floats, group: Ints, n_groups: int) -> tuple[Floats, Floats]:
+def extremes_within(values: Floats, group: Ints, n_groups: int) -> tuple[Floats, Floats]:
+    """Smallest and largest value of each group; inf and -inf without values, NaN where one is NaN."""
     low, high = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
-    with np.errstate(invalid="ignore"):  # NaN goes through: such a group has no extremes
+    with np.errstate(invalid="ignore"):
         np.minimum.at(low, group, values)
         np.maximum.at(high, group, values)
     return low, high
+
+
+def constant_within(values: Floats, group: Ints, n_groups: int) -> Bools:
+    """Whether all values of a group are equal (true for a group without values)."""
+    low, high = extremes_within(values, group, n_groups)
+    return low >= high
+
+
+def equal_sized(group: Ints, chosen: Bools) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the chosen groups of each size together: their numbers, (m,), and their rows, (m, size).
+
+    ``chosen`` has one entry per group. Groups without rows are left out.
+    """
+    size = np.bincount(group, minlength=chosen.size)
+    rows, start = np.argsort(group, kind="stable"), np.cumsum(size) - size
+    for k in np.unique(size[chosen & (size > 0)]):
+        numbers = np.flatnonzero(chosen & (size == k))
+        yield numbers, rows[start[numbers][:, None] + np.arange(k)]

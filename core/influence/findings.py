@@ -1,0 +1,157 @@
+"""What is wrong with a run, in sentences: failure modes beyond chance, the order of use, common gaps."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from core.diagnosis import Finding
+from core.influence.analysis import InfluenceAnalysis
+from core.influence.definitions import METRICS, MODES, REASONS
+from core.influence.reported import changes_sentence, compare_reported
+from core.stats import wilson_interval
+from core.text.display import count, number
+
+ALPHA = 0.05
+WORTH_A_FINDING = 0.2  # share of the questions from which a reason to be undefined is worth a finding
+
+
+class _Wording(NamedTuple):
+    """How a failure mode reads: what ``n`` questions show, how bad, and which come first."""
+
+    sentence: str
+    severity: str
+    by: str  # column; the most telling question first
+    ascending: bool
+
+
+_WORDINGS = {
+    "harmful_passage": _Wording(
+        "leaving out one passage makes an incorrect answer correct", "high", "rho", True
+    ),
+    "missed_evidence": _Wording("a gold passage was not retrieved", "high", "rho", True),
+    "inverted": _Wording(
+        "the passages are used in the reverse of the retriever's order", "high", "rho", True
+    ),
+    "buried_evidence": _Wording(
+        "the model relies on a passage from the end of the retrieved list", "medium", "rho", True
+    ),
+    "ignored_top_hit": _Wording(
+        "a passage the retriever put in its first three is hardly used", "medium", "rho", True
+    ),
+    "parametric": _Wording("the answer is the same without any passage", "medium", "k", False),
+    "redundant": _Wording(
+        "no single removal changes the answer, but leaving out all passages does", "low", "k", False
+    ),
+    "inert": _Wording("no single removal changes the answer", "low", "k", False),
+    "over_reliance": _Wording(
+        "one passage carries at least 80 % of the influence", "low", "dominance", False
+    ),
+}
+
+
+def findings(analysis: InfluenceAnalysis) -> tuple[Finding, ...]:
+    """Return what is wrong, or worth knowing, of a run.
+
+    Failure modes that depend on the order are findings only where they are more frequent than random orders
+    of the same influences would make them (p at most 0.05, adjusted for their number); those that chance
+    cannot produce whenever they occur. Further: whether the order of use follows that of retrieval, reasons
+    that leave a fifth of the questions or more without ρ or label, and reported verdicts that change.
+    """
+    return (
+        *_order_of_use(analysis),
+        *_modes(analysis),
+        *_undefined(analysis),
+        *_reported(analysis),
+    )
+
+
+def _order_of_use(analysis: InfluenceAnalysis) -> list[Finding]:
+    """Say whether use follows retrieval, in either direction, or cannot be told from chance."""
+    use = analysis.order_of_use
+    if math.isnan(use.excess):
+        return []
+    values = f"mean nDCG by influence {number(use.mean)}, {number(use.chance)} by chance"
+    if use.p_value <= ALPHA / 2:
+        sentence, severity = f"What the model uses tends to be retrieved first: {values}.", "low"
+        advice = "ρ cannot see this where one passage carries the answer; prefer nDCG there."
+    elif use.p_value >= 1 - ALPHA / 2:
+        sentence, severity = f"What the model uses tends to be retrieved last: {values}.", "high"
+        advice = MODES["inverted"].advice
+    else:
+        sentence = f"The order of use cannot be told from a random one: {values}."
+        severity, advice = (
+            "medium",
+            "Re-ranking this list would change little, or the run is too small to tell.",
+        )
+    q = analysis.queries
+    behind = (q["influence_ndcg"] - q["ndcg_by_chance"]).dropna().sort_values(kind="stable")
+    two_sided = min(1.0, 2 * min(use.p_value, 1 - use.p_value))
+    ids = tuple(q["query_id"][behind.index])
+    return [
+        Finding(
+            "influence_ndcg", sentence, use.n, use.n, p_value=two_sided, severity=severity, advice=advice,
+            query_ids=ids,
+        )
+    ]  # fmt: skip
+
+
+def _modes(analysis: InfluenceAnalysis) -> list[Finding]:
+    found = []
+    modes = analysis.modes.set_index("name")
+    for name, wording in _WORDINGS.items():
+        mode, flagged = modes.loc[name], analysis.queries[analysis.queries[name]]
+        n, of, expected = int(mode["n"]), int(mode["of"]), float(mode["expected"])
+        depends = not math.isnan(expected)
+        if not n or (depends and mode["p_value"] > ALPHA):
+            continue
+        chance = f"; chance alone gives {number(expected, '{:.0f}')}" if depends else ""
+        ordered = flagged.sort_values(wording.by, ascending=wording.ascending, kind="stable")
+        found.append(
+            Finding(
+                name, f"In {n:,} of {count(of, 'question')} {wording.sentence}{chance}.", n, of,
+                (float(mode["low"]), float(mode["high"])), expected if depends else None,
+                float(mode["p_value"]) if depends else None, wording.severity, MODES[name].advice,
+                tuple(ordered["query_id"]),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _undefined(analysis: InfluenceAnalysis) -> list[Finding]:
+    """Reasons that leave many questions without a ρ or a label; inert ones are a failure mode already."""
+    q, of = analysis.queries, len(analysis.queries)
+    found = []
+    for name, n in q["label_reason"].value_counts().items():
+        if n >= max(2, WORTH_A_FINDING * of) and name != "inert":
+            what, meaning = ("label" if name == "ties_cannot_reach" else "ρ"), REASONS[str(name)].meaning
+            sentence = f"{n:,} of {count(of, 'question')} have no {what}: {meaning[:1].lower()}{meaning[1:]}"
+            ids = tuple(q["query_id"][q["label_reason"] == name])
+            found.append(
+                Finding(
+                    str(name),
+                    sentence,
+                    int(n),
+                    of,
+                    wilson_interval(n / of, of),
+                    severity="low",
+                    query_ids=ids,
+                )
+            )
+    return found
+
+
+def _reported(analysis: InfluenceAnalysis) -> list[Finding]:
+    """Verdicts of an imported file that do not follow from its own scores."""
+    frame = compare_reported(analysis.run, analysis)
+    changed, of = frame[frame["changed"]], len(frame)
+    if not len(changed):
+        return []
+    share = wilson_interval(len(changed) / of, of)
+    ids, advice = tuple(changed["query_id"]), METRICS["reported_verdicts"].advice
+    return [
+        Finding(
+            "reported_verdicts", changes_sentence(frame), len(changed), of, share, severity="medium",
+            advice=advice, query_ids=ids,
+        )
+    ]  # fmt: skip

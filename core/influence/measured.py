@@ -1,0 +1,117 @@
+"""From a run's answers to the influence of every passage, and how far answers move on their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from core.arrays import Bools, Floats, Ints, constant_within, ranks_within
+from core.influence.metrics import influence_score, noise_quantile
+from core.run import Run
+from core.text.abstention import answer_status
+from core.text.overlap import rouge_l
+
+
+def passage_frame(run: Run, group: Ints, k: Ints) -> pd.DataFrame:
+    """Return one row per passage: influence, its range over repeats, ranks and share of its question."""
+    passages = run.passages
+    influence, low, high = _influences(run, group)
+    total = np.bincount(group, np.nan_to_num(influence), len(k))[group]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(total > 0, influence / total, np.nan)
+    frame = passages[["query_id", "passage_id", "retrieval_rank", "retrieval_score", "is_gold"]].copy()
+    frame["retrieval_order"] = ranks_within(passages["retrieval_rank"].to_numpy(dtype=np.float64), group)
+    frame["influence"] = influence
+    frame["influence_low"] = low
+    frame["influence_high"] = high
+    frame["influence_rank"] = ranks_within(influence, group, descending=True)
+    frame["influence_share"] = share
+    frame["rank_shift"] = frame["retrieval_order"] - frame["influence_rank"]
+    return frame
+
+
+def _influences(run: Run, group: Ints) -> tuple[Floats, Floats, Floats]:
+    """Influence and its range over the repeated baselines, from the answers where they are known."""
+    passages, queries = run.passages, run.queries
+    influence = passages["influence_score"].to_numpy(dtype=np.float64, na_value=np.nan).copy()
+    low, high = np.full(influence.size, np.nan), np.full(influence.size, np.nan)
+    baselines = queries["answer"].to_list()
+    repeats = _repeat_answers(run)
+    query_ids = queries["query_id"].to_list()
+    known = (passages["ablated_answer"].notna() & (passages["ablated_status"] != "error")).to_numpy()
+    ablated = passages["ablated_answer"].to_list()
+    for row in np.flatnonzero(known):
+        baseline = baselines[group[row]]
+        if not isinstance(baseline, str):
+            continue
+        influence[row] = influence_score(baseline, ablated[row])
+        others = [influence_score(r, ablated[row]) for r in repeats.get(query_ids[group[row]], ())]
+        if others and not np.isnan(others).any():
+            low[row] = min(influence[row], *others)
+            high[row] = max(influence[row], *others)
+    influence[(passages["ablated_status"] == "error").to_numpy()] = np.nan
+    dead = queries["answer_status"].isin(["empty", "error"]).to_numpy()
+    influence[dead[group]] = np.nan
+    return influence, low, high
+
+
+def _repeat_answers(run: Run) -> dict[str, list[str]]:
+    usable = run.repeats[run.repeats["answer"].notna() & (run.repeats["answer_status"] != "error")]
+    return {str(q): answers.to_list() for q, answers in usable.groupby("query_id", sort=False)["answer"]}
+
+
+def noise_quantiles(run: Run) -> Floats:
+    """Return the noise floor of every question, NaN without repeats."""
+    repeats = _repeat_answers(run)
+    baselines = zip(run.queries["query_id"], run.queries["answer"], strict=True)
+    found = [
+        noise_quantile(answer, repeats[query_id])
+        if query_id in repeats and isinstance(answer, str)
+        else np.nan
+        for query_id, answer in baselines
+    ]
+    return np.array(found, dtype=np.float64)
+
+
+def closed_book_agreement(run: Run) -> Floats:
+    """Return ROUGE-L F1 of every answer with its closed-book answer; NaN where either says nothing."""
+    pairs = zip(run.queries["answer"], run.queries["closed_book_answer"], strict=True)
+    # Two abstentions agree, but not on an answer.
+    found = [
+        rouge_l(answer, closed).f1
+        if isinstance(answer, str) and isinstance(closed, str) and answer_status(answer) == "answered"
+        else np.nan
+        for answer, closed in pairs
+    ]
+    return np.array(found, dtype=np.float64)
+
+
+def undefined_reasons(
+    queries: pd.DataFrame, influence: Floats, order: Floats, group: Ints, k: Ints
+) -> pd.Series:
+    """Say why rank agreement is undefined; the first reason that applies."""
+    n = len(queries)
+    missing = np.bincount(group, np.isnan(influence) | np.isnan(order), n)
+    total = np.bincount(group, influence, n)
+    status = queries["answer_status"]
+    rules: list[tuple[str, Bools]] = [
+        ("error", (status == "error").to_numpy(dtype=bool)),
+        ("empty_baseline", (status == "empty").to_numpy(dtype=bool)),
+        ("too_few_passages", k < 3),
+        ("no_ablations", missing == k),
+        ("incomplete", missing > 0),
+        ("inert", total == 0),
+        ("all_equal", constant_within(influence, group, n)),
+        ("no_retrieval_order", constant_within(order, group, n)),
+    ]
+    reason = np.select([mask for _, mask in rules], [name for name, _ in rules], default="")
+    return pd.Series(reason, dtype="str").replace("", None)
+
+
+def has_ties(influence_rank: Floats, group: Ints, n: int) -> Bools:
+    """Tell which questions have equal influences."""
+    # Average ranks of k distinct values are 1..k, so their squares sum to k(k+1)(2k+1)/6; ties lower it.
+    ranked = ~np.isnan(influence_rank)
+    m = np.bincount(group, ranked, n)
+    squares = np.bincount(group, np.where(ranked, influence_rank, 0) ** 2, n)
+    return np.asarray(squares < m * (m + 1) * (2 * m + 1) / 6 - 1e-6)

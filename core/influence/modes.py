@@ -1,0 +1,146 @@
+"""Failure modes: which questions show them, and how often chance alone would."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import comb
+
+from core.arrays import Bools, Floats, Ints
+from core.influence.definitions import MODES, ORDER_MODES, PER_PASSAGE
+from core.influence.measured import closed_book_agreement
+from core.run import Run
+from core.stats import holm, poisson_binomial_interval, poisson_binomial_tail, wilson_interval
+from core.text.matching import is_correct
+
+PARAMETRIC_F1 = 0.9
+OVER_RELIANCE = 0.8
+_FIRST = 3  # retrieved or used; the last are as many
+_MIN_K = {  # with fewer, the first three and the last three overlap; no order of three is rare enough
+    "ignored_top_hit": 2 * _FIRST,
+    "buried_evidence": 2 * _FIRST,
+    "inverted": 4,
+}
+_COLUMNS = ["name", "n", "of", "low", "high", "expected", "expected_low", "expected_high", "p_value"]
+
+
+def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, inverted: pd.DataFrame) -> None:
+    """Add one boolean column per failure mode to the questions and, where it applies, the passages.
+
+    Each mode that depends on the order also gets a column ``<mode>_by_chance``: the probability that the same
+    influences, dealt to the question's passages at random, show it; NaN where the question cannot be tested.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    q, p : DataFrame
+        Its questions and passages; see `core.influence.analysis.InfluenceAnalysis`.
+    group : ndarray of int
+        The question of each passage.
+    inverted : DataFrame
+        Per question ``below``, the ρ below which it counts as inverted, and ``by_chance``.
+    """
+    n, k = len(q), q["k"].to_numpy()
+    usable = {mode: (q["reason"].isna() & (q["k"] >= least)).to_numpy() for mode, least in _MIN_K.items()}
+    order, rank = p["retrieval_order"].to_numpy(), p["influence_rank"].to_numpy()
+    last = k[group] - _FIRST + 1
+    for mode, kept, dropped in (
+        ("ignored_top_hit", order <= _FIRST, rank >= last),
+        ("buried_evidence", order >= last, rank <= _FIRST),
+    ):
+        p[mode] = usable[mode][group] & kept & dropped
+        by_chance = _meet_by_chance(k, np.bincount(group, kept, n), np.bincount(group, dropped, n))
+        q[f"{mode}_by_chance"] = np.where(usable[mode], by_chance, np.nan)
+    q["inverted_by_chance"] = np.where(usable["inverted"], inverted["by_chance"], np.nan)
+    p["harmful_passage"] = _harmful(run, q, group)
+    inert = (q["reason"] == "inert").to_numpy(dtype=bool)
+    parametric = closed_book_agreement(run) >= PARAMETRIC_F1
+    rules: dict[str, Bools] = {
+        "over_reliance": q["dominance"].to_numpy() >= OVER_RELIANCE,
+        "inverted": usable["inverted"] & (q["rho"] < inverted["below"] - 1e-9).to_numpy(),
+        "inert": inert,
+        "parametric": parametric,
+        # Without a closed-book call an inert answer may be either; it is not called redundant.
+        "redundant": inert & ~parametric & run.queries["closed_book_answer"].notna().to_numpy(),
+        "missed_evidence": _missed(run, group),
+    }
+    for name in MODES:
+        q[name] = np.bincount(group, p[name], n) > 0 if name in PER_PASSAGE else rules[name]
+    q["n_modes"] = q[list(MODES)].sum(axis=1)
+
+
+def _meet_by_chance(k: Ints, n_one: NDArray[Any], n_other: NDArray[Any]) -> Floats:
+    """Probability that a random choice of n_one among k passages meets a set of n_other: hypergeometric."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(1 - comb(k - n_other, n_one) / comb(k, n_one))
+
+
+def _harmful(run: Run, q: pd.DataFrame, group: Ints) -> Bools:
+    wrong = (~q["correct"].fillna(True)).to_numpy(dtype=bool)
+    references = run.queries["reference_answers"].to_list()
+    ablated = run.passages["ablated_answer"].to_list()
+    result = np.zeros(len(ablated), dtype=bool)
+    for row in np.flatnonzero(wrong[group]):
+        answer = ablated[row] if isinstance(ablated[row], str) else None
+        result[row] = is_correct(answer, references[group[row]]) is True
+    return result
+
+
+def _missed(run: Run, group: Ints) -> Bools:
+    n_gold = run.queries["n_gold"].to_numpy(dtype=np.float64, na_value=np.nan)
+    gold = run.passages["is_gold"].fillna(False).to_numpy(dtype=bool)
+    return np.asarray(n_gold > np.bincount(group, gold, n_gold.size))
+
+
+def testable_counts(run: Run, q: pd.DataFrame) -> dict[str, int]:
+    """Count, for each mode, the questions whose data could show it."""
+    answered = q["answer_status"] == "answered"
+    closed_book = run.queries["closed_book_answer"].notna()
+    # Inert needs every influence; a constant that is not 0 has been tested too.
+    measured = q["reason"].isna() | q["reason"].isin(["inert", "all_equal", "no_retrieval_order"])
+    masks = {
+        **{name: q[f"{name}_by_chance"].notna() for name in ORDER_MODES},
+        "over_reliance": q["dominance"].notna(),
+        "inert": measured,
+        "parametric": closed_book & answered,
+        "redundant": closed_book & measured,
+        "harmful_passage": q["correct"].notna(),
+        "missed_evidence": run.queries["n_gold"].notna(),
+    }
+    return {name: int(masks[name].sum()) for name in MODES}
+
+
+def mode_counts(q: pd.DataFrame, tested: Mapping[str, int]) -> pd.DataFrame:
+    """Count every failure mode, and test those that depend on the order against chance.
+
+    Parameters
+    ----------
+    q : DataFrame
+        Questions with their modes, as `mark_modes` leaves them.
+    tested : Mapping[str, int]
+        Questions that could show each mode.
+
+    Returns
+    -------
+    DataFrame
+        One row per mode: ``name, n, of``; ``low, high``, the 95 % interval of the share; ``expected``, the
+        count that random orders of the same influences give, with its middle 95 %, ``expected_low`` and
+        ``expected_high``; ``p_value`` of a count at least as high, Holm-corrected over the modes. The last
+        four are NaN where chance cannot produce the mode, or where no question could be tested.
+    """
+    rows = []
+    for name in MODES:
+        n, of = int(q[name].sum()), tested[name]
+        row = [name, n, of, *(wilson_interval(n / of, of) if of else (math.nan, math.nan)), *[math.nan] * 4]
+        if name in ORDER_MODES and of:
+            chance = q[f"{name}_by_chance"].dropna().to_numpy()
+            row[5:] = [chance.sum(), *poisson_binomial_interval(chance), poisson_binomial_tail(chance, n)]
+        rows.append(row)
+    found = pd.DataFrame(rows, columns=_COLUMNS)
+    return found.assign(p_value=holm(found["p_value"]))
