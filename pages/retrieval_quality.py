@@ -5,7 +5,7 @@ from ui.router import require_entrypoint
 from ui.sections import retrieval_quality
 
 require_entrypoint()
-if headlines.opening("retrieval_quality", ("card",)):
+if headlines.opening("retrieval_quality"):
     st.subheader("Metrics by depth", anchor=False)
     retrieval_quality.metrics()
 

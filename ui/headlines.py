@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pandas as pd
 import streamlit as st
 
 from core import diagnostics
-from core.diagnosis import REASON, Definition, Diagnostic, Finding
-from core.text.display import count, number
+from core.diagnosis import REASON, Definition, Diagnostic, Finding, Number
+from core.text.display import count
 from ui import cached, questions, router, show, sources
 from ui.plain import plain
 from ui.state import session
@@ -26,9 +27,10 @@ def diagnostic_of(name: str) -> Diagnostic:
     return next(diagnostic for diagnostic in diagnostics.DIAGNOSTICS if diagnostic.name == name)
 
 
-def define(diagnostic: Diagnostic, name: str) -> Definition | None:
-    """Return what a name means to a diagnostic, whatever its kind; None where it does not say."""
-    return next((found for found in diagnostic.definitions if found.name == name), None)
+def meaning(diagnostic: str, name: str) -> str:
+    """Return what a name means to a diagnostic, whatever its kind; "" where it does not say."""
+    definitions = diagnostic_of(diagnostic).definitions
+    return next((found.meaning for found in definitions if found.name == name), "")
 
 
 def reason(name: str) -> Definition:
@@ -46,7 +48,7 @@ def heading(name: str) -> None:
     show.heading(diagnostic.title, diagnostic.question)
 
 
-def opening(name: str, places: Sequence[str] = ("card", "row")) -> bool:
+def opening(name: str) -> bool:
     """Draw title, findings and numbers of a diagnostic's page; where it has no data, say why."""
     heading(name)
     if not show.needs_run():
@@ -55,15 +57,25 @@ def opening(name: str, places: Sequence[str] = ("card", "row")) -> bool:
     if missing is not None:
         st.info(plain(missing), icon=":material/inbox:")
         return False
-    body(name, places)
+    body(name)
     return True
 
 
-def body(name: str, places: Sequence[str] = ("card", "row")) -> None:
+def body(name: str) -> None:
     """Draw findings and numbers of one diagnostic."""
     findings(name)
-    numbers(name, places)
+    numbers(name)
+    rows = [(one.title, one.text, one.basis, meaning(name, one.define)) for one in _scalars(name)]
+    with st.expander(f"All numbers ({len(rows)})"):
+        frame = pd.DataFrame(rows, columns=["Number", "Value", "n, interval, chance baseline", "Meaning"])
+        show.table(frame, f"All numbers of {diagnostic_of(name).title}", height="content")
     undefined(name)
+
+
+def _scalars(name: str) -> list[Number]:
+    """Return the numbers that are shown, but for counts by name."""
+    shown = [one for one in cached.numbers(name) if one.place in ("card", "row")]
+    return [one for one in shown if not isinstance(one.value, Mapping)]
 
 
 def lacks(name: str) -> str | None:
@@ -76,13 +88,21 @@ def lacks(name: str) -> str | None:
 def findings(name: str | None = None) -> None:
     """Draw what is wrong, most severe first: of the whole run, or what one diagnostic says."""
     found = [one for one in cached.findings() if name in (None, one.diagnostic)]
+    grave = [one for one in found if one.severity != "low"] or found
+    _boxes(grave)
+    if len(grave) < len(found):
+        with st.expander(f"Minor findings ({len(found) - len(grave)})"):
+            _boxes([one for one in found if one not in grave])
+    if not found and name is None:
+        st.markdown("**Nothing stands out:** no diagnostic found more than chance alone would give.")
+
+
+def _boxes(found: Sequence[Finding]) -> None:
     if found:
         with st.grid(2, min_column_width=320):
             for one in found:
                 with st.container(border=True, gap="xsmall", height="stretch"):
                     _finding(one)
-    elif name is None:
-        st.markdown("**Nothing stands out:** no diagnostic found more than chance alone would give.")
 
 
 def _finding(one: Finding) -> None:
@@ -91,9 +111,8 @@ def _finding(one: Finding) -> None:
         st.badge(label, icon=icon, color=colour, help="Severity")  # type: ignore[arg-type]
         st.caption(plain(diagnostic_of(one.diagnostic).title))
     st.markdown(f"**{plain(one.sentence)}**")
-    if one.expected_by_chance is not None:
-        p = "" if one.p_value is None else f"; p = {number(one.p_value, '{:.2g}')}"
-        st.caption(f"Chance baseline: {number(one.expected_by_chance, '{:.1f}')} of {one.of:,}{p}")
+    if one.basis:
+        st.caption(plain(one.basis))
     if one.advice:
         st.markdown(plain(one.advice))
     for query_id in one.query_ids[:_LINKS]:
@@ -102,15 +121,10 @@ def _finding(one: Finding) -> None:
         st.caption(f"and {count(len(one.query_ids) - _LINKS, 'more question')}")
 
 
-def numbers(name: str, places: Sequence[str] = ("card",)) -> None:
+def numbers(name: str) -> None:
     """Draw the headline numbers of a diagnostic as cards, each with its n and its definition."""
-    diagnostic = diagnostic_of(name)
-    found = []
-    for one in cached.numbers(name):
-        if one.place in places and not isinstance(one.value, Mapping):
-            definition = define(diagnostic, one.define)
-            found.append((one.title, one.text, plain(one.basis), definition.meaning if definition else ""))
-    show.cards(found)
+    cards = [one for one in _scalars(name) if one.place == "card"]
+    show.cards([(one.title, one.text, plain(one.basis), plain(meaning(name, one.define))) for one in cards])
 
 
 def undefined(diagnostic: str) -> None:

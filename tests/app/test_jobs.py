@@ -39,7 +39,7 @@ def typed(open_app):
 
 def planned(open_app):
     app = typed(open_app)
-    button(app, "Make a plan").click().run()
+    button(app, "Estimate cost").click().run()
     return wait(app, "Run")
 
 
@@ -81,7 +81,7 @@ def test_other_sessions_do_not_see_the_job(model, open_app, healthy):
 
 def test_unknown_job_is_told(open_app, healthy):
     app = healthy(open_app("live", job="guessed"))
-    assert "not here any more" in app.warning[0].value and "job" not in app.query_params
+    assert "no longer exists" in app.warning[0].value and "job" not in app.query_params
 
 
 def test_cancel_keeps_what_was_done_and_resume_goes_on(model, open_app, healthy, texts, tmp_path):
@@ -95,7 +95,7 @@ def test_cancel_keeps_what_was_done_and_resume_goes_on(model, open_app, healthy,
     app.file_uploader(key="live_file").upload("questions.jsonl", "\n".join(lines).encode())
     app.run()
     assert "4 questions" in texts(healthy(app))
-    button(app, "Make a plan").click().run()
+    button(app, "Estimate cost").click().run()
     wait(app, "Run")
     button(app, "Run").click().run()
     wait(app, "Look at the results so far")
@@ -104,12 +104,13 @@ def test_cancel_keeps_what_was_done_and_resume_goes_on(model, open_app, healthy,
     button(app, "Cancel").click().run()
     app = healthy(wait(app, "Cancelled"))
     partial = Run.load(next((tmp_path / "runs").iterdir()))
-    assert 1 <= len(partial.queries) < 4 and not partial.manifest["complete"]
+    # All questions are there from the start; the answers arrive one by one.
+    assert 1 <= partial.queries["answer"].notna().sum() < 4 and not partial.manifest["complete"]
     asked = len(llm.requests)
-    button(app, "Go on from here").click().run()
+    button(app, "Continue").click().run()
     healthy(wait(app, "Finished and saved"))
     whole = Run.load(next((tmp_path / "runs").iterdir()))
-    assert len(whole.queries) == 4 and whole.manifest["complete"]
+    assert whole.queries["answer"].notna().sum() == 4 and whole.manifest["complete"]
     # 4 questions x (baseline + 3 ablations + closed book), each distinct call asked once in all.
     assert len(llm.requests) - asked < 20
     assert len(llm.requests) == len({str(r) for r in llm.requests})
@@ -118,7 +119,7 @@ def test_cancel_keeps_what_was_done_and_resume_goes_on(model, open_app, healthy,
 def test_model_that_cannot_be_reached_is_told(model, open_app, healthy):
     model(down=True)
     app = typed(open_app)
-    button(app, "Make a plan").click().run()
+    button(app, "Estimate cost").click().run()
     end = time.monotonic() + 30
     while not app.error and time.monotonic() < end:
         time.sleep(0.05)

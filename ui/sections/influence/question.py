@@ -6,8 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.influence.chance import chance_band
-from core.influence.definitions import MODES, PER_PASSAGE
+from core.influence.definitions import METRICS, MODES, PER_PASSAGE
 from core.retrieval.stop_words import ENGLISH
 from core.text.diff import mark_words, word_diff
 from core.text.display import count, number
@@ -42,31 +41,49 @@ def _agreement(row: Any) -> None:
         reason = headlines.reason(row["reason"]).meaning
         st.info(f"**No ρ for this question.** {reason}", icon=":material/do_not_disturb_on:")
         return
-    band = chance_band(int(row["k"]))
+    low, high = number(row["chance_low"]), number(row["chance_high"])
     noise = f"on {count(int(row['n_repeats']), 'repeat')}" if row["n_repeats"] else "no repeats were run"
     show.cards(
         [
             (
                 "Rank agreement ρ",
                 number(row["rho"]),
-                f"{row['label']}; chance alone: {number(band.low)} to {number(band.high)}",
-                "95 % of random orders fall in this range.",
+                f"{_label(row)}; chance baseline {low} to {high}",
+                "The baseline holds 95 % of random orders of this question's influences.",
             ),
-            ("Dominance", number(row["dominance"]), "share of the strongest passage", ""),
+            (
+                "nDCG by influence",
+                number(row["influence_ndcg"]),
+                f"chance baseline {number(row['ndcg_by_chance'])}; p = {number(row['ndcg_p_value'])}",
+                METRICS["influence_ndcg"].meaning,
+            ),
+            (
+                "Dominance",
+                number(row["dominance"]),
+                "share of the strongest passage",
+                METRICS["dominance"].meaning,
+            ),
             (
                 "Entropy",
                 number(row["entropy"]),
                 f"nats; {number(row['entropy_normalised'])} of the maximum",
-                "",
+                METRICS["entropy"].meaning,
             ),
             (
                 "Noise floor",
                 number(row["noise_quantile"]),
                 noise,
-                "How far the answer moves when nothing is left out.",
+                METRICS["noise_quantile"].meaning,
             ),
         ]
     )
+
+
+def _label(row: Any) -> str:
+    """Return a label, with the reason where there is none."""
+    reason = row["label_reason"]
+    why = f" ({headlines.reason(reason).title.lower()})" if isinstance(reason, str) else ""
+    return f"{str(row['label']).lower()}{why}"
 
 
 def _passages(query_id: str) -> None:

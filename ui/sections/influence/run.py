@@ -75,15 +75,15 @@ def _labels(frame: Any) -> dict[str, str]:
 
 
 def modes() -> None:
-    """Draw how often each failure mode occurs, of the questions that could show it, with its rule."""
+    """Draw how often each failure mode occurs, of the questions that could show it, with chance and rule."""
     chart("failure_mode_counts")
-    facts = _facts()
-    tested = facts["failure_modes_tested"]
+    numbers = {one.key: one for one in cached.numbers("influence")}
     with st.grid(3, min_column_width=250):
-        for name, n in facts["failure_modes"].items():
-            mode = MODES[name]
-            found = f"{n:,} of {count(tested[name], 'question')}" if tested[name] else "not tested"
-            show.definition(mode.title, mode.advice, {"Rule": mode.meaning}, found)
+        for name, mode in MODES.items():
+            one = numbers[f"n_{name}"]
+            found = f"{one.text} questions" if one.of else "not tested"
+            facts = {"Rule": mode.meaning, "Chance baseline": one.note}
+            show.definition(mode.title, mode.advice, facts, found)
 
 
 def table() -> None:
@@ -106,8 +106,10 @@ def table() -> None:
     if chosen:
         frame = frame[frame[chosen].any(axis=1)]
     st.caption(count(len(frame), "question"))
-    why = frame["reason"].map(lambda name: headlines.reason(name).title, na_action="ignore")
-    show.table(frame.assign(reason=why), "Questions with their metrics", _COLUMNS, column_order=[*_COLUMNS])
+    why = frame["label_reason"].map(lambda name: headlines.reason(name).title, na_action="ignore")
+    show.table(
+        frame.assign(label_reason=why), "Questions with their metrics", _COLUMNS, column_order=[*_COLUMNS]
+    )
     show.csv("Download these questions (CSV)", frame, "questions", "influence_csv", session().run)
 
 
@@ -117,7 +119,9 @@ _COLUMNS: dict[str, Any] = {
     "question": st.column_config.TextColumn("Question", width="large"),
     "label": "Label",
     "rho": _number("ρ", format="%.2f"),
-    "reason": "Undefined because",
+    "influence_ndcg": _number("nDCG by influence", format="%.2f"),
+    "ndcg_by_chance": _number("nDCG by chance", format="%.2f"),
+    "label_reason": "Undefined because",
     "k": "k",
     "dominance": _number("Dominance", format="%.2f"),
     "entropy": _number("Entropy (nats)", format="%.2f"),
