@@ -40,7 +40,12 @@ RULES = {
     # Neither knows the other: who extracts claims must not know who verifies them.
     "core.claims.decomposition": f"{BASE} core.claims core.llm",
     "core.claims.verifiers": f"{BASE} core.claims core.llm",
-    "core.llm": "core.errors core.text",
+    "core.llm": "core.errors core.text core.llm.backends",
+    # A back end knows what all of them share; only the table of back ends knows them.
+    "core.llm.backends": "core.errors core.llm core.llm.embedded core.llm.openai core.llm.ollama",
+    "core.llm.embedded": "core.errors core.llm",
+    "core.llm.openai": "core.errors core.llm",
+    "core.llm.ollama": "core.errors core.llm",
     "core.retrieval": "core.errors core.text core.llm",
     "core.sources": "core.errors core.schema core.run core.text core.stats core.spreadsheet",
     "core.pipeline": "core.errors core.schema core.run core.text core.llm core.retrieval core.sources",

@@ -13,9 +13,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from core.claims.matrix import Labels
-from core.claims.reading import Reading, read, sentences, whole
-from core.claims.types import Floats
+from core.claims.sentence_content import Content, parse, parse_sentences, parse_text
+from core.claims.types import Floats, Labels
 from core.text.abstention import answer_status
 from core.text.words import words
 
@@ -65,10 +64,11 @@ def causal_labels(
     [['changed', 'gone', 'unknown']]
     """
     base = baseline if isinstance(baseline, str) and answer_status(baseline) == "answered" else None
-    asked = whole(question)
+    asked = parse_text(question)
     labels = np.full((len(claims), len(ablated_answers)), UNKNOWN, dtype=object)
     for i, claim in enumerate(claims):
-        known: dict[str, str] = {}  # most ablations give one of a few answers
+        # Most ablated answers are the baseline, or one of a few others.
+        known = {} if base is None else {base: KEPT}
         for j, ablated in enumerate(ablated_answers):
             if base is not None and isinstance(ablated, str):
                 if ablated not in known:
@@ -83,26 +83,10 @@ def removal_matrix(labels: Labels) -> Floats:
     return np.where(given == UNKNOWN, np.nan, given != KEPT)
 
 
-def causal_matrix(
-    claims: Sequence[str], ablated_answers: Sequence[str | None], baseline: str | None, question: str = ""
-) -> Floats:
-    """Return 1 where the answer without a passage no longer says a claim, 0 where it does, NaN if unknown.
-
-    Parameters as for `causal_labels`, which also tells changed claims from those that are gone.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_claims, n_passages)
-        A column of ones is a passage that everything rests on; a row of zeros a claim that rests on no
-        passage alone.
-    """
-    return removal_matrix(causal_labels(claims, ablated_answers, baseline, question))
-
-
-def _label(claim: str, ablated: str, baseline: str, asked: Reading) -> str:
-    stated, base = read(claim), whole(baseline)
-    origin = max(sentences(baseline), key=lambda s: len(s.units & stated.units))
-    said = stated.units & origin.units
+def _label(claim: str, ablated: str, baseline: str, asked: Content) -> str:
+    stated, base = parse(claim), parse_text(baseline)
+    origin = max(parse_sentences(baseline), key=lambda s: len(s.words & stated.words))
+    said = stated.words & origin.words
     now_words, status = _heard(ablated)
     if now_words == _heard(baseline)[0]:
         return KEPT
@@ -110,15 +94,15 @@ def _label(claim: str, ablated: str, baseline: str, asked: Reading) -> str:
         return GONE
     if not said:
         return UNKNOWN
-    wanted = said - asked.units or said
-    now = max(sentences(ablated), key=lambda s: (len(s.units & wanted), len(s.units & said)))
+    wanted = said - asked.words or said
+    now = max(parse_sentences(ablated), key=lambda s: (len(s.words & wanted), len(s.words & said)))
     lost_numbers = wanted & stated.numbers - now.numbers
-    if _exchanged(wanted, stated, now, lost_numbers, base, whole(ablated), asked):
+    if _exchanged(wanted, stated, now, lost_numbers, base, parse_text(ablated), asked):
         return CHANGED
     if not lost_numbers and _still_said(wanted, said, now):
         return CHANGED if _denial_flipped(stated, origin, now) else KEPT
-    bare = len(base.units - asked.units) <= _BARE
-    other = not wanted & now.units or whole(ablated).units - base.units - asked.units
+    bare = len(base.words - asked.words) <= _BARE
+    other = not wanted & now.words or parse_text(ablated).words - base.words - asked.words
     return CHANGED if bare and other else GONE
 
 
@@ -128,33 +112,33 @@ def _heard(answer: str) -> tuple[list[str], str]:
     return words(answer), answer_status(answer)
 
 
-def _still_said(wanted: frozenset[str], said: frozenset[str], now: Reading) -> bool:
-    share = len(wanted & now.units) / len(wanted)
+def _still_said(wanted: frozenset[str], said: frozenset[str], now: Content) -> bool:
+    share = len(wanted & now.words) / len(wanted)
     # Of few words beside the question's one may go when the rest of the sentence stands.
     return share >= _KEPT_SHARE or (
-        share >= _NEARLY_KEPT_SHARE and len(said & now.units) >= _KEPT_SHARE * len(said)
+        share >= _NEARLY_KEPT_SHARE and len(said & now.words) >= _KEPT_SHARE * len(said)
     )
 
 
 def _exchanged(
     wanted: frozenset[str],
-    stated: Reading,
-    now: Reading,
+    stated: Content,
+    now: Content,
     lost_numbers: frozenset[str],
-    base: Reading,
-    ablated: Reading,
-    asked: Reading,
+    base: Content,
+    ablated: Content,
+    asked: Content,
 ) -> bool:
     """Tell whether a number or name of the claim gave way to another within the same words."""
     new_numbers = now.numbers - base.numbers - asked.numbers
-    lost_names = wanted & stated.names - ablated.units
-    new_names = now.names - base.units - stated.units - asked.units
+    lost_names = wanted & stated.names - ablated.words
+    new_names = now.names - base.words - stated.words - asked.words
     frame = wanted - stated.numbers - stated.names
-    same_frame = len(frame & now.units) >= _FRAME_SHARE * len(frame)
+    same_frame = len(frame & now.words) >= _FRAME_SHARE * len(frame)
     return same_frame and bool((lost_numbers and new_numbers) or (lost_names and new_names))
 
 
-def _denial_flipped(stated: Reading, origin: Reading, now: Reading) -> bool:
+def _denial_flipped(stated: Content, origin: Content, now: Content) -> bool:
     shared = stated.atoms & origin.atoms & now.atoms
     before, after = origin.denied & shared, now.denied & shared
     return bool(before or after) and not before & after

@@ -7,23 +7,18 @@ never read as "not supported".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from core.claims.known import DEFAULT_SUPPORT, Share, any_known, checked, decided, mean_known, share
-from core.claims.types import Floats
-
-Bools = NDArray[np.bool_]
-Labels = NDArray[np.object_]
+from core.claims.three_valued import DEFAULT_SUPPORT, any_true, as_matrix, mean_known, thresholded
+from core.claims.types import Bools, Floats, Labels
 
 WELL_SUPPORTED, FRAGILE, UNSUPPORTED, UNSCORED = "well supported", "fragile", "unsupported", "unscored"
-IRRELEVANT = "irrelevant"
-STATES = (WELL_SUPPORTED, FRAGILE, UNSUPPORTED, UNSCORED, IRRELEVANT)
+# What a matrix cannot tell: supported by two passages together, and nothing to be supported.
+JOINT, IRRELEVANT = "joint", "irrelevant"
+CLAIM_STATES = (WELL_SUPPORTED, FRAGILE, JOINT, UNSUPPORTED, UNSCORED, IRRELEVANT)
 
 
 def claim_uncertainty(M: ArrayLike, threshold: float | None = None) -> Floats:
@@ -52,8 +47,8 @@ def claim_uncertainty(M: ArrayLike, threshold: float | None = None) -> Floats:
     >>> claim_uncertainty([[1, 0, 0, 1], [0, 0, 0, float("nan")]]).tolist()
     [0.5, 1.0]
     """
-    m = checked(M)
-    return 1 - mean_known(m if threshold is None else decided(m, threshold), axis=1)
+    m = as_matrix(M)
+    return 1 - mean_known(m if threshold is None else thresholded(m, threshold), axis=1)
 
 
 def support_maximum(M: ArrayLike) -> Floats:
@@ -61,7 +56,7 @@ def support_maximum(M: ArrayLike) -> Floats:
 
     With unscored passages in the row it is a lower bound.
     """
-    m = checked(M)
+    m = as_matrix(M)
     best = np.max(np.where(np.isnan(m), -1.0, m), axis=1, initial=-1.0)
     return np.where(best < 0, np.nan, best)
 
@@ -72,7 +67,7 @@ def any_support(M: ArrayLike) -> Floats:
     Over the scored passages; NaN where there is none. Repeated passages are not independent, so it flatters
     redundant retrieval.
     """
-    m = checked(M)
+    m = as_matrix(M)
     value = 1 - np.prod(1 - np.where(np.isnan(m), 0.0, m), axis=1)
     return np.where(np.isnan(m).all(axis=1), np.nan, value)
 
@@ -82,8 +77,8 @@ def passage_importance(M: ArrayLike, threshold: float | None = None) -> Floats:
 
     ``threshold`` as in `claim_uncertainty`. NaN for a passage against which no claim was scored.
     """
-    m = checked(M)
-    return mean_known(m if threshold is None else decided(m, threshold), axis=0)
+    m = as_matrix(M)
+    return mean_known(m if threshold is None else thresholded(m, threshold), axis=0)
 
 
 def claim_states(M: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Labels:
@@ -97,30 +92,10 @@ def claim_states(M: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Labels:
         some cells are unscored. What is unknown is not unsupported. (A fragile claim with unscored cells may
         be better supported than is known.)
     """
-    support = decided(checked(M), threshold)
+    support = thresholded(as_matrix(M), threshold)
     n_supporting = (support == 1).sum(axis=1)
-    conditions = [n_supporting >= 2, n_supporting == 1, any_known(support, axis=1) == 0]
+    conditions = [n_supporting >= 2, n_supporting == 1, any_true(support, axis=1) == 0]
     return np.select(conditions, [WELL_SUPPORTED, FRAGILE, UNSUPPORTED], UNSCORED).astype(object)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AggregatedMatrix:
-    """A claim-evidence matrix small enough to draw; neighbours share a cell.
-
-    Attributes
-    ----------
-    values : ndarray of float64
-        Mean of the scored cells; NaN only where none of them was scored.
-    unscored : ndarray of float64
-        Share of each cell's claims and passages that were not scored.
-    claims, passages : tuple of tuple of int
-        Which rows and columns of the whole matrix each row and column stands for.
-    """
-
-    values: Floats
-    unscored: Floats
-    claims: tuple[tuple[int, ...], ...]
-    passages: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +127,7 @@ class ClaimEvidenceMatrix:
 
     def __post_init__(self) -> None:
         claims, passages = tuple(self.claims), tuple(self.passages)
-        matrix = checked(self.probabilities, "probabilities").copy()
+        matrix = as_matrix(self.probabilities, "probabilities").copy()
         if not matrix.size and not (claims and passages):
             matrix = matrix.reshape(len(claims), len(passages))
         if matrix.shape != (len(claims), len(passages)):
@@ -163,7 +138,7 @@ class ClaimEvidenceMatrix:
         relevant = np.array(self.relevant, dtype=bool)
         if relevant.shape != (len(claims),):
             raise ValueError(f"relevant must have {len(claims)} entries, one per claim; got {relevant.size}.")
-        decided(matrix, self.threshold)  # refuses a threshold that makes no sense
+        thresholded(matrix, self.threshold)  # refuses a threshold that makes no sense
         matrix.setflags(write=False)
         relevant.setflags(write=False)
         for name, value in (("claims", claims), ("passages", passages), ("probabilities", matrix)):
@@ -181,121 +156,11 @@ class ClaimEvidenceMatrix:
         return support_maximum(self.probabilities)
 
     @property
-    def any_support(self) -> Floats:
-        """Chance of any support for every claim, passages taken as independent."""
-        return any_support(self.probabilities)
-
-    @property
     def passage_importance(self) -> Floats:
         """Mean support of every passage for the relevant claims."""
         return passage_importance(self.probabilities[self.relevant])
 
     @property
-    def states(self) -> Labels:
-        """State of every claim; *irrelevant* where there is nothing to support."""
-        return np.where(self.relevant, claim_states(self.probabilities, self.threshold), IRRELEVANT)
-
-    @property
-    def supported(self) -> Floats:
-        """1 for a claim that some passage supports, 0 if none does, NaN if unknown or irrelevant."""
-        known = any_known(decided(self.probabilities, self.threshold), axis=1)
-        return np.where(self.relevant, known, np.nan)
-
-    @property
     def passage_support(self) -> Floats:
         """1 for a passage that supports some relevant claim, 0 if it supports none, NaN if unknown."""
-        return any_known(decided(self.probabilities[self.relevant], self.threshold), axis=0)
-
-    @property
-    def grounding(self) -> Share:
-        """Share of the relevant claims that are supported; unknown ones are left out and counted."""
-        return share(self.supported[self.relevant], self._nothing)
-
-    @property
-    def mean_uncertainty(self) -> Share:
-        """Mean U(c) of the relevant claims."""
-        return share(self.uncertainty[self.relevant], self._nothing)
-
-    @property
-    def _nothing(self) -> str:
-        return "no_relevant_claims" if self.claims else "no_claims"
-
-    @property
-    def n_unscored(self) -> int:
-        """Number of cells that nobody could judge."""
-        return int(np.isnan(self.probabilities).sum())
-
-    @property
-    def order(self) -> NDArray[np.int64]:
-        """Rows to be read from the top: most uncertain first, then unscored, then irrelevant claims."""
-        u = self.uncertainty
-        return np.lexsort((-np.nan_to_num(u), np.isnan(u), ~self.relevant))
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row per cell: ``claim_index, claim, passage, relevant, probability, judge``."""
-        rows, columns = np.indices(self.probabilities.shape).reshape(2, -1)
-        return pd.DataFrame(
-            {
-                "claim_index": rows,
-                "claim": [self.claims[i] for i in rows],
-                "passage": [self.passages[j] for j in columns],
-                "relevant": self.relevant[rows],
-                "probability": self.probabilities.ravel(),
-                "judge": self.judge,
-            }
-        )
-
-    def claims_frame(self) -> pd.DataFrame:
-        """Return one row per claim with its state and scores, in the order of the claims."""
-        support = decided(self.probabilities, self.threshold)
-        return pd.DataFrame(
-            {
-                "claim": list(self.claims),
-                "relevant": self.relevant,
-                "state": self.states,
-                "uncertainty": self.uncertainty,
-                "support_maximum": self.support_maximum,
-                "any_support": self.any_support,
-                "n_supporting": (support == 1).sum(axis=1),
-                "n_unscored": np.isnan(support).sum(axis=1),
-            }
-        )
-
-    def aggregated(self, max_claims: int = 60, max_passages: int = 60) -> AggregatedMatrix:
-        """Return a matrix of at most the given size for display: rows as in `order`, columns as they are.
-
-        Neighbouring rows and columns are put together in groups of nearly equal size; a matrix that is small
-        enough keeps one group per claim and passage.
-
-        Raises
-        ------
-        ValueError
-            A size is below 1.
-        """
-        if max_claims < 1 or max_passages < 1:
-            raise ValueError(f"sizes must be at least 1, got {max_claims} and {max_passages}.")
-        rows = _groups(self.order.tolist(), max_claims)
-        columns = _groups(range(len(self.passages)), max_passages)
-        m = self.probabilities
-        scored = _blocks(np.where(np.isnan(m), 0.0, 1.0), rows, columns)
-        total = _blocks(np.nan_to_num(m), rows, columns)
-        cells = np.outer([len(r) for r in rows], [len(c) for c in columns])
-        with np.errstate(invalid="ignore"):
-            values = total / scored
-        return AggregatedMatrix(values, 1 - scored / cells, rows, columns)
-
-
-def _groups(items: Iterable[int], at_most: int) -> tuple[tuple[int, ...], ...]:
-    listed = list(items)
-    n = min(len(listed), at_most)
-    edges = [len(listed) * i // n for i in range(n + 1)] if n else [0]
-    return tuple(tuple(listed[a:b]) for a, b in pairwise(edges))
-
-
-def _blocks(m: Floats, rows: tuple[tuple[int, ...], ...], columns: tuple[tuple[int, ...], ...]) -> Floats:
-    """Sum of ``m`` over each block of rows and columns."""
-    if not rows or not columns:
-        return np.zeros((len(rows), len(columns)))
-    m = m[[i for group in rows for i in group]]
-    m = np.add.reduceat(m, np.cumsum([0, *map(len, rows[:-1])]), axis=0)
-    return np.asarray(np.add.reduceat(m, np.cumsum([0, *map(len, columns[:-1])]), axis=1))
+        return any_true(thresholded(self.probabilities[self.relevant], self.threshold), axis=0)

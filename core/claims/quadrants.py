@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from core.claims.known import DEFAULT_SUPPORT, decided
-from core.claims.matrix import Labels
-from core.claims.types import Floats
+from core.claims.three_valued import DEFAULT_SUPPORT, thresholded
+from core.claims.types import Floats, Labels
 
 USED, DISTRACTOR, REDUNDANT, IDLE = "used evidence", "distractor", "redundant or wasted", "idle"
 QUADRANTS = (USED, DISTRACTOR, REDUNDANT, IDLE)
@@ -79,7 +78,7 @@ def quadrants(
     ['used evidence', 'distractor', 'undefined']
     """
     moves = influential(influence, above_noise)
-    supports = decided(_probabilities(support, "support"), threshold)
+    supports = thresholded(_probabilities(support, "support"), threshold)
     _same_length(moves, supports, "support")
     return _crossed(moves, supports, QUADRANTS)
 
@@ -121,10 +120,10 @@ def answer_quadrants(
     ndarray of str
         One of ``ANSWER_QUADRANTS``, or *undefined* where either is unknown.
     """
-    grounded = decided(_probabilities(grounding, "grounding"), grounded_from)
+    grounded = thresholded(_probabilities(grounding, "grounding"), grounded_from)
     if confidence is None:
         confidence = np.full(grounded.shape, np.nan)
-    confident = decided(_probabilities(confidence, "confidence"), confident_from)
+    confident = thresholded(_probabilities(confidence, "confidence"), confident_from)
     _same_length(grounded, confident, "confidence")
     return _crossed(confident, grounded, ANSWER_QUADRANTS)
 

@@ -12,81 +12,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.claims.known import DEFAULT_SUPPORT, any_known, checked, decided
-from core.claims.matrix import Labels
-from core.claims.types import Floats
+from core.claims import matrix
+from core.claims.types import Floats, Labels
 
 SUPPORTED, NOT_SUPPORTED, IRRELEVANT, UNSCORED = "SUPPORTED", "NOT_SUPPORTED", "IRRELEVANT", "UNSCORED"
 VERDICTS = (SUPPORTED, NOT_SUPPORTED, IRRELEVANT, UNSCORED)
 DEFAULT_K = 10
+_VERDICT_OF = {
+    matrix.WELL_SUPPORTED: SUPPORTED,
+    matrix.FRAGILE: SUPPORTED,
+    matrix.JOINT: SUPPORTED,
+    matrix.UNSUPPORTED: NOT_SUPPORTED,
+    matrix.UNSCORED: UNSCORED,
+    matrix.IRRELEVANT: IRRELEVANT,
+}
 
 
-class Counts(NamedTuple):
-    """Number of claims of each verdict."""
+def verdicts(states: Sequence[str] | Labels) -> Labels:
+    """Return the verdicts that follow from the states of claims (`core.claims.matrix.CLAIM_STATES`).
 
-    supported: int
-    not_supported: int
-    irrelevant: int
-    unscored: int
-
-
-def verdicts(
-    M: ArrayLike, relevant: Sequence[bool] | None = None, threshold: float = DEFAULT_SUPPORT
-) -> Labels:
-    """Return the verdict on every claim.
-
-    Parameters
-    ----------
-    M : array_like of float, shape (n_claims, n_passages)
-        Probability that a passage supports a claim; NaN = unscored.
-    relevant : sequence of bool, optional
-        False for claims that say nothing about the question; all relevant when left out.
-    threshold : float
-        In (0, 1]; from this probability on a passage supports a claim.
-
-    Returns
-    -------
-    ndarray of str
-        SUPPORTED by at least one passage; NOT_SUPPORTED when every passage was scored and none supports it;
-        UNSCORED when neither is known (a verifier's failure is not a verdict); IRRELEVANT.
-
-    Raises
-    ------
-    ValueError
-        The matrix or the threshold is out of range, or ``relevant`` has another length.
+    SUPPORTED by at least one passage, or by two together; NOT_SUPPORTED when every passage was scored and
+    none supports the claim; UNSCORED when neither is known (a failure is not a verdict); IRRELEVANT.
     """
-    m = checked(M)
-    mask = np.ones(len(m), dtype=bool) if relevant is None else np.asarray(relevant, dtype=bool)
-    if mask.shape != (len(m),):
-        raise ValueError(f"relevant must have {len(m)} entries, one per claim; got {mask.size}.")
-    known = any_known(decided(m, threshold), axis=1)
-    conditions = [~mask, known == 1, known == 0]
-    return np.select(conditions, [IRRELEVANT, SUPPORTED, NOT_SUPPORTED], UNSCORED).astype(object)
-
-
-def counts(labels: Sequence[str]) -> Counts:
-    """Count the verdicts; labels of any other name raise ValueError."""
-    listed = list(labels)
-    unknown = next((label for label in listed if label not in VERDICTS), None)
-    if unknown is not None:
-        raise ValueError(f"verdicts must be among {', '.join(VERDICTS)}, got {unknown!r}.")
-    return Counts(*(listed.count(verdict) for verdict in VERDICTS))
-
-
-def precision(supported: int, not_supported: int) -> float | None:
-    """Return S / (S + N): the share of the judged claims that are supported; None when none was judged."""
-    s, n = _count(supported, "supported"), _count(not_supported, "not_supported")
-    return s / (s + n) if s + n else None
-
-
-def recall_at_k(supported: int, k: float) -> float:
-    """Return min(S / K, 1): supported claims against the K that a good answer is expected to hold."""
-    return min(_count(supported, "supported") / _wanted(k), 1.0)
+    return np.array([_VERDICT_OF[state] for state in states], dtype=object)
 
 
 def f1_at_k(supported: int, not_supported: int, k: float = DEFAULT_K) -> float | None:
@@ -115,10 +67,8 @@ def f1_at_k(supported: int, not_supported: int, k: float = DEFAULT_K) -> float |
     >>> f1_at_k(6, 2, 8)
     0.75
     """
-    p, r = precision(supported, not_supported), recall_at_k(supported, k)
-    if p is None:
-        return None
-    return 2 * p * r / (p + r) if supported else 0.0
+    value = float(f1_curve(supported, not_supported, [k])[0])
+    return None if math.isnan(value) else value
 
 
 def f1_curve(supported: ArrayLike, not_supported: ArrayLike, ks: Sequence[float]) -> Floats:
@@ -143,10 +93,6 @@ def f1_curve(supported: ArrayLike, not_supported: ArrayLike, ks: Sequence[float]
         p = s / (s + n)
         f1 = np.where(s > 0, 2 * p * recall / (p + recall), 0.0)
     return np.where(s + n > 0, f1, np.nan)
-
-
-def _count(value: float, name: str) -> int:
-    return int(_counts(value, name))
 
 
 def _counts(values: ArrayLike, name: str) -> Floats:

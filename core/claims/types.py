@@ -1,4 +1,4 @@
-"""What claims are, and what is asked of whoever judges them."""
+"""What a claim is, and what a verifier must be able to do."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Labels = NDArray[np.object_]
+# Claims and the passages that each of them is checked against.
+ClaimGroup = tuple[Sequence[str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +31,8 @@ class Claim:
     relevant : bool
         False for refusals and talk about the answer itself: nothing to be supported.
     added, dropped : tuple of str
-        Content words that the claim has and its place in the answer has not, and the reverse: signs that a
-        model did not stay with the answer.
+        Content words of the claim that are not in that answer span, and the reverse: signs that a model did
+        not stay with the answer.
     """
 
     text: str
@@ -38,11 +43,11 @@ class Claim:
 
 
 class Verifier(Protocol):
-    """Judges whether passages support claims."""
+    """Tells whether passages support claims."""
 
     @property
     def name(self) -> str:
-        """Name that goes into the run: who judged."""
+        """Name that goes into the run."""
         ...
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
@@ -51,6 +56,6 @@ class Verifier(Protocol):
         Returns
         -------
         ndarray of float64, shape (n_claims, n_passages)
-            In [0, 1]; NaN where no judgement could be had, which is not the same as no support.
+            In [0, 1]; NaN where the verifier failed, which is not the same as no support.
         """
         ...

@@ -68,7 +68,7 @@ def setting_options(settings: Sequence[Setting]) -> list[inspect.Parameter]:
 
 def checked_options(settings: Sequence[Setting], given: Given) -> dict[str, float | bool]:
     """Return the settings that were given; InputError names the option where a value is out of its range."""
-    values = given["settings"]
+    values = given.get("settings", {})
     return {
         one.name: replace(one, name=one.option).checked(values[one.name])
         for one in settings

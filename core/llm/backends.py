@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import InputError
-from core.llm.types import DEFAULT_MAX_TOKENS, LLM
-
-
-@dataclass(frozen=True, slots=True)
-class PullProgress:
-    """How far a download is: what happens now, and bytes where they are known."""
-
-    what: str
-    done: int | None = None
-    total: int | None = None
+from core.llm.embedded.llm import EmbeddedLLM
+from core.llm.ollama.llm import OllamaLLM
+from core.llm.ollama.server import DEFAULT_MODEL
+from core.llm.ollama.server import list_models as ollama_models
+from core.llm.ollama.server import pull as ollama_pull
+from core.llm.ollama.server import server_address as ollama_address
+from core.llm.openai.endpoint import server_address as openai_address
+from core.llm.openai.llm import OpenAICompatibleLLM
+from core.llm.openai.llm import list_models as openai_models
+from core.llm.packaged import PACKAGED_MODEL
+from core.llm.types import DEFAULT_MAX_TOKENS, LLM, PullProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,71 +59,6 @@ class Backend:
     address: Callable[..., str] | None = None
 
 
-def _embedded(model: str | None, *, dtype: str = "auto", device: str = "auto", batch_size: int = 16) -> LLM:
-    from core.llm.embedded import EmbeddedLLM
-
-    return EmbeddedLLM(model, dtype=dtype, device=device, batch_size=batch_size)
-
-
-def _ollama(
-    model: str | None,
-    *,
-    base_url: str | None = None,
-    timeout: float = 600.0,
-    parallel: int = 4,
-    keep_alive: str | float = "5m",
-    context: int | None = None,
-) -> LLM:
-    from core.llm.ollama import OllamaLLM
-
-    return OllamaLLM(
-        model, base_url=base_url, timeout=timeout, parallel=parallel, keep_alive=keep_alive, context=context
-    )
-
-
-def _ollama_models(base_url: str | None = None) -> Sequence[str]:
-    from core.llm.ollama import list_models
-
-    return list_models(base_url)
-
-
-def _ollama_pull(model: str, base_url: str | None = None) -> Iterator[PullProgress]:
-    from core.llm.ollama import pull
-
-    return pull(model, base_url)
-
-
-def _ollama_address(base_url: str | None = None) -> str:
-    from core.llm.ollama_api import server_address
-
-    return server_address(base_url)
-
-
-def _openai(
-    model: str | None,
-    *,
-    base_url: str | None = None,
-    api_key: str | None = None,
-    timeout: float = 300.0,
-    parallel: int = 8,
-) -> LLM:
-    from core.llm.openai_compatible import OpenAICompatibleLLM
-
-    return OpenAICompatibleLLM(model, base_url=base_url, api_key=api_key, timeout=timeout, parallel=parallel)
-
-
-def _openai_models(base_url: str | None = None, api_key: str | None = None) -> Sequence[str]:
-    from core.llm.openai_compatible import list_models
-
-    return list_models(base_url, api_key)
-
-
-def _openai_address(base_url: str | None = None) -> str:
-    from core.llm.openai_endpoint import server_address
-
-    return server_address(base_url)
-
-
 BACKENDS: Mapping[str, Backend] = {
     backend.kind: backend
     for backend in (
@@ -130,31 +66,31 @@ BACKENDS: Mapping[str, Backend] = {
             "embedded",
             "Embedded, on this machine",
             "A Hugging Face model in this process; your texts are sent nowhere.",
-            _embedded,
-            default_model="SmolLM2-135M-Instruct",
+            EmbeddedLLM,
+            default_model=PACKAGED_MODEL,
         ),
         Backend(
             "openai",
             "OpenAI-compatible server",
             "vLLM, llama.cpp, LM Studio, OpenRouter, OpenAI or others; your texts go to the address given.",
-            _openai,
+            OpenAICompatibleLLM,
             # Many of these models reason before they answer; the others stop by themselves.
             max_tokens=300,
             takes_base_url=True,
-            list_models=_openai_models,
-            address=_openai_address,
+            list_models=openai_models,
+            address=openai_address,
         ),
         Backend(
             "ollama",
             "Ollama",
             "A model of an Ollama server, by default on this machine; your texts go to that server.",
-            _ollama,
-            default_model="llama3.2:3b",
+            OllamaLLM,
+            default_model=DEFAULT_MODEL,
             max_tokens=300,
             takes_base_url=True,
-            list_models=_ollama_models,
-            pull=_ollama_pull,
-            address=_ollama_address,
+            list_models=ollama_models,
+            pull=ollama_pull,
+            address=ollama_address,
         ),
     )
 }

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from core.errors import InputError
+from core.llm.redact import encodable
 from core.llm.storage import user_cache_dir
 from core.llm.types import LLM, Completion, Request
 
@@ -136,7 +137,7 @@ class CompletionCache:
         row = (
             key,
             model,
-            completion.text.encode("utf-8", "replace").decode(),
+            encodable(completion.text),
             completion.finish_reason,
             completion.prompt_tokens,
             completion.completion_tokens,

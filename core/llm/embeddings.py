@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from core.errors import BackendError
 from core.llm.packaged import PACKAGED_EMBEDDER, packaged_embedder
 from core.llm.quiet import quiet
-from core.llm.token_vectors import TokenVectors, token_vectors
+from core.llm.token_vectors import TokenVectors, token_vectors, unit_rows
 
 _BATCH = 64
 
@@ -64,16 +64,13 @@ class SentenceEmbedder:
             The model cannot be loaded.
         """
         with self._lock, quiet():
-            if self._loaded is None:
-                self._loaded = self._load()
+            model = self._ready()
             if not len(texts):
-                return np.zeros((0, self._loaded.get_embedding_dimension()), dtype=np.float32)
-            vectors = self._loaded.encode(
+                return np.zeros((0, model.get_embedding_dimension()), dtype=np.float32)
+            vectors = model.encode(
                 list(texts), batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True
             )
-        vectors = np.asarray(vectors, dtype=np.float32)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
+        return unit_rows(np.asarray(vectors, dtype=np.float32))
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors] | None:
         """Return a vector for every token of each text; `core.llm.token_vectors` says more.
@@ -86,9 +83,12 @@ class SentenceEmbedder:
             The model cannot be loaded.
         """
         with self._lock, quiet():
-            if self._loaded is None:
-                self._loaded = self._load()
-            return token_vectors(self._loaded, texts)
+            return token_vectors(self._ready(), texts)
+
+    def _ready(self) -> Any:
+        if self._loaded is None:
+            self._loaded = self._load()
+        return self._loaded
 
     def _load(self) -> Any:
         from sentence_transformers import SentenceTransformer

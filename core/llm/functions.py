@@ -9,6 +9,7 @@ from typing import Any
 
 from core.errors import InputError, TransientError
 from core.llm.prompts import NumberedPassage, passage_message
+from core.llm.redact import encodable
 from core.llm.remote import estimate_tokens
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
 from core.llm.user_function import Outcome, UserFunction
@@ -110,11 +111,13 @@ class FunctionLLM:
     def _completion(self, outcome: Outcome[str | Completion]) -> Completion:
         value = outcome.value
         if isinstance(value, Completion):
-            return replace(value, text=_clean(value.text), latency=value.latency or outcome.seconds)
+            return replace(
+                value, text=encodable(value.text.strip()), latency=value.latency or outcome.seconds
+            )
         if outcome.error is not None:
-            return Completion("", "error", 0, 0, outcome.seconds, error=self._reason(outcome.error))
+            return Completion.failed(self._reason(outcome.error), latency=outcome.seconds)
         # What the function's own model read and wrote is not known: no tokens.
-        return Completion(_clean(value or ""), "stop", 0, 0, outcome.seconds)
+        return Completion(encodable((value or "").strip()), "stop", 0, 0, outcome.seconds)
 
 
 def answer_text(value: object) -> str | None:
@@ -152,8 +155,3 @@ def _read_answer(value: object) -> str | Completion:
 
 def _field(value: object, name: str) -> object:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-
-
-def _clean(text: str) -> str:
-    # Half of a surrogate pair cannot be saved; the cache writes the same in its place.
-    return text.strip().encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""From what a server sent to an answer: without reasoning, echo and what stands behind a stop."""
+"""From what a model wrote to its answer: without reasoning, echo and what follows a stop sequence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.llm.decoding import cut
 from core.llm.remote import without_echo
 from core.llm.types import Completion, Request
 
@@ -51,7 +50,7 @@ class Received:
         rest, never_ended = without_thoughts(self.content)
         rest = without_echo(rest, prefix)
         start = len(self.content) - len(rest)  # each step only takes something off the beginning
-        text, stopped = cut(rest, request.stop)
+        text, stopped = cut_at_stop(rest, request.stop)
         finish = "stop" if stopped else self.finish
         if self.finish == "content_filter":
             text, finish = "", "content_filter"
@@ -80,6 +79,25 @@ class Received:
                 kept.append(logprob)
             position += len(piece)
         return tuple(kept)
+
+
+def cut_at_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
+    """End a text before the first stop sequence.
+
+    Returns
+    -------
+    tuple of str and bool
+        The text without outer white space, and whether a stop sequence was found. White space in
+        front of the text never ends it.
+    """
+    text = text.lstrip()
+    end = first_stop(text, stop)
+    return text[:end].strip(), end is not None
+
+
+def first_stop(text: str, stop: Sequence[str]) -> int | None:
+    """Return where the first stop sequence begins in a text; None where there is none."""
+    return min((place for place in (text.find(s) for s in stop if s) if place >= 0), default=None)
 
 
 def without_thoughts(text: str) -> tuple[str, bool]:

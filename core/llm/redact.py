@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 
-_LONGEST = 500
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 8  # shorter values stand in ordinary words
 # What servers and their clients put into messages: `Bearer …`, keys that begin like those of known services.
@@ -16,15 +15,26 @@ _USER = re.compile(r"(?<=://)[^\s/@]+@")
 _QUERY = re.compile(r"(?<=://)([^\s?]*)\?[^\s'\"<>]+")
 
 
+def encodable(text: str) -> str:
+    """Replace halves of surrogate pairs: they can be neither sent nor saved, and must not sink a run."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def error_text(error: BaseException) -> str:
     """Return an exception as ``Type: message``: one line of at most 500 characters, without secrets."""
     try:
-        message = " ".join(str(error).split())
+        message = str(error).strip()
     except Exception:  # the exception is foreign code, its text too
         message = ""
     name = type(error).__name__
-    text = without_secrets(f"{name}: {message}" if message else name)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return one_line(f"{name}: {message}" if message else name, 500)
+
+
+def one_line(text: str, longest: int = 300) -> str:
+    """Return a message without secrets, on one line of at most so many characters."""
+    # Before, for secrets with line breaks in them; after, for what a line break kept from being recognised.
+    text = without_secrets(" ".join(without_secrets(text).split()))
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def without_secrets(text: str) -> str:
@@ -39,5 +49,4 @@ def without_secrets(text: str) -> str:
         if len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name):
             text = text.replace(value, "…")
     text = _QUERY.sub(r"\1?…", _USER.sub("…@", text))
-    # Half of a surrogate pair cannot be saved.
-    return _KEYS.sub("…", text).encode("utf-8", "replace").decode()
+    return encodable(_KEYS.sub("…", text))

@@ -10,8 +10,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from core.errors import Cancelled, TransientError
-from core.llm.types import Completion, IsCancelled, Message, OnDone, Request
+from core.errors import InputError, TransientError
+from core.llm.redact import encodable
+from core.llm.types import Completion, IsCancelled, Message, OnDone, Request, stop_if
 
 T = TypeVar("T")
 Call = Callable[[Request], Awaitable[Completion]]
@@ -81,6 +82,11 @@ class Remote:
     timeout : float
         Seconds after which a call is given up, however slowly its bytes still arrive.
 
+    Raises
+    ------
+    InputError
+        One of them is not above 0.
+
     Notes
     -----
     Asynchronous, so that a deadline and a cancel end a call at any point: while connecting, between two
@@ -89,19 +95,13 @@ class Remote:
     """
 
     def __init__(self, most: int, timeout: float) -> None:
+        for name, value in (("timeout", timeout), ("parallel", most)):
+            if value <= 0:
+                raise InputError(f"{name} must be above 0, got {value}.")
         self.timeout = timeout
-        self._limit = AdaptiveLimit(most)
+        self.limit = AdaptiveLimit(most)
         self._pause_ends = 0.0
         self._pause_reason = ""
-
-    @property
-    def most(self) -> int:
-        """Most calls at once."""
-        return self._limit.most
-
-    @most.setter
-    def most(self, value: int) -> None:
-        self._limit.most = value
 
     def generate(
         self,
@@ -143,32 +143,11 @@ class Remote:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
 
-        self.run(everything(), cancelled)
+        run_on_loop(everything(), cancelled)
         return [result for result in results if result is not None]
 
-    def run(self, work: Coroutine[Any, Any, T], cancelled: IsCancelled | None = None) -> T:
-        """Run a coroutine on the background loop and return what it returns."""
-        loop = background_loop()
-        done = threading.Event()
-        started: list[asyncio.Task[T]] = []
-
-        def start() -> None:
-            started.append(loop.create_task(work))
-            started[0].add_done_callback(lambda _: done.set())
-
-        loop.call_soon_threadsafe(start)
-        try:
-            while not done.wait(_LOOK_SECONDS):
-                if cancelled is not None and cancelled():
-                    raise Cancelled("Stopped on request; everything finished so far is kept.")
-        except BaseException:
-            loop.call_soon_threadsafe(lambda: started[0].cancel())
-            done.wait(_LAST_SECONDS)
-            raise
-        return started[0].result()
-
     async def _limited(self, call: Call, request: Request) -> Completion:
-        async with self._limit.slot():
+        async with self.limit.slot():
             left = self._pause_ends - time.monotonic()
             if left > 0:
                 raise Paused(self._pause_reason, left)
@@ -210,6 +189,27 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_loop)  # a child has the loop but not its thread
 
 
+def run_on_loop(work: Coroutine[Any, Any, T], cancelled: IsCancelled | None = None) -> T:
+    """Run a coroutine on the background loop and return what it returns; a cancel ends it."""
+    loop = background_loop()
+    done = threading.Event()
+    started: list[asyncio.Task[T]] = []
+
+    def start() -> None:
+        started.append(loop.create_task(work))
+        started[0].add_done_callback(lambda _: done.set())
+
+    loop.call_soon_threadsafe(start)
+    try:
+        while not done.wait(_LOOK_SECONDS):
+            stop_if(cancelled)
+    except BaseException:
+        loop.call_soon_threadsafe(lambda: started[0].cancel())
+        done.wait(_LAST_SECONDS)
+        raise
+    return started[0].result()
+
+
 async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
     """Wait for work that a cancel must not cut off; the cancel takes effect afterwards."""
     task = asyncio.ensure_future(work)
@@ -239,7 +239,7 @@ def without_prefill(messages: Sequence[Message]) -> tuple[list[dict[str, str]], 
     A prompt may end with the beginning of the model's own turn. Few servers continue it, most would answer
     it as a turn of its own; so it is left out, and `without_echo` takes it off an answer that begins with it.
     """
-    turns = [{"role": m.role, "content": m.content} for m in messages]
+    turns = [{"role": m.role, "content": encodable(m.content)} for m in messages]
     prefix = turns.pop()["content"] if len(turns) > 1 and turns[-1]["role"] == "assistant" else ""
     return turns, prefix
 

@@ -54,19 +54,6 @@ class JsonReply:
         return self.reason is None
 
 
-def generate_json(
-    llm: LLM,
-    messages: Sequence[Message],
-    schema: Mapping[str, Any],
-    *,
-    max_tokens: int = DEFAULT_JSON_TOKENS,
-    seed: int = 0,
-    ask: Ask | None = None,
-) -> JsonReply:
-    """Ask a model for JSON under a schema; `generate_json_batch` for one conversation."""
-    return generate_json_batch(llm, [messages], schema, max_tokens=max_tokens, seed=seed, ask=ask)[0]
-
-
 def generate_json_batch(
     llm: LLM,
     conversations: Sequence[Sequence[Message]],

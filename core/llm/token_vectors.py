@@ -98,6 +98,10 @@ def _of_text(
     there = spans[:, 1] > spans[:, 0]
     unknown = tokenizer.unk_token_id
     known = ids != unknown if unknown is not None else np.ones(len(ids), dtype=bool)
+    return TokenVectors(unit_rows(vectors)[there], spans[there], known[there])
+
+
+def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the rows at length 1; rows of zeros stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
-    return TokenVectors(unit[there], spans[there], known[there])
+    return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)

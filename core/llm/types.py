@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from core.errors import Cancelled
+
 DEFAULT_MAX_TOKENS = 24
 FINISH_REASONS = ("stop", "length", "content_filter", "reasoning", "error")
 
@@ -85,6 +87,11 @@ class Completion:
     logprobs: tuple[float, ...] | None = None
     error: str | None = None
 
+    @classmethod
+    def failed(cls, why: str, prompt_tokens: int = 0, latency: float = 0.0) -> Completion:
+        """Return the completion of a call that has no answer, and why."""
+        return cls("", "error", prompt_tokens, 0, latency, error=why)
+
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
@@ -124,10 +131,33 @@ class Capabilities:
     prefill: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PullProgress:
+    """How far a download is: what happens now, and bytes where they are known."""
+
+    what: str
+    done: int | None = None
+    total: int | None = None
+
+
 OnDone = Callable[[int, Completion], None]
 IsCancelled = Callable[[], bool]
 # From conversations and an answer to each: log-probabilities of the answer's tokens, where they can be read.
 Score = Callable[[Sequence[Sequence[Message]], Sequence[str]], Sequence[tuple[float, ...] | None]]
+
+
+def stop_if(cancelled: IsCancelled | None) -> None:
+    """Raise `core.errors.Cancelled` where the user asked to stop."""
+    if cancelled is not None and cancelled():
+        raise Cancelled("Stopped on request; everything finished so far is kept.")
+
+
+def prompt_too_long(tokens: str, max_tokens: int, limit: str) -> str:
+    """Return the sentence about a prompt that leaves no room for its answer: its tokens, and the limit."""
+    return (
+        f"The prompt has {tokens} tokens and the answer may take {max_tokens:,}, but {limit}: "
+        "use fewer or shorter passages."
+    )
 
 
 class LLM(Protocol):

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import functools
 import inspect
-import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,14 +15,12 @@ from typing import Any, Generic, TypeVar
 
 from core.errors import Cancelled
 from core.llm.redact import error_text
-from core.llm.remote import Remote
-from core.llm.types import IsCancelled
+from core.llm.remote import run_on_loop
+from core.llm.types import IsCancelled, stop_if
 
 T = TypeVar("T")
 ASYNC_AT_ONCE = 8
 _LOOK_SECONDS = 0.2  # how often a cancel is looked for
-# The event loop of all calls to servers: a client that was made in one run still works in the next.
-_BACKGROUND = Remote(most=1, timeout=math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ class UserFunction(Generic[T]):
                 for future in sorted(finished, key=pending.__getitem__):
                     done(pending.pop(future), future.result())
                 if pending:
-                    _stop_if(cancelled)
+                    stop_if(cancelled)
         except Cancelled:
             # What has arrived is delivered all the same: it is paid for.
             for future in [future for future in pending if future.done() and not future.exception()]:
@@ -118,12 +115,13 @@ class UserFunction(Generic[T]):
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _outcome(self, arguments: tuple[Any, ...], cancelled: IsCancelled | None) -> Outcome[T]:
-        _stop_if(cancelled)
+        stop_if(cancelled)
         start = time.perf_counter()
         try:
             value = self._function(*arguments)
             if inspect.isawaitable(value) or inspect.isasyncgen(value):
-                value = _BACKGROUND.run(_awaited(value), cancelled)
+                # The one loop of all calls: a client that was made in one run still works in the next.
+                value = run_on_loop(_awaited(value), cancelled)
             return Outcome(self._read(value), None, time.perf_counter() - start)
         except Exception as error:
             if isinstance(error, Cancelled) and cancelled is not None and cancelled():
@@ -139,11 +137,6 @@ async def _awaited(value: Any) -> object:
         if task is not None and task.cancelling():
             raise  # given up by us
         raise RuntimeError("an asyncio.CancelledError, which nobody asked for") from error
-
-
-def _stop_if(cancelled: IsCancelled | None) -> None:
-    if cancelled is not None and cancelled():
-        raise Cancelled("Stopped on request; everything finished so far is kept.")
 
 
 def _innermost(function: Any) -> Any:

@@ -157,7 +157,7 @@ def test_retriever_is_asked_only_where_there_are_documents(picker, healthy, open
 
 
 def test_options_reach_the_plan(picker, monkeypatch, healthy):
-    from core.llm.scripted import ScriptedLLM
+    from tests.scripted import ScriptedLLM
 
     asked = []
     monkeypatch.setattr(jobs, "open_llm", lambda kind, name, **options: asked.append((kind, name, options))

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from core.llm.scripted import ScriptedLLM
 from core.run import Run
 from core.sources.formats import import_file
 from tests.app.claims_runs import ANSWER, HOSTILE, claims_run
 from tests.app.polling import button, wait
+from tests.scripted import ScriptedLLM
 from ui import jobs
 
 

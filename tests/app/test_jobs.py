@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from core.llm.scripted import ScriptedLLM
 from core.run import Run
 from tests.app.polling import button, wait
+from tests.scripted import ScriptedLLM
 from ui import jobs
 
 DOCUMENTS = "# Letchworth\nUnwin designed it.\n---\nThe Thames is long.\n---\nWelwyn came later."

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from core.errors import LeadlineError
-from core.llm.openai_compatible import OpenAICompatibleLLM
+from core.llm.openai.llm import OpenAICompatibleLLM
 from core.llm.types import Completion, Message, Request
 from tests.servers.fault_proxy import Exchange, Fault, FaultProxy, fault_proxy, reply
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from core.charts.theme import number, plain_text, safe_text, several
+from core.claims.analysis.answer import AnswerClaims
 from core.claims.causal import removal_matrix
-from core.claims.matrix import IRRELEVANT, Bools, Labels
-from core.claims.of_run.answer_claims import AnswerClaims
-from core.claims.types import Floats
+from core.claims.matrix import IRRELEVANT
+from core.claims.types import Bools, Floats, Labels
 
 MOST = 60  # rows and columns that are drawn one by one
 _LONG_TEXTS_UP_TO = 1_000  # cells; above it the texts of hover boxes are shorter, for the browser's sake
@@ -31,50 +32,49 @@ class Row(NamedTuple):
     hover: str
 
 
-class Cells(NamedTuple):
+class HeatmapCells(NamedTuple):
     """Everything that is drawn; all matrices are rows × columns, most uncertain claims first."""
 
     rows: tuple[Row, ...]
     columns: tuple[str, ...]  # the first passage of each
     values: Floats  # mean probability of what was scored; NaN where nothing was
     unscored: Floats  # share that was not scored
-    removed: Floats  # share of the known removals that change or remove the claim; NaN where none is known
-    labels: Labels | None  # what became of the claim; None where cells stand for several
+    removed: Floats  # share of the known effects that are changed or gone; NaN where none is known
+    labels: Labels | None  # leave-one-out effects; None where cells stand for several
     grey: Bools  # rows of irrelevant claims only; they are last
     hover: tuple[tuple[str, ...], ...]
     states: Counter[str]  # claims of each state
 
 
-def cells_of(answer: AnswerClaims, most: int = MOST) -> Cells:
+def heatmap_cells(answer: AnswerClaims, most: int = MOST) -> HeatmapCells:
     """Return the picture of one answer: one line per claim, or neighbours together above ``most``."""
-    matrix = answer.matrix
-    small = matrix.aggregated(most, most)
+    p = answer.matrix.probabilities
+    claims, passages = _grouped(_order(answer), most), _grouped(range(p.shape[1]), most)
     states = [str(state) for state in answer.states]
-    single = len(small.claims) == len(matrix.claims) and len(small.passages) == len(matrix.passages)
-    causal = answer.causal if answer.causal is not None else np.full(matrix.probabilities.shape, "unknown")
-    labels = np.asarray(causal, dtype=object).reshape(matrix.probabilities.shape)
-    flat = [group[0] for group in small.claims]
-    removed = _block_means(removal_matrix(labels), small.claims, small.passages)
-    rows = tuple(_row(answer, states, group) for group in small.claims)
-    columns = tuple(f"P{group[0] + 1}" for group in small.passages)
+    single = len(claims) == p.shape[0] and len(passages) == p.shape[1]
+    causal = answer.causal if answer.causal is not None else np.full(p.shape, "unknown")
+    labels = np.asarray(causal, dtype=object).reshape(p.shape)
+    values = _block_means(p, claims, passages)
+    unscored = _block_means(np.isnan(p).astype(np.float64), claims, passages)
+    removed = _block_means(removal_matrix(labels), claims, passages)
     if single:
-        hover = _single_hovers(answer, labels, small.claims)
+        hover = _single_hovers(answer, labels, claims)
     else:
         hover = tuple(
             tuple(
-                _group_hover(c, p, small.values[i, j], small.unscored[i, j], removed[i, j])
-                for j, p in enumerate(small.passages)
+                _group_hover(c, p, values[i, j], unscored[i, j], removed[i, j])
+                for j, p in enumerate(passages)
             )
-            for i, c in enumerate(small.claims)
+            for i, c in enumerate(claims)
         )
-    return Cells(
-        rows=rows,
-        columns=columns,
-        values=small.values,
-        unscored=small.unscored,
+    return HeatmapCells(
+        rows=tuple(_row(answer, states, group) for group in claims),
+        columns=tuple(f"P{group[0] + 1}" for group in passages),
+        values=values,
+        unscored=unscored,
         removed=removed,
-        labels=labels[flat] if single else None,
-        grey=np.array([all(states[i] == IRRELEVANT for i in group) for group in small.claims], dtype=bool),
+        labels=labels[[group[0] for group in claims]] if single else None,
+        grey=np.array([all(states[i] == IRRELEVANT for i in group) for group in claims], dtype=bool),
         hover=hover,
         states=Counter(states),
     )
@@ -134,7 +134,7 @@ def _judged(answer: AnswerClaims, i: int, j: int, judge: str) -> str:
     p = answer.matrix.probabilities[i, j]
     if np.isnan(p):
         if not answer.matrix.relevant[i]:
-            return "Irrelevant: nothing in it to be supported"
+            return "Irrelevant: no checkable claim"
         return f"Not scored by {judge}" if judge else "Not scored"
     said = "supports" if p >= answer.matrix.threshold else "no support"
     agreement = np.nan if answer.agreement is None else float(answer.agreement[i][j])
@@ -159,7 +159,7 @@ def _group_hover(claims: Group, passages: Group, value: float, unscored: float, 
         f"Not scored: {100 * unscored:.0f} %",
     ]
     if not np.isnan(removed):
-        lines.append(f"Removals that change or remove a claim: {100 * removed:.0f} %")
+        lines.append(f"Leave-one-out: a claim changes or disappears in {100 * removed:.0f} %")
     return "<br>".join(lines)
 
 
@@ -174,14 +174,28 @@ def _span(letter: str, group: Group) -> str:
     return f"{letter}{first}" if first == last else f"{letter}{first}–{last}"
 
 
+def _order(answer: AnswerClaims) -> list[int]:
+    """Return the claims as read from the top: most uncertain first, then unscored, then irrelevant."""
+    u = answer.matrix.uncertainty
+    return np.lexsort((-np.nan_to_num(u), np.isnan(u), ~answer.matrix.relevant)).tolist()
+
+
+def _grouped(items: Iterable[int], at_most: int) -> tuple[Group, ...]:
+    """Put neighbours together in at most so many groups of nearly equal size."""
+    listed = list(items)
+    n = min(len(listed), at_most)
+    edges = [len(listed) * i // n for i in range(n + 1)] if n else [0]
+    return tuple(tuple(listed[a:b]) for a, b in pairwise(edges))
+
+
 def _block_means(m: Floats, rows: Sequence[Group], columns: Sequence[Group]) -> Floats:
     """Return the mean of the known values of each block; NaN where none is known."""
-    means = np.full((len(rows), len(columns)), np.nan)
-    for i, row in enumerate(rows):
-        part = m[list(row)]
-        for j, column in enumerate(columns):
-            block = part[:, list(column)]
-            known = block[~np.isnan(block)]
-            if known.size:
-                means[i, j] = known.mean()
-    return means
+    if not rows or not columns:
+        return np.full((len(rows), len(columns)), np.nan)
+    ordered = m[[i for group in rows for i in group]]
+    starts = [np.cumsum([0, *map(len, groups[:-1])]) for groups in (rows, columns)]
+    known, total = (
+        np.add.reduceat(np.add.reduceat(part, starts[0], axis=0), starts[1], axis=1)
+        for part in (1.0 - np.isnan(ordered), np.nan_to_num(ordered))
+    )
+    return np.divide(total, known, out=np.full(total.shape, np.nan), where=known > 0)

@@ -1,4 +1,4 @@
-"""F1@K of a run's answers against the number of supported claims one wants of an answer."""
+"""F1@K of a run's answers against K, the number of supported claims that an answer should have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts.theme import AXIS, STYLES, empty_figure, fade, marker, new_figure, number, several
-from core.claims.of_run.analysis import ClaimsAnalysis
+from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.rafe import DEFAULT_K
 
 LEAST, MOST = 20, 100  # the curve ends between these values of K
@@ -21,7 +21,7 @@ class _Data(NamedTuple):
 
 
 def f1_at_k_chart(analysis: ClaimsAnalysis) -> go.Figure:
-    """Draw the mean F1@K over the answers against K, the number of supported claims that is wanted.
+    """Draw the mean F1@K over the answers against K, the number of supported claims an answer should have.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def _draw(data: _Data) -> go.Figure:
     values = ", ".join(f"{number(row['mean'])} at K = {int(row['k'])}" for row in shown)
     n = int(last["n"])
     alt = f"Mean F1@K over {several(n, 'answer')}: {values}; {data.n_undefined:,} undefined and left out."
-    figure = new_figure(alt, "K, supported claims wanted of an answer", "Mean F1@K")
+    figure = new_figure(alt, "K, supported claims expected per answer", "Mean F1@K")
     _add_band(figure, curve[curve["low"].notna() & curve["high"].notna()])
     color = STYLES["well supported"].color
     figure.add_scatter(

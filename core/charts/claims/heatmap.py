@@ -1,4 +1,4 @@
-"""One answer: its claims against its passages, by what the passages say and by what leaving them out did."""
+"""One answer: its claims against its passages, by support and by leave-one-out effect."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from core.charts.claims.cells import Cells, cells_of
+from core.charts.claims.cells import HeatmapCells, heatmap_cells
 from core.charts.claims.layers import (
     MATRIX_SHARE,
     MOVED_FROM,
@@ -27,7 +27,7 @@ from core.charts.theme import (
     plain_text,
     several,
 )
-from core.claims.of_run.answer_claims import AnswerClaims
+from core.claims.analysis.answer import AnswerClaims
 
 Shown = Literal["text", "causal", "both"]
 SHOWN: tuple[Shown, ...] = ("text", "causal", "both")
@@ -41,7 +41,7 @@ _TEXT_UP_TO = 40  # rows whose labels have the claim's text
 def claims_heatmap(answer: AnswerClaims, shown: Shown = "text") -> go.Figure:
     """Draw the claims of an answer against its passages, most uncertain claim on top.
 
-    Columns are in retrieval order. Cells that nobody could judge are crossed, never drawn as 0; irrelevant
+    Columns are in retrieval order. HeatmapUnscored cells are crossed, never drawn as 0; irrelevant
     claims are at the bottom in grey. A second column has the verdict on each claim, the symbol of its
     state, and U(c). Beyond 60 claims or passages neighbours share a cell, which then shows their mean.
 
@@ -50,8 +50,8 @@ def claims_heatmap(answer: AnswerClaims, shown: Shown = "text") -> go.Figure:
     answer : AnswerClaims
         One question of a `ClaimsAnalysis`.
     shown : {"text", "causal", "both"}
-        Probabilities; what became of each claim without each passage; or the probabilities with a mark
-        where the removal changed or removed the claim, so that the two kinds of evidence can be compared.
+        Probabilities; leave-one-out effects; or the probabilities with a mark where the claim changes or
+        disappears without the passage, so that the two kinds of evidence can be compared.
 
     Returns
     -------
@@ -67,16 +67,16 @@ def claims_heatmap(answer: AnswerClaims, shown: Shown = "text") -> go.Figure:
     if shown not in SHOWN:
         raise ValueError(f"shown must be one of {', '.join(SHOWN)}, got {shown!r}.")
     if not answer.matrix.claims:
-        return empty_figure("This answer has no claims that could be held against its passages.")
+        return empty_figure("This answer has no claims to check against its passages.")
     if not answer.matrix.passages:
-        return empty_figure("This question has no passages that could support a claim.")
+        return empty_figure("This question has no passages.")
     if shown == "causal" and answer.causal is None:
-        return empty_figure("No passage was left out of the prompt, so what a claim rests on is not known.")
-    cells = cells_of(answer)
+        return empty_figure("No passage was left out of the prompt, so leave-one-out effects are unknown.")
+    cells = heatmap_cells(answer)
     return _draw(cells, shown, answer.matrix.threshold)
 
 
-def _draw(cells: Cells, shown: Shown, threshold: float) -> go.Figure:
+def _draw(cells: HeatmapCells, shown: Shown, threshold: float) -> go.Figure:
     figure = new_figure(_alt(cells, shown), "", "")
     add_verdicts(figure, cells)
     if shown == "causal":
@@ -91,7 +91,7 @@ def _draw(cells: Cells, shown: Shown, threshold: float) -> go.Figure:
     return figure
 
 
-def _alt(cells: Cells, shown: Shown) -> str:
+def _alt(cells: HeatmapCells, shown: Shown) -> str:
     n = sum(cells.states.values())
     states = ", ".join(f"{count:,} {state}" for state, count in cells.states.most_common())
     text = f"{several(n, 'claim')} against the passages in retrieval order: {states}."
@@ -104,14 +104,14 @@ def _alt(cells: Cells, shown: Shown) -> str:
         moved = int((cells.removed >= MOVED_FROM).sum())
         what = "a claim" if cells.labels is not None else "at least half of the claims"
         unknown = int(np.isnan(cells.removed).sum())
-        text += f" Leaving a passage out changes or removes {what} in {several(moved, 'cell')}"
+        text += f" Leaving a passage out changes {what} or makes it disappear in {several(moved, 'cell')}"
         text += f" and is unknown in {unknown:,}."
     if cells.labels is None:
         text += " Neighbouring claims or passages share a cell."
     return text
 
 
-def _lay_out(figure: go.Figure, cells: Cells, shown: Shown) -> None:
+def _lay_out(figure: go.Figure, cells: HeatmapCells, shown: Shown) -> None:
     n_rows, n_columns = cells.values.shape
     step = 1 if n_columns <= _TICKS_UP_TO else int(np.ceil(n_columns / _FEWER_TICKS))
     rows_step = max(1, int(np.ceil(n_rows / 60)))

@@ -1,4 +1,4 @@
-"""One answer: what each passage supports of it, beside what leaving the passage out changes."""
+"""One answer: how far each passage supports it, beside its influence."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from core.charts.theme import (
     safe_text,
     several,
 )
-from core.claims.known import decided
-from core.claims.of_run.answer_claims import AnswerClaims
+from core.claims.analysis.answer import AnswerClaims
+from core.claims.three_valued import thresholded
 
 _MOST_TICKS = 60
 
@@ -55,7 +55,7 @@ def passage_importance_bars(answer: AnswerClaims, passages: pd.DataFrame | None 
 def _data(answer: AnswerClaims, passages: pd.DataFrame | None) -> _Data:
     matrix = answer.matrix
     relevant = matrix.probabilities[matrix.relevant]
-    n_supported = (decided(relevant, matrix.threshold) == 1).sum(axis=0)
+    n_supported = (thresholded(relevant, matrix.threshold) == 1).sum(axis=0)
     known = _known(answer, passages)
     bars = pd.DataFrame(
         {
@@ -109,7 +109,7 @@ def _hover(
 def _draw(data: _Data) -> go.Figure:
     bars = data.bars
     if not len(bars):
-        return empty_figure("This question has no passages that could support a claim.")
+        return empty_figure("This question has no passages.")
     if not data.n_relevant:
         return empty_figure("This answer has no relevant claim that a passage could support.")
     known = bars[bars["importance"].notna()]

@@ -7,12 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.charts.claims.cells import Cells
+from core.charts.claims.cells import HeatmapCells
 from core.charts.theme import STYLES, fade, marker, number, several
 from core.claims.causal import CHANGED, GONE, KEPT, UNKNOWN
-from core.claims.matrix import Bools
 from core.claims.rafe import IRRELEVANT, NOT_SUPPORTED, SUPPORTED, UNSCORED
-from core.claims.types import Floats
+from core.claims.types import Bools, Floats
 
 MATRIX_SHARE = 0.8  # of the width; the rest is the column of verdicts
 TWO_LINES_UP_TO = 25  # rows with room for two lines of text
@@ -31,15 +30,15 @@ class _Mark(NamedTuple):
 
 # White and outlined where it lies on strong blue: seen there, and in the legend of either page.
 _MARKS = {
-    "both": _Mark("Supports; gone or changed without it", "star", "#FFFFFF", 14),
+    "both": _Mark("Supports; changed or gone without it", "star", "#FFFFFF", 14),
     "text only": _Mark("Supports; kept without it", "circle", "#FFFFFF", 8),
-    "causal only": _Mark("No support; gone or changed without it", "diamond", "#F0A030", 11),
-    "unscored": _Mark("Not scored; gone or changed without it", "diamond-tall", "#B8679A", 13),
+    "causal only": _Mark("No support; changed or gone without it", "diamond", "#F0A030", 11),
+    "unscored": _Mark("Not scored; changed or gone without it", "diamond-tall", "#B8679A", 13),
 }
 
 
 def _add_heatmap(
-    figure: go.Figure, z: Floats, cells: Cells, scale: object, grey: object, **options: object
+    figure: go.Figure, z: Floats, cells: HeatmapCells, scale: object, grey: object, **options: object
 ) -> None:
     """Draw the rows of relevant claims in colour and the others, which are last, in grey."""
     split = int((~cells.grey).sum())
@@ -65,12 +64,12 @@ def _stepped(style: str, threshold: float) -> list[tuple[float, str]]:
     return [(0.0, low), (threshold, below), (threshold, above), (1.0, full)]
 
 
-def add_text(figure: go.Figure, cells: Cells, threshold: float) -> None:
+def add_text(figure: go.Figure, cells: HeatmapCells, threshold: float) -> None:
     """Draw the probabilities, and a cross where one is wanted and there is none."""
     bar = _bar({0.0: "0", 1.0: "1", threshold: f"probability {threshold:g}: supports"})
     scales = _stepped("well supported", threshold), _stepped("unscored", threshold)
     _add_heatmap(figure, cells.values, cells, *scales, zmin=0, zmax=1, showscale=True, colorbar=bar)
-    # Of an irrelevant claim nothing is asked, so nothing is missing.
+    # An irrelevant claim is not verified, so nothing is missing.
     rows, columns = np.nonzero((cells.unscored > 0) & ~cells.grey[:, None])
     if len(rows):
         share = cells.unscored[rows, columns]
@@ -85,7 +84,7 @@ def add_text(figure: go.Figure, cells: Cells, threshold: float) -> None:
         )
 
 
-def _scale(cells: Cells) -> float:
+def _scale(cells: HeatmapCells) -> float:
     """Return how much smaller marks are drawn where columns are narrow."""
     return 1.0 if len(cells.columns) <= _SIGNS_UP_TO else 0.6
 
@@ -108,8 +107,8 @@ def _bar(ticks: dict[float, str]) -> dict[str, object]:
     }
 
 
-def add_causal(figure: go.Figure, cells: Cells) -> None:
-    """Draw what became of each claim; where cells stand for several, how often it changed or went."""
+def add_causal(figure: go.Figure, cells: HeatmapCells) -> None:
+    """Draw leave-one-out effects; where cells stand for several, how often a claim changes or disappears."""
     if cells.labels is None:
         scales = fade("unsupported", 0.06), fade("unscored", 0.06)
         bar = _bar({0.0: "0 %", 0.5: "50 % of claims changed or gone", 1.0: "100 %"})
@@ -153,8 +152,8 @@ def _add_key(figure: go.Figure, name: str, color: str) -> None:
     )
 
 
-def add_removals(figure: go.Figure, cells: Cells, threshold: float) -> None:
-    """Mark where support and removal agree, and where one of them stands alone."""
+def add_removals(figure: go.Figure, cells: HeatmapCells, threshold: float) -> None:
+    """Mark where support and leave-one-out effect agree, and where there is only one of them."""
     moved, kept = cells.removed >= MOVED_FROM, cells.removed < MOVED_FROM
     supports, silent = cells.values >= threshold, cells.values < threshold
     where = {
@@ -182,7 +181,7 @@ def add_removals(figure: go.Figure, cells: Cells, threshold: float) -> None:
             )
 
 
-def add_verdicts(figure: go.Figure, cells: Cells) -> None:
+def add_verdicts(figure: go.Figure, cells: HeatmapCells) -> None:
     """Draw the column of verdicts: one trace per state, so that the legend names the symbols."""
     for style in dict.fromkeys(row.style for row in cells.rows):
         chosen = [(i, row) for i, row in enumerate(cells.rows) if row.style == style]

@@ -1,4 +1,4 @@
-"""What each passage of a run was good for: whether the answer uses it and whether it supports the answer."""
+"""Influence vs support: whether a passage changes the answer, and whether it supports it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from core.charts.theme import AXIS, count_heatmap, empty_figure, marker, new_figure, safe_text, several
-from core.claims.of_run.analysis import ClaimsAnalysis
+from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.quadrants import DISTRACTOR, IDLE, REDUNDANT, UNDEFINED, USED, quadrant_counts
 
 DENSITY_ABOVE = 2_000  # passages
@@ -24,12 +24,12 @@ class _Data(NamedTuple):
     places: pd.DataFrame  # quadrant, influence, support, n, names: one row per place that passages share
     counts: pd.DataFrame  # quadrant, n, share; the last row is "undefined"
     threshold: float
-    with_noise: bool  # some influence was held against repeated calls
+    with_noise: bool  # some influence was compared with repeated calls
     n_passages: int
-    cells: _Cells | None
+    cells: _Grid | None
 
 
-class _Cells(NamedTuple):
+class _Grid(NamedTuple):
     influence: NDArray[np.float64]  # edges; the first cell is for no influence at all
     support: NDArray[np.float64]  # edges; the threshold is one of them
     counts: NDArray[np.float64]  # rows are support
@@ -38,7 +38,7 @@ class _Cells(NamedTuple):
 def claims_quadrants(analysis: ClaimsAnalysis) -> go.Figure:
     """Draw the best support of every passage for a relevant claim against its influence.
 
-    Symbols and colours are the quadrants; their names stand in the corners with the number and the share
+    Symbols and colours are the quadrants; their names are in the corners with the number and the share
     of the passages. Nothing is moved to make room: passages with the same numbers share a marker, whose
     area grows with them. Above 2,000 passages counts per cell are drawn instead. Where the noise of a
     question is known, influence counts only above it, so the quadrants have no common border there.
@@ -64,7 +64,7 @@ def _data(analysis: ClaimsAnalysis) -> _Data:
     support = known["support"].astype(float).to_numpy()
     with_noise = bool(known["above_noise"].notna().any())
     if len(known) > DENSITY_ABOVE:
-        cells = _cells(influence, support, analysis.threshold)
+        cells = _grid(influence, support, analysis.threshold)
         return _Data(pd.DataFrame(), counts, analysis.threshold, with_noise, len(known), cells)
     frame = pd.DataFrame(
         {
@@ -86,7 +86,7 @@ def _data(analysis: ClaimsAnalysis) -> _Data:
     return _Data(places, counts, analysis.threshold, with_noise, len(known), None)
 
 
-def _cells(influence: NDArray[np.float64], support: NDArray[np.float64], threshold: float) -> _Cells:
+def _grid(influence: NDArray[np.float64], support: NDArray[np.float64], threshold: float) -> _Grid:
     top = max(float(influence.max()), 1e-9)
     across = np.linspace(0, top, _CELLS + 1)
     below = max(1, round(_CELLS * threshold))
@@ -100,7 +100,7 @@ def _cells(influence: NDArray[np.float64], support: NDArray[np.float64], thresho
     row = np.clip(np.searchsorted(up, support, side="right") - 1, 0, len(up) - 2)
     counts = np.zeros((len(up) - 1, _CELLS + 1))
     np.add.at(counts, (row, column), 1)
-    return _Cells(np.append(-across[1], across), up, counts)
+    return _Grid(np.append(-across[1], across), up, counts)
 
 
 def _draw(data: _Data) -> go.Figure:
@@ -118,7 +118,7 @@ def _draw(data: _Data) -> go.Figure:
     )
     figure = new_figure(alt, f"Influence ({_rule(data)})", "Best support for a relevant claim", height=460)
     if data.cells:
-        _add_cells(figure, data.cells)
+        _add_grid(figure, data.cells)
     else:
         _add_markers(figure, data.places)
     figure.add_hline(y=data.threshold, line={"color": AXIS, "width": 1.5, "dash": "dot"})
@@ -140,7 +140,7 @@ def _draw(data: _Data) -> go.Figure:
 
 
 def _rule(data: _Data) -> str:
-    return "used = above the noise" if data.with_noise else "used = above 0"
+    return "influential = above the noise" if data.with_noise else "influential = above 0"
 
 
 def _defined(data: _Data) -> list[tuple[str, int, float]]:
@@ -152,7 +152,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _add_cells(figure: go.Figure, cells: _Cells) -> None:
+def _add_grid(figure: go.Figure, cells: _Grid) -> None:
     hover = "Influence about %{x:.2f}<br>Support about %{y:.2f}"
     figure.add_trace(count_heatmap(cells.influence, cells.support, cells.counts, "passages", hover))
     width = cells.influence[-1] - cells.influence[-2]

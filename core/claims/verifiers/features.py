@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.claims.decomposition.sentences import sentence_spans
-from core.claims.types import Floats
+from core.claims.types import ClaimGroup, Floats
 from core.claims.verifiers.checks import CHECKS
 from core.claims.verifiers.vectors import VectorMemory
 from core.llm.token_vectors import TokenVectors
@@ -24,8 +24,6 @@ FEATURES = (
     "passage_match",  # the same with the whole passage
 )
 _TOKENS = 4_096  # of passages, compared with all claims of a group at once
-
-Group = tuple[Sequence[str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ class _Passage(NamedTuple):
     means: NDArray[np.float32]  # of each
 
 
-def pair_features(groups: Sequence[Group], memory: VectorMemory) -> list[PairFeatures]:
+def pair_features(groups: Sequence[ClaimGroup], memory: VectorMemory) -> list[PairFeatures]:
     """Measure the claims against the passages of each group.
 
     Parameters

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.claims.types import Floats
-from core.claims.verifiers.features import Group
+from core.claims.types import ClaimGroup, Floats
 from core.errors import InputError
 from core.llm.structured import Ask, generate_json_batch
 from core.llm.types import LLM, Completion, Message, Request, Score
@@ -125,7 +124,7 @@ class JudgeVerifier:
         """Return the probability that each passage supports each claim; see `judge`."""
         return self.judge(claims, passages).probability
 
-    def support_many(self, groups: Sequence[Group]) -> list[Floats]:
+    def support_many(self, groups: Sequence[ClaimGroup]) -> list[Floats]:
         """Return `support` for many (claims, passages); all calls are made together."""
         return [judgement.probability for judgement in self.judge_many(groups)]
 
@@ -133,7 +132,7 @@ class JudgeVerifier:
         """Return the verdicts with what they rest on."""
         return self.judge_many([(claims, passages)])[0]
 
-    def judge_many(self, groups: Sequence[Group]) -> list[Judgement]:
+    def judge_many(self, groups: Sequence[ClaimGroup]) -> list[Judgement]:
         """Return `judge` for many (claims, passages); all calls are made together.
 
         Raises
@@ -149,7 +148,7 @@ class JudgeVerifier:
                 self._generate(groups, tallies, repeat)
         return [tally.judgement() for tally in tallies]
 
-    def _generate(self, groups: Sequence[Group], tallies: Sequence[_Tally], repeat: int) -> None:
+    def _generate(self, groups: Sequence[ClaimGroup], tallies: Sequence[_Tally], repeat: int) -> None:
         questions = list(_questions(groups, self._most))
         for n in sorted({len(question.claims) for question in questions}):
             same = [question for question in questions if len(question.claims) == n]
@@ -174,7 +173,7 @@ class JudgeVerifier:
         ask = self._ask or self._llm.generate
         return lambda requests: ask([replace(request, temperature=_TEMPERATURE) for request in requests])
 
-    def _score(self, groups: Sequence[Group], tallies: Sequence[_Tally]) -> None:
+    def _score(self, groups: Sequence[ClaimGroup], tallies: Sequence[_Tally]) -> None:
         questions = list(_questions(groups, 1))
         conversations = [_messages(groups, question, _ONE) for question in questions]
         read: Score = self._read or self._llm.score  # type: ignore[attr-defined]
@@ -212,7 +211,7 @@ class _Tally:
         return Judgement(share, agreement, self._n, tuple(self._reasons), self.n_calls)
 
 
-def _questions(groups: Sequence[Group], most: int) -> Iterator[_Question]:
+def _questions(groups: Sequence[ClaimGroup], most: int) -> Iterator[_Question]:
     """Yield what is asked in one call: some claims of a group about one of its passages."""
     for g, (claims, passages) in enumerate(groups):
         rows = [i for i, claim in enumerate(claims) if has_words(claim)]
@@ -222,7 +221,7 @@ def _questions(groups: Sequence[Group], most: int) -> Iterator[_Question]:
                     yield _Question(g, j, tuple(rows[start : start + most]))
 
 
-def _messages(groups: Sequence[Group], question: _Question, closing: str = _EACH) -> tuple[Message, ...]:
+def _messages(groups: Sequence[ClaimGroup], question: _Question, closing: str = _EACH) -> tuple[Message, ...]:
     claims, passages = groups[question.group]
     # A JSON string ends only at its closing quotation mark, which its content cannot contain.
     lines = [f"Passage: {_quoted(passages[question.passage])}"]

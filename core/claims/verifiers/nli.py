@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 
-from core.claims.types import Floats
-from core.claims.verifiers.features import Group
+from core.claims.types import ClaimGroup, Floats
 from core.errors import BackendError
 from core.llm.quiet import quiet
 from core.text.words import has_words
@@ -59,7 +58,7 @@ class NLIVerifier:
         """
         return self.support_many([(claims, passages)])[0]
 
-    def support_many(self, groups: Sequence[Group]) -> list[Floats]:
+    def support_many(self, groups: Sequence[ClaimGroup]) -> list[Floats]:
         """Return `support` for many (claims, passages); each distinct pair is read once, in batches."""
         results = [np.full((len(claims), len(passages)), np.nan) for claims, passages in groups]
         cells = [

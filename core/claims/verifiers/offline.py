@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from core.claims.types import Floats
+from core.claims.types import ClaimGroup, Floats
 from core.claims.verifiers.checks import CHECKS
-from core.claims.verifiers.features import FEATURES, Group, PairFeatures, pair_features
+from core.claims.verifiers.features import FEATURES, PairFeatures, pair_features
 from core.claims.verifiers.vectors import VectorMemory
 from core.llm.embeddings import Embedder
 
@@ -153,11 +153,11 @@ class OfflineVerifier:
         """
         return self.support_many([(claims, passages)])[0]
 
-    def support_many(self, groups: Sequence[Group]) -> list[Floats]:
+    def support_many(self, groups: Sequence[ClaimGroup]) -> list[Floats]:
         """Return `support` for many (claims, passages), say all answers of a run, read together."""
         return [self._weights.probabilities(measured) for measured in self.measure(groups)]
 
-    def measure(self, groups: Sequence[Group]) -> list[PairFeatures]:
+    def measure(self, groups: Sequence[ClaimGroup]) -> list[PairFeatures]:
         """Return what the probabilities rest on: features, checks, and the best sentence of each passage."""
         return pair_features(groups, self._memory)
 

@@ -3,10 +3,10 @@ import re
 from dataclasses import replace
 
 from core.influence.step import InfluenceStep
-from core.llm.scripted import ScriptedLLM
 from core.pipeline import RunOptions, begin
 from core.pipeline.rows import questions_of
 from core.sources.dataset import read_dataset
+from tests.scripted import ScriptedLLM
 
 
 def asked(step, passages):

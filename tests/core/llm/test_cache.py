@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from core.errors import InputError
 from core.llm.cache import CacheError, CompletionCache, request_key
 from core.llm.prompts import answer_messages
-from core.llm.scripted import ScriptedLLM
 from core.llm.types import Completion, Message, Request
+from tests.scripted import ScriptedLLM
 
 ROOT = Path(__file__).parents[3]
 BASE = Request(
@@ -45,12 +45,20 @@ CHANGED = {
     "seed": replace(BASE, seed=2),
     "max_tokens": replace(BASE, max_tokens=9),
     "stop": replace(BASE, stop=("\n", ".")),
+    "schema": replace(BASE, schema='{"type":"object"}'),
+    "another schema": replace(BASE, schema='{"type":"array"}'),
+    "logprobs": replace(BASE, logprobs=True),
 }
 
 
 @pytest.mark.parametrize("part", CHANGED)
 def test_key_changes_with_every_part_of_the_request(part):
     assert request_key(llm(), CHANGED[part]) != request_key(llm(), BASE)
+
+
+def test_no_two_different_requests_share_a_key():
+    keys = {request_key(llm(), request) for request in (BASE, *CHANGED.values())}
+    assert len(keys) == len(CHANGED) + 1
 
 
 def test_key_changes_with_model_and_options_but_not_with_their_order():

@@ -26,6 +26,8 @@ FENCE = "```"
         ('He said "no": {"a": "x,}",}', [{"a": "x,}"}]),
         ('{"a": "two\nlines\tand a tab"}', [{"a": "two\nlines\tand a tab"}]),
         ('<think>{"a": 1} is wrong</think>{"a": 2}', [{"a": 2}]),
+        # With two closing tags, what stands between them is still draft.
+        ('<think>x</think>{"a": 1} is wrong</think>{"a": 2}', [{"a": 2}]),
         ("true", [True]),
         ("null", [None]),
         ('"just text"', ["just text"]),

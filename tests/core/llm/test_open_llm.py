@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import BackendError, InputError
 from core.llm import BACKENDS, open_llm
-from core.llm.embedded import EmbeddedLLM
+from core.llm.embedded.llm import EmbeddedLLM
 from core.llm.packaged import packaged_embedder, packaged_gguf
 
 ROOT = Path(__file__).parents[3]
@@ -49,7 +49,7 @@ def test_an_absent_package_says_how_to_install_it(monkeypatch):
 
 def test_opening_the_package_needs_no_heavy_library():
     code = (
-        "import sys; import core.llm, core.pipeline, core.llm.embedded, core.llm.embeddings; "
+        "import sys; import core.llm, core.pipeline, core.llm.embedded.llm, core.llm.embeddings; "
         "bad = {'torch', 'transformers', 'sentence_transformers', 'streamlit'} & set(sys.modules); "
         "sys.exit(', '.join(bad) or None)"
     )

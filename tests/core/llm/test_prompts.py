@@ -50,3 +50,8 @@ def test_the_beginning_of_the_answer_is_shown_only_where_it_is_sent():
     assert short.sent(True) == short.template
     assert short.sent(False) == short.template.removesuffix("\n\nassistant: Answer:") != short.template
     assert full.sent(False) == full.sent(True) == full.template
+
+
+def test_a_short_answer_is_one_line_and_a_full_one_ends_by_itself():
+    assert prompt_style("short").stop == ("\n",)
+    assert prompt_style("full").stop == ()

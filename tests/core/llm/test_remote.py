@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from core.errors import BackendError, Cancelled, TransientError
+from core.errors import BackendError, Cancelled, InputError, TransientError
 from core.llm.remote import (
     AdaptiveLimit,
     Overloaded,
@@ -26,6 +26,12 @@ def number(asked):
 
 def done(asked):
     return Completion(f"answer {number(asked)}", "stop", 1, 1, 0.0)
+
+
+@pytest.mark.parametrize(("parallel", "timeout", "name"), [(0, 1.0, "parallel"), (1, 0.0, "timeout")])
+def test_limits_must_be_above_zero(parallel, timeout, name):
+    with pytest.raises(InputError, match=f"{name} must be above 0, got 0"):
+        Remote(parallel, timeout)
 
 
 async def through(limit, failure=None):

@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 from core.errors import InputError, TransientError
 from core.llm import Completion, Message, open_llm
-from core.llm.scripted import ScriptedLLM
-from core.llm.structured import JsonReply, canonical, generate_json, generate_json_batch
+from core.llm.structured import JsonReply, canonical, generate_json_batch
+from tests.scripted import ScriptedLLM
 
 SCHEMA = {
     "type": "object",
@@ -31,6 +31,10 @@ def scripted(*replies, keeps=False):
     llm = ScriptedLLM(lambda _: next(left))
     llm.capabilities = replace(llm.capabilities, json_schema=keeps)
     return llm
+
+
+def generate_json(llm, messages, schema, **options):
+    return generate_json_batch(llm, [messages], schema, **options)[0]
 
 
 def ended(text, reason, error=None):

@@ -17,10 +17,10 @@ import core
 from core.errors import BackendError, InputError
 from core.influence import analyse
 from core.llm import BACKENDS, CompletionCache
-from core.llm.scripted import ScriptedLLM
 from core.llm.types import Completion
 from core.run import Run
 from core.sources.dataset import load_dataset
+from tests.scripted import ScriptedLLM
 
 ROOT = Path(__file__).parents[3]
 DOCS = ["a1", "b1 b2 b3", "c1 c2 c3 c4 c5 c6"]

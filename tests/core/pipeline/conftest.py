@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from core.llm.scripted import ScriptedLLM
 from core.sources.dataset import read_dataset
+from tests.scripted import ScriptedLLM
 
 
 def lines(n, k=4, **more):

@@ -6,11 +6,11 @@ from core.errors import BackendError, Cancelled, TransientError
 from core.influence.step import InfluenceStep
 from core.llm import CompletionCache
 from core.llm.remote import Overloaded, Remote
-from core.llm.scripted import ScriptedLLM
 from core.llm.types import Completion, Message, Request
 from core.pipeline import RetryPolicy
 from core.pipeline.asking import Asker
 from tests.live_runs import live_run
+from tests.scripted import ScriptedLLM
 
 POLICY = RetryPolicy(attempts=3, first_wait=1.0, longest_wait=4.0, budget=60.0)
 

@@ -15,12 +15,12 @@ from core.claims.verifiers.offline import OfflineVerifier
 from core.errors import BackendError, InputError, TransientError
 from core.llm import Capabilities, CompletionCache, open_llm
 from core.llm.cache import request_key
-from core.llm.scripted import ScriptedLLM
 from core.pipeline import RetryPolicy
 from core.pipeline.claims import find_claims
 from core.pipeline.claims_options import ClaimsOptions
 from core.run import Run
 from core.text import words
+from tests.scripted import ScriptedLLM
 from tests.servers.fault_proxy import OK, fault_proxy, garbage, server_error
 
 ONCE = RetryPolicy(attempts=1, first_wait=0.0, longest_wait=0.0, budget=1.0)

@@ -14,11 +14,11 @@ from core.influence import analyse
 from core.influence.step import InfluenceStep
 from core.llm import CompletionCache
 from core.llm.cache import CacheError
-from core.llm.scripted import ScriptedLLM
 from core.llm.types import Completion
 from core.pipeline import RetryPolicy, RunOptions
 from core.run import Run
 from tests.live_runs import answered, live_run
+from tests.scripted import ScriptedLLM
 
 QUICK = RetryPolicy(attempts=4, first_wait=0.01, longest_wait=0.02, budget=5.0)
 

@@ -5,11 +5,11 @@ import pytest
 
 from core.errors import InputError
 from core.influence.step import InfluenceStep
-from core.llm.scripted import ScriptedLLM
 from core.pipeline import RunOptions, begin, plan_steps
 from core.retrieval import RETRIEVERS
 from core.run import Run
 from core.sources.dataset import load_dataset
+from tests.scripted import ScriptedLLM
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
 

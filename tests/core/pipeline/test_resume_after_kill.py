@@ -21,7 +21,7 @@ SCRIPT = textwrap.dedent("""
     from pathlib import Path
     from core.influence.step import InfluenceStep
     from core.llm import CompletionCache
-    from core.llm.scripted import ScriptedLLM
+    from tests.scripted import ScriptedLLM
     from core.pipeline import RunOptions, begin, fill
     from core.run import Run
     from core.sources.dataset import read_dataset

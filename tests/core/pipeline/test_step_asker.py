@@ -4,8 +4,8 @@ import pytest
 
 from core.errors import Cancelled
 from core.llm import Capabilities, CompletionCache, Message
-from core.llm.scripted import ScriptedLLM
 from core.pipeline.step_asker import StepAsker
+from tests.scripted import ScriptedLLM
 
 
 class Scoring(ScriptedLLM):

@@ -12,8 +12,8 @@ from core.claims.decomposition.sentences import sentence_spans
 from core.claims.decomposition.split import split_claims
 from core.errors import BackendError, TransientError
 from core.llm import Completion
-from core.llm.scripted import ScriptedLLM
 from core.llm.structured import canonical
+from tests.scripted import ScriptedLLM
 
 ANSWER = (
     "Albert Einstein was born in Ulm in 1879 [1]. He won the Nobel Prize in 1921, and he may have lived in Bern. "

@@ -10,7 +10,7 @@ import pytest
 from core.claims.verifiers.judge import JudgeVerifier
 from core.errors import InputError, TransientError
 from core.llm import Completion, Message, open_llm
-from core.llm.scripted import ScriptedLLM
+from tests.scripted import ScriptedLLM
 
 
 def asked_about(request):

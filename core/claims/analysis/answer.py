@@ -1,0 +1,169 @@
+"""The claims of one answer with everything known of them: what a page draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from core.claims.analysis.layout import ablated_answers
+from core.claims.analysis.spans import claim_spans, sentences_of, sharing_most
+from core.claims.causal import causal_labels
+from core.claims.decomposition.sentences import Span
+from core.claims.matrix import ClaimEvidenceMatrix
+from core.claims.types import Floats, Ints, Labels
+from core.run import Run
+
+if TYPE_CHECKING:
+    from core.claims.analysis.claims_analysis import ClaimsAnalysis
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerClaims:
+    """Claims and evidence of one answer.
+
+    Attributes
+    ----------
+    query_id, question : str
+        The question.
+    answer, answer_status : str or None
+        The baseline answer as it is, and what became of it.
+    claim_ids : tuple of str
+        In the order of the table, which is that of the answer.
+    passage_ids, titles : tuple of str
+        In the order of retrieval; a title is "" where there is none.
+    spans : tuple of tuple of (int, int)
+        Where the answer says each claim: half-open character ranges. Found by their text where the run gives
+        no place; empty where that fails too.
+    matrix : ClaimEvidenceMatrix
+        Claims (their texts) × passages (their ids).
+    states, verdicts : ndarray of str
+        One of ``CLAIM_STATES`` (with *joint*, which the matrix alone cannot tell) and of
+        `core.claims.rafe.VERDICTS` for every claim.
+    causal : ndarray of str or None
+        Claims × passages: what became of the claim without the passage, as
+        `core.claims.causal.causal_labels`; None where no passage was left out.
+    sentences : ndarray of str
+        Claims × passages: the sentence of the passage that is most like the claim, as the verifier says, or
+        else the one that shares most words with it; "" where there is none.
+    agreement : ndarray of float or None
+        Claims × passages: agreement of repeated verdicts; None where nothing was repeated.
+    joint : tuple of (int, (int, int), float)
+        Claim, pair of passages, and the probability that the two support the claim together; only for claims
+        in the state *joint*, best first.
+    added, dropped : tuple of tuple of str
+        For each claim the content words that it has and its place in the answer has not, and the reverse.
+    judge : str
+        Who judged; "" where nobody did.
+    reason : str or None
+        Why grounding is undefined: a key of `core.claims.definitions.REASONS`.
+    """
+
+    query_id: str
+    question: str
+    answer: str | None
+    answer_status: str | None
+    claim_ids: tuple[str, ...]
+    passage_ids: tuple[str, ...]
+    titles: tuple[str, ...]
+    spans: tuple[tuple[Span, ...], ...]
+    matrix: ClaimEvidenceMatrix
+    states: Labels
+    verdicts: Labels
+    causal: Labels | None
+    sentences: Labels
+    agreement: Floats | None
+    joint: tuple[tuple[int, tuple[int, int], float], ...]
+    added: tuple[tuple[str, ...], ...]
+    dropped: tuple[tuple[str, ...], ...]
+    judge: str
+    reason: str | None = None
+
+
+def answer_claims(found: ClaimsAnalysis, query: int) -> AnswerClaims:
+    """Put together what is known of the claims of one answer, given the row of its question."""
+    run, layout = found.run, found.layout
+    asked = run.queries.iloc[query]
+    query_id, question, answer, status, reason = (
+        value if isinstance(value, str) else None
+        for value in (
+            *(asked[name] for name in ("query_id", "question", "answer", "answer_status")),
+            found.queries["reason"].iloc[query],
+        )
+    )
+    ids, block = layout.matrix(query, of_answer=True)
+    claims, scored = layout.claims.iloc[ids], found.scores.iloc[ids]
+    texts = claims["text"].to_list()
+    rows = layout.passages_of(query)
+    passages = run.passages.iloc[rows]
+    support = layout.support[block]
+    judge = judges_of(run, support)
+    place = {claim: i for i, claim in enumerate(ids.tolist())}
+    pairs = [
+        (place[claim], (i, j), p)
+        for claim, i, j, p in found.pairs
+        if claim in place and scored["joint"].iloc[place[claim]]
+    ]
+    ablated = ablated_answers(passages)
+    was_left_out = any(without is not None for without in ablated)
+    sentences = sentences_of(run, support, np.broadcast_to(rows, block.shape))
+    return AnswerClaims(
+        str(query_id),
+        str(question),
+        answer,
+        status,
+        tuple(claims["claim_id"]),
+        tuple(passages["passage_id"]),
+        tuple(passages["title"].fillna("")),
+        claim_spans(claims, [answer] * len(claims)),
+        ClaimEvidenceMatrix(
+            tuple(texts),
+            tuple(passages["passage_id"]),
+            layout.probability[block],
+            scored["relevant"].to_numpy(dtype=bool),
+            judge,
+            found.threshold,
+        ),
+        scored["state"].to_numpy(dtype=object),
+        scored["verdict"].to_numpy(dtype=object),
+        causal_labels(texts, ablated, answer, str(question)) if was_left_out else None,
+        _filled(sentences, texts, passages["text"]),
+        _agreement(run, support),
+        tuple(sorted(pairs, key=lambda pair: (pair[0], -pair[2]))),
+        _words_of(claims["added"]),
+        _words_of(claims["dropped"]),
+        judge,
+        reason,
+    )
+
+
+def judges_of(run: Run, support: Ints) -> str:
+    """Name who judged cells, given their rows in the table ``support``; "" where nobody did."""
+    names = run["support"]["judge"].iloc[support[support >= 0]].dropna().unique()
+    return ", ".join(map(str, names))
+
+
+def _words_of(column: pd.Series) -> tuple[tuple[str, ...], ...]:
+    """Return a column of lists as tuples, empty where there is none."""
+    return tuple(tuple(words) if isinstance(words, list) else () for words in column)
+
+
+def _filled(sentences: Labels, claims: Sequence[str], passages: Iterable[object]) -> Labels:
+    """Fill in what a file does not say: which sentence of a passage shares most words with a claim."""
+    for j, passage in enumerate(passages):
+        unknown = np.flatnonzero(sentences[:, j] == "")
+        if unknown.size and isinstance(passage, str):
+            for i, found in zip(
+                unknown, sharing_most([claims[int(i)] for i in unknown], passage), strict=True
+            ):
+                sentences[i, j] = found
+    return sentences
+
+
+def _agreement(run: Run, support: Ints) -> Floats | None:
+    values = run["support"]["agreement"].to_numpy(dtype=np.float64, na_value=np.nan)
+    found = np.where(support >= 0, values[support], np.nan) if values.size else np.full(support.shape, np.nan)
+    return None if np.isnan(found).all() else found

@@ -1,0 +1,177 @@
+"""Claims, passages and cells of a whole run, laid out once: question by question, claim by claim.
+
+All cells are in one flat array: those of a claim side by side, one per passage of its question in retrieval
+order. No threshold plays a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from core.claims.causal import UNKNOWN, causal_labels
+from core.claims.types import Bools, Floats, Ints, Labels
+from core.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixLayout:
+    """Where each claim, passage and cell of a run is.
+
+    Attributes
+    ----------
+    run : Run
+        The run.
+    claims : DataFrame
+        The table ``claims`` by question; of each question the answer's claims first, in the table's order.
+    query : ndarray of int, shape (n_claims,)
+        Row of each claim's question in the run.
+    of_answer : ndarray of bool, shape (n_claims,)
+        Whether a claim is the answer's; else it is the reference answer's.
+    claim_bounds, passage_bounds : ndarray of int, shape (n_questions + 1,)
+        Claims and passages of question q are those from ``bounds[q]`` to ``bounds[q + 1]``.
+    passages : ndarray of int, shape (n_passages,)
+        Rows of the table ``passages``, by question and retrieval rank; equal ranks in the table's order.
+    start : ndarray of int, shape (n_claims + 1,)
+        First cell of each claim, then the number of cells.
+    support : ndarray of int, shape (n_cells,)
+        Row of the table ``support``; -1 where there is none.
+    probability : ndarray of float, shape (n_cells,)
+        In [0, 1]; NaN where nobody judged, or where the table holds no probability.
+    """
+
+    run: Run = field(repr=False)
+    claims: pd.DataFrame
+    query: Ints
+    of_answer: Bools
+    claim_bounds: Ints
+    passages: Ints
+    passage_bounds: Ints
+    start: Ints
+    support: Ints
+    probability: Floats
+
+    @property
+    def width(self) -> Ints:
+        """Number of cells of every claim: passages of its question."""
+        return np.diff(self.start)
+
+    @cached_property
+    def claim_of_cell(self) -> Ints:
+        """The claim of every cell."""
+        return np.repeat(np.arange(len(self.claims)), self.width)
+
+    @cached_property
+    def passage_of_cell(self) -> Ints:
+        """Row of the table ``passages`` of every cell."""
+        first = np.repeat(self.passage_bounds[self.query], self.width)
+        return self.passages[first + _places(self.start)]
+
+    @cached_property
+    def effects(self) -> Labels:
+        """Leave-one-out effect of every cell, as `core.claims.causal.causal_labels`.
+
+        *unknown* for claims of references. Takes longer than all the rest, so it waits until it is asked for.
+        """
+        found = np.full(self.probability.size, UNKNOWN, dtype=object)
+        ablated = ablated_answers(self.run.passages)
+        texts = self.claims["text"].to_list()
+        asked = zip(self.run.queries["question"], self.run.queries["answer"], strict=True)
+        for query, (question, answer) in enumerate(asked):
+            claims, cells = self.matrix(query, of_answer=True)
+            if cells.size:
+                without = [ablated[row] for row in self.passages_of(query)]
+                said = None if pd.isna(answer) else answer
+                found[cells] = causal_labels([texts[i] for i in claims], without, said, question)
+        return found
+
+    def by_width(self) -> Iterator[tuple[Ints, Floats]]:
+        """Yield claims that have equally many passages together: the claims and their matrix."""
+        for width in np.unique(self.width):
+            claims = np.flatnonzero(self.width == width)
+            yield claims, self.probability[self.start[claims][:, None] + np.arange(width)]
+
+    def matrix(self, query: int, of_answer: bool) -> tuple[Ints, Ints]:
+        """Return the claims of one side of a question, and its cells as claims × passages."""
+        claims = np.arange(self.claim_bounds[query], self.claim_bounds[query + 1])
+        claims = claims[self.of_answer[claims] == of_answer]
+        return claims, self.start[claims][:, None] + np.arange(self.passages_of(query).size)
+
+    def passages_of(self, query: int) -> Ints:
+        """Return the rows of a question's passages in retrieval order."""
+        return self.passages[self.passage_bounds[query] : self.passage_bounds[query + 1]]
+
+    def locate_claims(self, frame: pd.DataFrame) -> Ints:
+        """Return the claim that each row of a table is about; -1 where there is none."""
+        return _rows_of(self.claims, frame, "claim_id", "claim_id")
+
+    def locate_passages(self, frame: pd.DataFrame, column: str = "passage_id") -> Ints:
+        """Return the place, from 0, of each row's passage within its question; -1 where there is none."""
+        rows = _rows_of(self.run.passages, frame, "passage_id", column)
+        place = np.full(self.passages.size + 1, -1, dtype=np.int64)  # the last is for row -1
+        place[self.passages] = _places(self.passage_bounds)
+        return place[rows]
+
+
+def layout_of(run: Run) -> MatrixLayout:
+    """Lay out the claims and cells of a run.
+
+    Cells of claims or passages that the run does not have are left out, and what is no probability in [0, 1]
+    counts as unscored: a table may come from anywhere.
+    """
+    known, n = pd.Index(run.queries["query_id"]), len(run.queries)
+    table, ranks = run["claims"], run.passages["retrieval_rank"].to_numpy(dtype=np.float64)
+    query, of_passage = (known.get_indexer(frame["query_id"]) for frame in (table, run.passages))
+    of_reference = table["side"].eq("reference").fillna(False).to_numpy(dtype=bool)
+    order = np.lexsort((of_reference, query))
+    query = query[order].astype(np.int64)
+    n_passages = np.bincount(of_passage, minlength=n)
+    start = _bounds(n_passages[query])
+    layout = MatrixLayout(
+        run,
+        table.iloc[order].reset_index(drop=True),
+        query,
+        ~of_reference[order],
+        _bounds(np.bincount(query, minlength=n)),
+        np.lexsort((ranks, of_passage)),
+        _bounds(n_passages),
+        start,
+        np.full(int(start[-1]), -1, dtype=np.int64),
+        np.full(int(start[-1]), np.nan),
+    )
+    support = run["support"]
+    claim, place = layout.locate_claims(support), layout.locate_passages(support)
+    found = np.flatnonzero((claim >= 0) & (place >= 0))
+    cells = start[claim[found]] + place[found]
+    values = support["probability"].to_numpy(dtype=np.float64, na_value=np.nan)[found]
+    layout.support[cells] = found
+    layout.probability[cells] = np.where((values >= 0) & (values <= 1), values, np.nan)
+    return layout
+
+
+def ablated_answers(passages: pd.DataFrame) -> list[str | None]:
+    """Return for each row of a table ``passages`` the answer without it; None where there is none."""
+    known = passages["ablated_answer"].notna() & passages["ablated_status"].ne("error").fillna(True)
+    return [a if k else None for a, k in zip(passages["ablated_answer"], known, strict=True)]
+
+
+def _rows_of(table: pd.DataFrame, wanted: pd.DataFrame, name: str, column: str) -> Ints:
+    """Find the rows of a table by question and id."""
+    index, keys = (
+        pd.MultiIndex.from_arrays([frame["query_id"], frame[own]])
+        for frame, own in ((table, name), (wanted, column))
+    )
+    return np.asarray(index.get_indexer(keys), dtype=np.int64)
+
+
+def _bounds(counts: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _places(bounds: Ints) -> Ints:
+    """Count from 0 within each part."""
+    return np.arange(bounds[-1]) - np.repeat(bounds[:-1], np.diff(bounds))

@@ -1,0 +1,96 @@
+"""How far each answer of a run is grounded, how fragile it is, and why that may be undefined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.claims import rafe
+from core.claims.analysis.layout import MatrixLayout
+from core.claims.types import Bools, Floats, Ints
+from core.run import Run
+
+# Such answers have no grounding, whatever claims a file has for them.
+SILENT = ("error", "empty", "abstained")
+_COUNTED = {
+    "n_supported": rafe.SUPPORTED,
+    "n_not_supported": rafe.NOT_SUPPORTED,
+    "n_irrelevant": rafe.IRRELEVANT,
+    "n_unscored": rafe.UNSCORED,
+}
+
+
+def step_facts(run: Run) -> Mapping[str, Any] | None:
+    """Return what the step wrote into the manifest; None where it never worked on the run."""
+    steps = run.manifest.get("steps")
+    facts = steps.get("claims") if isinstance(steps, Mapping) else None
+    return facts if isinstance(facts, Mapping) else None
+
+
+def was_extracted(run: Run) -> bool:
+    """Tell whether claims were extracted from any answer of a run."""
+    return step_facts(run) is not None or len(run["claims"]) > 0
+
+
+def question_table(layout: MatrixLayout, scores: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per question, as `ClaimsAnalysis.queries`.
+
+    ``scores`` are those of `core.claims.analysis.scores.claim_scores`.
+    """
+    run, n = layout.run, len(layout.run.queries)
+    of_answer, relevant = layout.of_answer, scores["relevant"].to_numpy()
+    verdict, mine = scores["verdict"].to_numpy(dtype=object), of_answer & relevant
+
+    def count(chosen: Bools, weights: Floats | Ints | None = None) -> Floats | Ints:
+        of_claims = None if weights is None else weights[chosen]
+        return np.bincount(layout.query[chosen], of_claims, n)
+
+    frame = run.queries[["query_id", "question", "answer_status"]].copy()
+    frame["n_claims"] = count(of_answer)
+    frame["n_relevant"] = count(mine)
+    for name, value in _COUNTED.items():
+        frame[name] = count(of_answer & (verdict == value))
+    frame["n_joint"] = count(of_answer & scores["joint"].to_numpy())
+    for name, column in (("n_cells", "n_passages"), ("n_cells_unscored", "n_unscored")):
+        frame[name] = count(mine, scores[column].to_numpy()).astype(np.int64)
+    reason = _reasons(run, frame, np.diff(layout.passage_bounds) > 0)
+    silent = frame["answer_status"].isin(SILENT).to_numpy(dtype=bool)
+    judged = (frame["n_supported"] + frame["n_not_supported"]).to_numpy()
+    rests = np.where(reason.isna(), judged, 0)
+    frame["grounding"] = _ratio(frame["n_supported"].to_numpy(), rests)
+    frame["grounding_n"] = rests
+    frame["grounding_n_left_out"] = np.where(reason.isna(), frame["n_unscored"], 0)
+    uncertainty = scores["uncertainty"].to_numpy()
+    known = mine & ~np.isnan(uncertainty) & ~silent[layout.query]
+    frame["mean_uncertainty"] = _ratio(count(known, uncertainty), count(known))
+    frame["mean_uncertainty_n"] = count(known)
+    return frame.assign(reason=reason)
+
+
+def _reasons(run: Run, q: pd.DataFrame, has_passages: Bools) -> pd.Series:
+    """Why grounding is undefined; the first that applies."""
+    facts = step_facts(run)
+    all_done = facts is not None and not facts.get("n_not_extracted", 0)
+    done = q["query_id"].isin(run["claims"]["query_id"]) | all_done
+    status = q["answer_status"]
+    undecided = q["n_supported"] + q["n_not_supported"] == 0
+    rules = [
+        ("not_run", pd.Series(not was_extracted(run), index=q.index)),
+        *((name, status.eq(name).fillna(False)) for name in SILENT),
+        ("not_run", ~done),
+        ("no_claims", q["n_claims"] == 0),
+        ("no_relevant_claims", q["n_relevant"] == 0),
+        ("no_passages", undecided & ~has_passages),
+        ("unscored", undecided),
+    ]
+    codes = np.select(
+        [mask.to_numpy(dtype=bool) for _, mask in rules], [name for name, _ in rules], default=""
+    )
+    return pd.Series(codes, dtype="str", index=q.index).replace("", None)
+
+
+def _ratio(part: Floats | Ints, whole: Floats | Ints) -> Floats:
+    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=np.asarray(whole) > 0)

@@ -1,0 +1,126 @@
+"""Whether the reference answer says what the answer claims, and the reverse: what must be asked for it.
+
+A reference answer is often a bare value, "Suez Canal", and so is many an answer. Whether a text contains a
+value can be read off, and no verifier is needed for that. Where it does not, a verifier that understands both
+texts may still find the same said in other words; one that only compares words would be taken in by those of
+the question, which both sides share, so for it containment is the last word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.claims.decomposition.self_contained import self_contained
+from core.claims.three_valued import DEFAULT_SUPPORT
+from core.claims.types import Claim, Floats
+from core.text.matching import is_correct
+
+ENTAILMENT, NEUTRAL = "Entailment", "Neutral"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How the claims of one text are to be compared with other texts.
+
+    Attributes
+    ----------
+    settled : Mapping of int to bool
+        Place of a claim to whether the other text says it, where that could be read off.
+    asked : Mapping of tuple of str to tuple of int
+        The texts to be shown to a verifier, and the places of the claims that it is to be asked about; it is
+        enough when one of the texts supports the claim.
+    """
+
+    settled: Mapping[int, bool]
+    asked: Mapping[tuple[str, ...], tuple[int, ...]]
+
+
+def compare_answer(
+    question: str, answer: str, claims: Sequence[Claim], references: Sequence[str], literal: bool
+) -> Comparison:
+    """Compare the claims of an answer with the reference answers.
+
+    Parameters
+    ----------
+    question, answer : str
+        What was asked, and the whole answer.
+    claims : sequence of Claim
+        Claims of the answer; those that are not relevant are passed over.
+    references : sequence of str
+        Other ways to say the same, of which one is enough.
+    literal : bool
+        The verifier compares words rather than meanings.
+    """
+    if is_value(answer, question):
+        said = any(_contains(answer, text) or _contains(text, answer) for text in references)
+        if said or literal:
+            return _all(claims, said)
+    values = {text for text in references if is_value(text, question)}
+    settled: dict[int, bool] = {}
+    asked: dict[tuple[str, ...], tuple[int, ...]] = {}
+    for i, claim in enumerate(claims):
+        if not claim.relevant:
+            continue
+        shown = tuple(
+            premise(text, question)
+            for text in references
+            if not literal or text not in values or _contains(claim.text, text)
+        )
+        if shown:
+            asked[shown] = (*asked.get(shown, ()), i)
+        else:
+            settled[i] = False
+    return Comparison(settled, asked)
+
+
+def compare_reference(
+    question: str, answer: str, claims: Sequence[Claim], references: Sequence[str], literal: bool
+) -> Comparison:
+    """Compare the claims of the first reference answer with the answer; parameters as `compare_answer`."""
+    if is_value(references[0], question):
+        # Any spelling of it will do.
+        said = any(_contains(answer, text) for text in references if is_value(text, question))
+        if said or literal:
+            return _all(claims, said)
+    by_words = literal and is_value(answer, question)
+    relevant = [i for i, claim in enumerate(claims) if claim.relevant]
+    asked = tuple(i for i in relevant if not by_words or _contains(claims[i].text, answer))
+    settled = {i: False for i in relevant if i not in asked}
+    return Comparison(settled, {(premise(answer, question),): asked} if asked else {})
+
+
+def is_value(text: str, question: str) -> bool:
+    """Tell whether a text is a bare value that says nothing without its question."""
+    plain = " ".join(text.split())
+    return bool(plain) and self_contained(Claim(plain), question).text != plain
+
+
+def premise(text: str, question: str) -> str:
+    """Return a text with the question it answers in front."""
+    if is_value(text, question):
+        return self_contained(Claim(" ".join(text.split())), question).text
+    return f"{question.strip()}\n{text.strip()}"
+
+
+def entailment_label(probabilities: Floats) -> str | None:
+    """Return the label of a claim from its probability under each text; None where it is not known.
+
+    Examples
+    --------
+    >>> entailment_label(np.array([0.1, 0.9])), entailment_label(np.array([0.1, np.nan]))
+    ('Entailment', None)
+    """
+    if (probabilities >= DEFAULT_SUPPORT).any():
+        return ENTAILMENT
+    return None if np.isnan(probabilities).any() else NEUTRAL
+
+
+def _all(claims: Sequence[Claim], said: bool) -> Comparison:
+    return Comparison({i: said for i, claim in enumerate(claims) if claim.relevant}, {})
+
+
+def _contains(text: str, value: str) -> bool:
+    return is_correct(text, [value]) is True

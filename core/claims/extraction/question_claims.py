@@ -1,0 +1,296 @@
+"""The claims of a question and their support: as arrays, as rows of the tables, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.claims import matrix
+from core.claims.decomposition.sentences import Span
+from core.claims.rafe import NOT_SUPPORTED, SUPPORTED, verdicts
+from core.claims.types import Bools, Claim, Floats, Ints
+from core.claims.verifiers.joint import Joint
+from core.text.words import has_words
+
+ANSWER, REFERENCE = "answer", "reference"
+RELEVANT, IRRELEVANT = "RELEVANT", "IRRELEVANT"
+_LETTER = {ANSWER: "a", REFERENCE: "r"}
+CLAIM_TABLES = ("claims", "support", "joint_support")
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionClaims:
+    """The claims of one question and what is known of their support.
+
+    Attributes
+    ----------
+    query_id : str
+        The question.
+    claim_ids, sides, claims : tuple
+        One entry a claim: ``a1``, ``a2`` … of the answer, then ``r1`` … of the reference answer.
+    passage_ids : tuple of str
+        In retrieval order.
+    readable : ndarray of bool, shape (n_passages,)
+        Whether the passage has a word; one without cannot be judged.
+    probability : ndarray of float64, shape (n_claims, n_passages)
+        Of support; NaN where unscored.
+    agreement : ndarray of float64, same shape
+        Of repeated verdicts; NaN where there are none.
+    sentences : ndarray of int64, shape (n_claims, n_passages, 2)
+        Character range in the passage of the sentence most like the claim; -1 where not known.
+    counterparts : tuple of str or None
+        Whether the other text entails each claim; None where that is not known.
+    joint : tuple of (claim, (i, j), probability)
+        As `core.claims.verifiers.joint.joint_support`.
+    """
+
+    query_id: str
+    claim_ids: tuple[str, ...]
+    sides: tuple[str, ...]
+    claims: tuple[Claim, ...]
+    passage_ids: tuple[str, ...]
+    readable: Bools
+    probability: Floats
+    agreement: Floats
+    sentences: Ints
+    counterparts: tuple[str | None, ...]
+    joint: tuple[Joint, ...] = ()
+
+    @property
+    def relevant(self) -> Bools:
+        """Which claims say something that evidence could support."""
+        return np.array([claim.relevant for claim in self.claims], dtype=bool)
+
+    @property
+    def cells(self) -> Bools:
+        """Which cells there are: relevant claims × passages with words, shape (n_claims, n_passages)."""
+        found: Bools = np.outer(self.relevant, self.readable)
+        return found
+
+    @property
+    def unscored(self) -> Bools:
+        """Which cells have no score."""
+        found: Bools = self.cells & np.isnan(self.probability)
+        return found
+
+
+def question_claims(
+    query_id: str,
+    answer: Sequence[Claim],
+    reference: Sequence[Claim],
+    passages: Sequence[tuple[str, str]],
+) -> QuestionClaims:
+    """Put the claims of a question together, numbered; nothing is scored yet.
+
+    Parameters
+    ----------
+    query_id : str
+        The question.
+    answer, reference : sequence of Claim
+        Claims of the answer and of the reference answer.
+    passages : sequence of (str, str)
+        Id and text of each passage, in retrieval order.
+    """
+    sides = (ANSWER,) * len(answer) + (REFERENCE,) * len(reference)
+    numbers = [*range(1, len(answer) + 1), *range(1, len(reference) + 1)]
+    shape = len(sides), len(passages)
+    return QuestionClaims(
+        query_id,
+        tuple(f"{_LETTER[side]}{number}" for side, number in zip(sides, numbers, strict=True)),
+        sides,
+        (*answer, *reference),
+        tuple(passage_id for passage_id, _ in passages),
+        np.array([has_words(text) for _, text in passages], dtype=bool),
+        np.full(shape, np.nan),
+        np.full(shape, np.nan),
+        np.full((*shape, 2), -1, dtype=np.int64),
+        (None,) * len(sides),
+    )
+
+
+def rows_of(questions: Iterable[QuestionClaims], judge: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of the three tables.
+
+    Parameters
+    ----------
+    questions : iterable of QuestionClaims
+        In the order of the run.
+    judge : str
+        Name of the verifier.
+
+    Returns
+    -------
+    dict of str to list of dict
+        ``support`` has one row for each relevant claim and each passage with a word; its probability is
+        NaN where the verifier failed. ``start``, ``end`` and ``spans`` are places in the answer, so
+        claims of the reference answer have none. A pair of passages that supports a claim makes its verdict
+        SUPPORTED, as one passage does.
+    """
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in CLAIM_TABLES}
+    for question in questions:
+        rows["claims"] += _claim_rows(question)
+        rows["support"] += _support_rows(question, judge)
+        rows["joint_support"] += _joint_rows(question, judge)
+    return rows
+
+
+def _claim_rows(question: QuestionClaims) -> list[dict[str, Any]]:
+    found = _verdicts(question)
+    scored = np.any(question.cells & ~question.unscored, axis=1)
+    rows = []
+    for i, claim in enumerate(question.claims):
+        spans = claim.spans if question.sides[i] == ANSWER else ()
+        start, end = spans[0] if spans else (None, None)
+        rows.append(
+            {
+                "query_id": question.query_id,
+                "claim_id": question.claim_ids[i],
+                "text": claim.text,
+                "side": question.sides[i],
+                "counterpart": question.counterparts[i],
+                "start": start,
+                "end": end,
+                "spans": [f"{a}:{b}" for a, b in spans] or None,
+                "added": list(claim.added),
+                "dropped": list(claim.dropped),
+                "relevance": RELEVANT if claim.relevant else IRRELEVANT,
+                "verdict": found[i],
+                "scored": bool(scored[i]),
+            }
+        )
+    return rows
+
+
+def _verdicts(question: QuestionClaims) -> list[str | None]:
+    states = matrix.claim_states(question.probability)
+    states[[claim for claim, _, _ in question.joint]] = matrix.JOINT
+    states[~question.relevant] = matrix.IRRELEVANT
+    found = verdicts(states).tolist()
+    return [verdict if verdict in (SUPPORTED, NOT_SUPPORTED) else None for verdict in found]
+
+
+def _support_rows(question: QuestionClaims, judge: str) -> list[dict[str, Any]]:
+    rows = []
+    for i, j in np.argwhere(question.cells):
+        start, end = (int(place) for place in question.sentences[i, j])
+        rows.append(
+            {
+                "query_id": question.query_id,
+                "claim_id": question.claim_ids[i],
+                "passage_id": question.passage_ids[j],
+                "probability": float(question.probability[i, j]),
+                # A verifier gives probabilities; other tools read their own meaning into labels.
+                "label": None,
+                "judge": judge,
+                "agreement": float(question.agreement[i, j]),
+                "start": start if start >= 0 else None,
+                "end": end if start >= 0 else None,
+            }
+        )
+    return rows
+
+
+def _joint_rows(question: QuestionClaims, judge: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "query_id": question.query_id,
+            "claim_id": question.claim_ids[claim],
+            "passage_id": question.passage_ids[i],
+            "second_passage_id": question.passage_ids[j],
+            "probability": probability,
+            "judge": judge,
+        }
+        for claim, (i, j), probability in question.joint
+    ]
+
+
+def read_question(
+    query_id: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], passages: Sequence[tuple[str, str]]
+) -> QuestionClaims:
+    """Return what `rows_of` wrote about a question.
+
+    Parameters
+    ----------
+    query_id : str
+        The question.
+    rows : Mapping
+        Its rows of each table; missing values are None.
+    passages : sequence of (str, str)
+        Id and text of each of its passages, in retrieval order.
+    """
+    found = _read_claims(query_id, rows["claims"], passages)
+    _read_support(found, rows["support"])
+    return replace(found, joint=_read_joint(found, rows["joint_support"]))
+
+
+def _read_claims(
+    query_id: str, rows: Sequence[Mapping[str, Any]], passages: Sequence[tuple[str, str]]
+) -> QuestionClaims:
+    sides = [REFERENCE if row["side"] == REFERENCE else ANSWER for row in rows]
+    claims = [
+        Claim(
+            row["text"],
+            tuple(map(_span, row["spans"] or ())),
+            row["relevance"] != IRRELEVANT,
+            tuple(row["added"] or ()),
+            tuple(row["dropped"] or ()),
+        )
+        for row in rows
+    ]
+    return replace(
+        question_claims(query_id, claims, (), passages),
+        claim_ids=tuple(row["claim_id"] for row in rows),
+        sides=tuple(sides),
+        counterparts=tuple(row["counterpart"] for row in rows),
+    )
+
+
+def _span(written: str) -> Span:
+    start, _, end = written.partition(":")
+    return int(start), int(end)
+
+
+def _read_support(question: QuestionClaims, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Fill the arrays of a question that nobody has yet."""
+    claims, passages = _places(question.claim_ids), _places(question.passage_ids)
+    for row in rows:
+        i, j = claims.get(row["claim_id"]), passages.get(row["passage_id"])
+        if i is None or j is None:
+            continue
+        for values, name in ((question.probability, "probability"), (question.agreement, "agreement")):
+            values[i, j] = np.nan if row[name] is None else row[name]
+        if row["start"] is not None and row["end"] is not None:
+            question.sentences[i, j] = row["start"], row["end"]
+
+
+def _read_joint(question: QuestionClaims, rows: Sequence[Mapping[str, Any]]) -> tuple[Joint, ...]:
+    claims, passages = _places(question.claim_ids), _places(question.passage_ids)
+    return tuple(
+        (
+            claims[row["claim_id"]],
+            (passages[row["passage_id"]], passages[row["second_passage_id"]]),
+            float(row["probability"]),
+        )
+        for row in rows
+        if row["claim_id"] in claims
+        and {row["passage_id"], row["second_passage_id"]} <= passages.keys()
+        and row["probability"] is not None
+    )
+
+
+def _places(ids: Sequence[str]) -> dict[str, int]:
+    return {name: place for place, name in enumerate(ids)}
+
+
+def rows_by_question(frame: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each question, a missing value as None."""
+    columns = [frame[name].astype("object").where(frame[name].notna(), None) for name in frame.columns]
+    found: dict[str, list[dict[str, Any]]] = {}
+    for values in zip(*columns, strict=True):
+        row = dict(zip(frame.columns, values, strict=True))
+        found.setdefault(row["query_id"], []).append(row)
+    return found

@@ -1,0 +1,168 @@
+"""What the claims of a question are taken from, and what a verifier is asked about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from core.claims.decomposition.decompose import Decomposition
+from core.claims.decomposition.self_contained import self_contained
+from core.claims.decomposition.split import split_claims
+from core.claims.extraction.counterparts import ENTAILMENT, NEUTRAL, compare_answer, compare_reference
+from core.claims.extraction.question_claims import ANSWER, REFERENCE, QuestionClaims, question_claims
+from core.claims.types import Claim, ClaimGroup, Ints
+from core.text.abstention import answer_status
+from core.text.words import has_words, words
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionTexts:
+    """The texts of a question.
+
+    ``references`` are the reference answers that have a word, each once; ``passages`` are ids and texts in
+    retrieval order, ``titles`` those of their documents, empty where there is none.
+    """
+
+    query_id: str
+    question: str
+    answer: str
+    status: str
+    references: tuple[str, ...]
+    passages: tuple[tuple[str, str], ...]
+    titles: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, query: Mapping[str, Any], passages: Sequence[Mapping[str, Any]], with_references: bool
+    ) -> QuestionTexts:
+        """Return the texts, given the question's rows of ``queries`` and ``passages``; None where missing."""
+        answer = query["answer"] or ""
+        ranked = sorted(
+            passages, key=lambda row: math.inf if row["retrieval_rank"] is None else row["retrieval_rank"]
+        )
+        return cls(
+            query["query_id"],
+            query["question"],
+            answer,
+            query["answer_status"] or answer_status(answer),
+            _different(query["reference_answers"] or ()) if with_references else (),
+            tuple((row["passage_id"], row["text"] or "") for row in ranked),
+            tuple((row["title"] or "").strip() for row in ranked),
+        )
+
+    def evidence(self, titled: bool) -> tuple[str, ...]:
+        """Return the passages for a verifier; titled: with the title in front, as the model had them.
+
+        A passage often says "it" of what only its title names, which a reader understands. A verifier that
+        compares words takes those of a title for evidence and is better off without.
+        """
+        texts = (text for _, text in self.passages)
+        return tuple(
+            f"{title}: {text}" if titled and title and has_words(text) else text
+            for title, text in zip(self.titles, texts, strict=True)
+        )
+
+    def in_passages(self, columns: Sequence[int], sentences: Ints, titled: bool) -> Ints:
+        """Return character ranges of `evidence` as those of the passages' own texts; -1 within a title."""
+        shown = self.evidence(titled)
+        shift = np.array([len(shown[j]) - len(self.passages[j][1]) for j in columns], dtype=np.int64)
+        moved = np.maximum(sentences - shift[:, None], 0)
+        known = (sentences[..., :1] >= 0) & (moved[..., 1:] > 0)
+        return np.where(known, moved, -1)
+
+    @property
+    def answered(self) -> bool:
+        """Whether the answer states something."""
+        return self.status == "answered"
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether answer and reference both say something."""
+        return self.answered and bool(self.references)
+
+    @property
+    def to_decompose(self) -> tuple[str, ...]:
+        """The answer, if it states something, and the first reference.
+
+        The other reference answers of a data set are other spellings of the first, or shorter: their claims
+        would be the same ones again. They count where claims are compared with "the" reference.
+        """
+        return (*((self.answer,) if self.answered else ()), *self.references[:1])
+
+    def claims(self, decomposed: Sequence[Decomposition]) -> QuestionClaims:
+        """Return the claims, self-contained and numbered, from what came of `to_decompose`."""
+        rest = list(decomposed)
+        if self.answered:
+            answer = self._contained(rest.pop(0).claims)
+        else:
+            # An answer that declines as a whole states nothing to be verified, whatever it mentions.
+            said = split_claims(self.answer) if self.status == "abstained" else ()
+            answer = [replace(claim, relevant=False) for claim in said]
+        reference = self._contained(rest.pop().claims) if self.references else []
+        return question_claims(self.query_id, answer, reference, self.passages)
+
+    def _contained(self, claims: Sequence[Claim]) -> list[Claim]:
+        return [self_contained(claim, self.question) for claim in claims]
+
+
+def _different(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple({tuple(words(text)): text for text in reversed(texts) if has_words(text)}.values())[::-1]
+
+
+@dataclass(slots=True)
+class Pairings:
+    """What a verifier is asked about one question, and where the results belong.
+
+    ``cells`` are rows and columns of the matrix, one for each of the first groups; ``compared`` are rows, one
+    for each of the others. ``settled`` needs no verifier.
+    """
+
+    groups: list[ClaimGroup] = field(default_factory=list)
+    cells: list[tuple[list[int], list[int]]] = field(default_factory=list)
+    compared: list[list[int]] = field(default_factory=list)
+    settled: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> set[int]:
+        """The claims that have a cell among those asked about."""
+        return {i for rows, _ in self.cells for i in rows}
+
+
+def missing_pairings(texts: QuestionTexts, known: QuestionClaims, *, titled: bool) -> Pairings:
+    """Return what is not known yet of a question's claims.
+
+    Claims of the answer and of the reference are never in one group: what a judge says of an answer must not
+    depend on whether a reference answer is there. ``titled``: the verifier reads, rather than compares words.
+    """
+    asked = Pairings()
+    evidence = texts.evidence(titled)
+    for rows, columns in _unscored(known):
+        asked.cells.append((rows, columns))
+        asked.groups.append(([known.claims[i].text for i in rows], [evidence[j] for j in columns]))
+    for side, compare in ((ANSWER, compare_answer), (REFERENCE, compare_reference)):
+        places = [i for i, there in enumerate(known.sides) if there == side and known.counterparts[i] is None]
+        if texts.is_compared and any(known.claims[i].relevant for i in places):
+            claims = [known.claims[i] for i in places]
+            found = compare(texts.question, texts.answer, claims, texts.references, not titled)
+            for i, said in found.settled.items():
+                asked.settled[places[i]] = ENTAILMENT if said else NEUTRAL
+            for premises, chosen in found.asked.items():
+                asked.compared.append([places[i] for i in chosen])
+                asked.groups.append(([claims[i].text for i in chosen], premises))
+    return asked
+
+
+def _unscored(known: QuestionClaims) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield rectangles of unscored cells: rows of one side, and the columns that lack the same rows."""
+    for side in (ANSWER, REFERENCE):
+        missing = known.unscored & np.array([there == side for there in known.sides], dtype=bool)[:, None]
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for j in range(len(known.passage_ids)):
+            rows = tuple(int(i) for i in np.flatnonzero(missing[:, j]))
+            if rows:
+                alike.setdefault(rows, []).append(j)
+        yield from ((list(rows), columns) for rows, columns in alike.items())

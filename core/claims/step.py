@@ -1,0 +1,487 @@
+"""The step that extracts the claims of answers and verifies them against the passages."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from core.claims.decomposition.decompose import decompositions
+from core.claims.extraction.counterparts import entailment_label
+from core.claims.extraction.question_claims import (
+    ANSWER,
+    CLAIM_TABLES,
+    RELEVANT,
+    QuestionClaims,
+    read_question,
+    rows_by_question,
+    rows_of,
+)
+from core.claims.extraction.texts import Pairings, QuestionTexts, missing_pairings
+from core.claims.types import Ints, Verifier
+from core.claims.verifiers.checked import (
+    CheckedVerifier,
+    Scores,
+    VerifierError,
+    VerifyFunction,
+    as_verifier,
+    most_alike_sentences,
+)
+from core.claims.verifiers.joint import joint_support
+from core.claims.verifiers.judge import JudgeVerifier
+from core.claims.verifiers.nli import NLIVerifier
+from core.claims.verifiers.offline import OfflineVerifier, default_verifier
+from core.errors import BackendError, InputError
+from core.llm import BACKENDS, LLM, backend
+from core.pipeline.rows import Rows, questions_of
+from core.pipeline.step_asker import StepAsker
+from core.pipeline.steps import ModelChoice, Option, StepPlan, StepWork
+from core.run import Run
+from core.text.display import count
+
+OFFLINE, JUDGE, NLI = "offline", "judge", "nli"
+VERIFIERS = (OFFLINE, JUDGE, NLI)
+AUTO, RULES, MODEL = "auto", "rules", "model"
+DECOMPOSERS = (AUTO, RULES, MODEL)
+CLAIMS_EXPECTED = 3  # claims of an answer, for an estimate before there is any
+_RANGES: Mapping[str, tuple[int, int]] = {"repeats": (1, 100), "claims_per_call": (1, 50)}
+_BATCH, _JUDGE_BATCH = 16, 4  # questions; a judge makes many calls for each
+_SEEDS_APART = 1_000  # above every number of repeats
+_CHARACTERS = 4  # of a token, about
+_INSTRUCTION = 200  # tokens of a judge's prompt beside the passage
+_LATER = "Not asked again yet."
+
+
+@dataclass(frozen=True)
+class ClaimsStep:
+    """Extract and verify claims.
+
+    Attributes
+    ----------
+    verifier : {"offline", "judge", "nli"}
+        Who verifies: likeness of words and meaning, without a download or a call; a language model; a
+        cross-encoder for natural-language inference.
+    verifier_model : str or None
+        The judge's model, or name or folder of the cross-encoder, which ``nli`` needs.
+    verifier_llm, verifier_url : str or None
+        The judge's back end and address, where they are not those of the answers.
+    decompose : {"auto", "rules", "model"}
+        Who breaks answers into claims; ``auto`` is the model where the verifier is a judge, else the rules.
+    repeats : int
+        Verdicts of a judge on each claim and passage, 1 to 100.
+    claims_per_call : int
+        Claims that a judge is asked about in one call, 1 to 50.
+    joint : bool
+        Try pairs of passages for claims that no single passage supports.
+    references : bool
+        Extract the claims of reference answers, too, and compare both sides.
+    own : Verifier or callable, optional
+        A verifier in place of the one that is named; a function of claims and passages will do.
+
+    Raises
+    ------
+    InputError
+        A value outside its range or an unknown name.
+
+    Notes
+    -----
+    Cost: none but time with the offline verifier and the rules. A model breaks up each text in one call. The
+    judge's calls for n claims and k passages are those of `core.claims.verifiers.judge.JudgeVerifier`, for
+    answer and reference apart; comparing the two takes one call for each ``claims_per_call`` claims and other
+    text; each claim without support at most three more for pairs.
+
+    Only relevant claims are verified. A cell that fails has no probability and a reason, and is asked again
+    next time, a judge under another seed.
+    """
+
+    name: ClassVar[str] = "claims"
+    title: ClassVar[str] = "Extract and verify claims"
+    noun: ClassVar[str] = "answer"
+    fills: ClassVar[Mapping[str, tuple[str, ...]]] = {table: () for table in CLAIM_TABLES}
+
+    verifier: Annotated[str, Option("--verifier", f"Who verifies claims: {', '.join(VERIFIERS)}.")] = OFFLINE
+    verifier_model: Annotated[
+        str | None, Option("--verifier-model", "The judge's model, or the NLI model's name or folder.")
+    ] = None
+    verifier_llm: Annotated[
+        str | None,
+        Option("--verifier-llm", f"The judge's back end ({', '.join(BACKENDS)}); else that of --llm."),
+    ] = None
+    verifier_url: Annotated[
+        str | None, Option("--verifier-url", "Address of the judge's server; else --base-url.")
+    ] = None
+    decompose: Annotated[
+        str,
+        Option(
+            "--decompose", f"Who extracts claims: {', '.join(DECOMPOSERS)}; auto: a judge's model or rules."
+        ),
+    ] = AUTO
+    repeats: Annotated[int, Option("--judge-repeats", "Verdicts of a judge on each claim.")] = 1
+    claims_per_call: int = 5
+    joint: bool = True
+    references: bool = True
+    own: Verifier | VerifyFunction | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("verifier", VERIFIERS), ("decompose", DECOMPOSERS)):
+            if getattr(self, name) not in allowed:
+                raise InputError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}.")
+        for name, (low, high) in _RANGES.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+                raise InputError(f"{name} must be a whole number from {low} to {high}, got {value!r}.")
+        for name in ("joint", "references"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}.")
+        model = self.verifier_model
+        if model is not None and (not isinstance(model, str) or not model.strip()):
+            raise InputError(f"verifier_model must be a name or a path, or None, got {model!r}.")
+        if model is not None and self.verifier == OFFLINE:
+            raise InputError(
+                f"verifier_model is for the verifiers {JUDGE} and {NLI}, got {model!r} for {OFFLINE}."
+            )
+        if self.own is not None:
+            as_verifier(self.own)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a language model verifies."""
+        return self.verifier == JUDGE if self.own is None else isinstance(self.own, JudgeVerifier)
+
+    @property
+    def decomposer(self) -> str:
+        """Who breaks answers into claims: ``rules`` or ``model``, as ``auto`` comes out."""
+        if self.decompose != AUTO:
+            return self.decompose
+        return MODEL if self.is_judged else RULES
+
+    @property
+    def needs_llm(self) -> bool:
+        """Whether a language model verifies or breaks answers into claims."""
+        return self.is_judged or self.decomposer == MODEL
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the rows depend on beside the model, as plain JSON; these are arguments of a `ClaimsStep`."""
+        named = {"verifier": self.verifier if self.own is None else as_verifier(self.own).name}
+        if self.verifier == NLI:
+            named["verifier_model"] = str(self.verifier_model)
+        others = ("decompose", "repeats", "claims_per_call", "joint", "references")
+        return named | {name: getattr(self, name) for name in others}
+
+    def model(self, live: ModelChoice) -> ModelChoice | None:
+        """Return the model that judges or breaks up answers; None where neither is one's work."""
+        if not self.needs_llm:
+            return None
+        kind = backend(self.verifier_llm or live.backend).kind
+        # The settings of one back end mean nothing to another.
+        same = live if kind == backend(live.backend).kind else ModelChoice(kind)
+        named = self.verifier_model if self.verifier == JUDGE else None
+        return ModelChoice(kind, named or same.model, self.verifier_url or same.base_url)
+
+    def opened_verifier(self, asker: StepAsker, seed: int = 0) -> Verifier:
+        """Return the verifier; nothing is loaded or asked yet.
+
+        Raises
+        ------
+        InputError
+            The judge has no model, or ``nli`` no name of one.
+        """
+        if self.own is not None:
+            return as_verifier(self.own)
+        if self.verifier == JUDGE:
+            if asker.llm is None:
+                raise InputError("The verifier judge needs llm, a language model; there is none.")
+            return JudgeVerifier(
+                asker.llm, asker.ask, self.claims_per_call, self.repeats, seed=seed, score=asker.score
+            )
+        if self.verifier == NLI:
+            if self.verifier_model is None:
+                raise InputError(
+                    "The verifier nli needs verifier_model, the name or path of a cross-encoder such as "
+                    "cross-encoder/nli-deberta-v3-base; there is none."
+                )
+            return NLIVerifier(self.verifier_model)
+        return default_verifier()
+
+    def open(self, run: Run, asker: StepAsker) -> StepWork:
+        """Return the step at work; see `core.pipeline.steps.Step`.
+
+        Its facts are ``decomposition`` and ``verifier``; ``n_questions``; ``n_claims`` (of answers),
+        ``n_reference_claims``, ``n_cells``, ``n_unscored`` with ``unscored_reasons`` (cells by reason),
+        ``n_counterparts_unscored``; ``n_by_rules`` texts whose claims are the splitter's because the model's
+        could not be used, with ``decomposition_reasons``; ``n_not_extracted`` questions without claims as
+        yet; ``joint_left`` ids of questions with pairs of passages still to be verified; ``tries``.
+        """
+        return _Work(self, run, asker)
+
+
+class _Work(StepWork):
+    """What is known by now. Questions whose claims failed to be extracted, or verified, are left to do."""
+
+    def __init__(self, step: ClaimsStep, run: Run, asker: StepAsker) -> None:
+        self.settings = step.settings
+        self.batch = _JUDGE_BATCH if step.is_judged else _BATCH
+        self._step, self._run, self._asker = step, run, asker
+        self._before: Mapping[str, Any] = run.manifest.get("steps", {}).get(step.name, {})
+        self._decomposer: LLM | None = asker.llm if step.decomposer == MODEL else None
+        self._verifier = step.opened_verifier(asker)
+        # The offline verifier compares words, every other one is taken to understand what it reads.
+        self._titled = not isinstance(self._verifier, OfflineVerifier)
+        self._first = CheckedVerifier(self._verifier)
+        # A reply that cannot be used is in the cache: only under another seed is the model asked again. Cells
+        # that failed before may fail for ever: that is no reason to give up.
+        self._tries = int(self._before.get("tries", 0))
+        self._again = CheckedVerifier(step.opened_verifier(asker, _SEEDS_APART * self._tries), is_alive=True)
+        self._asked = questions_of(run)
+        self._waiting: set[str] | None = None
+        self._seen: set[str] = set()
+        self._new: dict[str, QuestionClaims] = {}  # extracted, not yet verified
+        self._joint_left = set(self._before.get("joint_left", ()))
+        self._by_rules: dict[str, list[str]] = {}
+        self._reasons: dict[str, Counter[str]] = {}
+
+    def todo(self, run: Run) -> Sequence[str]:
+        ids, support = run.queries["query_id"], run["support"]
+        unscored = support.loc[support["probability"].isna(), "query_id"]
+        left = {*unscored, *self._uncompared(run), *self._joint_left, *self._not_extracted(run)}
+        listed = ids[ids.isin(left)].to_list()
+        if self._waiting is None:
+            self._waiting = set(listed)
+        return listed
+
+    def work(self, ids: Sequence[str]) -> Rows:
+        texts = {query_id: self._texts(query_id) for query_id in ids}
+        before = {
+            query_id: self._read(texts[query_id]) for query_id in ids if query_id in self._rows["claims"]
+        }
+        self._extract([one for query_id, one in texts.items() if query_id not in {*before, *self._new}])
+        new = {query_id: self._new[query_id] for query_id in ids if query_id not in before}
+        found = {
+            **self._verified(
+                {query_id: (texts[query_id], one) for query_id, one in before.items()}, self._again
+            ),
+            **self._verified(
+                {query_id: (texts[query_id], one) for query_id, one in new.items()}, self._first
+            ),
+        }
+        self._done(ids)
+        return rows_of((found[query_id] for query_id in ids), self._verifier.name)
+
+    def failed(self, query_id: str, reason: str) -> Rows:
+        texts = self._texts(query_id)
+        known = self._read(texts) if query_id in self._rows["claims"] else self._new.get(query_id)
+        if known is None:
+            self._waiting = (self._waiting or set()) - {query_id}
+            return {}
+        self._reasons[query_id] = Counter({reason: int(known.unscored.sum())})
+        self._done([query_id])
+        return rows_of([known], self._verifier.name)
+
+    def plan(self, ids: Sequence[str]) -> StepPlan:
+        """Estimate the calls; repairs, comparisons with references and pairs of passages are not counted."""
+        if not self._step.needs_llm:
+            return StepPlan(about=0)
+        texts = [self._texts(query_id) for query_id in ids]
+        stating = [
+            one for one in texts if one.answered or not self._asked(one.query_id).query["answer_status"]
+        ]
+        calls = tokens = 0
+        if self._decomposer is not None:
+            calls += len(stating)
+            tokens += sum(_INSTRUCTION + len(one.answer) // _CHARACTERS for one in stating)
+        if self._step.is_judged:
+            each = self._calls_of_a_passage()
+            lengths = [_INSTRUCTION + len(text) // _CHARACTERS for one in stating for _, text in one.passages]
+            calls += each * len(lengths)
+            tokens += each * sum(lengths)
+        note = f"Estimated for {CLAIMS_EXPECTED} claims an answer; repairs and pairs of passages come on top."
+        return StepPlan(about=calls, about_tokens=tokens, notes=(note,))
+
+    def facts(self, run: Run) -> Mapping[str, Any]:
+        claims, n_cells = run["claims"], len(run["support"])
+        n_unscored = int(run["support"]["probability"].isna().sum())
+        reasons = sum(self._reasons.values(), Counter[str]())
+        if (later := n_unscored - reasons.total()) > 0:
+            reasons[_LATER] = later
+        by_rules = Counter(self._before.get("decomposition_reasons", {}))
+        by_rules.update(reason for listed in self._by_rules.values() for reason in listed)
+        n_answer = int(claims["side"].eq(ANSWER).sum())
+        n_left = len(self._not_extracted(run))
+        model = self._decomposer
+        return {
+            "decomposition": "rules" if model is None else f"model:{model.name}",
+            "verifier": self._verifier.name,
+            "n_questions": len(run.queries),
+            "n_claims": n_answer,
+            "n_reference_claims": len(claims) - n_answer,
+            "n_cells": n_cells,
+            "n_unscored": n_unscored,
+            "unscored_reasons": dict(reasons),
+            "n_counterparts_unscored": len(self._uncompared(run)),
+            "n_by_rules": by_rules.total(),
+            "decomposition_reasons": dict(by_rules),
+            "n_not_extracted": n_left,
+            "joint_left": sorted(self._joint_left),
+            "tries": self._tries + (not self._waiting),
+            "notes": _notes(n_left, n_unscored, n_cells, reasons, len(self._joint_left))
+            if not self._waiting
+            else [],
+        }
+
+    def _texts(self, query_id: str) -> QuestionTexts:
+        asked = self._asked(query_id)
+        return QuestionTexts.of(asked.query, asked.passages, self._step.references)
+
+    @cached_property
+    def _rows(self) -> dict[str, dict[str, list[dict[str, Any]]]]:
+        """What an earlier drive left, by table and question."""
+        return {table: rows_by_question(self._run[table]) for table in CLAIM_TABLES}
+
+    def _read(self, texts: QuestionTexts) -> QuestionClaims:
+        rows = {table: found.get(texts.query_id, []) for table, found in self._rows.items()}
+        return read_question(texts.query_id, rows, texts.passages)
+
+    @cached_property
+    def _compared(self) -> set[str]:
+        """Questions whose answer and reference both say something."""
+        queries = self._run.queries
+        ids = queries.loc[queries["reference_answers"].notna(), "query_id"] if self._step.references else ()
+        return {query_id for query_id in ids if self._texts(query_id).is_compared}
+
+    def _uncompared(self, run: Run) -> Sequence[str]:
+        """Return the questions of claims that are not compared with the other side, one for each claim."""
+        claims = run["claims"]
+        open_ = claims["relevance"].eq(RELEVANT) & claims["counterpart"].isna()
+        listed = claims.loc[open_, "query_id"]
+        return [query_id for query_id in listed if query_id in self._compared]
+
+    def _not_extracted(self, run: Run) -> Sequence[str]:
+        """Return the questions that were not looked at; of the others some have no claim."""
+        ids = run.queries["query_id"]
+        if self._before.get("n_questions") == len(ids) and not self._before.get("n_not_extracted"):
+            return []
+        return ids[~ids.isin({*run["claims"]["query_id"], *self._seen})].to_list()
+
+    def _done(self, ids: Sequence[str]) -> None:
+        self._seen.update(ids)
+        self._waiting = (self._waiting or set()) - set(ids)
+        for query_id in ids:
+            self._new.pop(query_id, None)
+
+    def _extract(self, listed: Sequence[QuestionTexts]) -> None:
+        results = iter(
+            decompositions(
+                [text for one in listed for text in one.to_decompose], self._decomposer, self._asker.ask
+            )
+        )
+        for one in listed:
+            found = [next(results) for _ in one.to_decompose]
+            self._by_rules[one.query_id] = [result.reason for result in found if result.reason]
+            self._new[one.query_id] = one.claims(found)
+
+    def _verified(
+        self, asked: Mapping[str, tuple[QuestionTexts, QuestionClaims]], verifier: CheckedVerifier
+    ) -> dict[str, QuestionClaims]:
+        pairings = {
+            query_id: missing_pairings(texts, known, titled=self._titled)
+            for query_id, (texts, known) in asked.items()
+        }
+        scores = iter(verifier.judge([group for one in pairings.values() for group in one.groups]))
+        cells = [group for one in pairings.values() for group in one.groups[: len(one.cells)]]
+        sentences = iter(most_alike_sentences(self._verifier, cells) if cells else ())
+        found = {}
+        for query_id, (texts, known) in asked.items():
+            one = pairings[query_id]
+            said = [next(scores) for _ in one.groups]
+            places = [texts.in_passages(columns, next(sentences), self._titled) for _, columns in one.cells]
+            self._reasons[query_id] = _why(said[: len(one.cells)])
+            found[query_id] = _filled(known, one, said, places)
+            if self._step.joint and one.cells:
+                self._joint_left.add(query_id)
+            if query_id in self._joint_left:
+                found[query_id] = self._joined(texts, found[query_id], one.rows, verifier)
+        return found
+
+    def _joined(
+        self, texts: QuestionTexts, known: QuestionClaims, changed: set[int], verifier: CheckedVerifier
+    ) -> QuestionClaims:
+        """Try pairs of passages for the claims of the answer whose cells are new, or all where it failed."""
+        rows = [
+            i
+            for i, side in enumerate(known.sides)
+            if side == ANSWER and known.claims[i].relevant and (i in changed or not changed)
+        ]
+        columns = np.flatnonzero(known.readable)
+        evidence, n_failed = texts.evidence(titled=self._titled), verifier.n_failed
+        try:
+            pairs = joint_support(
+                [known.claims[i].text for i in rows],
+                [evidence[j] for j in columns],
+                known.probability[np.ix_(np.array(rows, dtype=np.int64), columns)],
+                verifier,
+            )
+        except (BackendError, VerifierError):  # the cells are there all the same
+            return known
+        if verifier.n_failed == n_failed:
+            self._joint_left.discard(texts.query_id)
+        joint = [one for one in known.joint if one[0] not in rows]
+        joint += [(rows[i], (int(columns[a]), int(columns[b])), p) for i, (a, b), p in pairs]
+        return replace(known, joint=tuple(sorted(joint, key=lambda one: one[0])))
+
+    def _calls_of_a_passage(self) -> int:
+        """Return the calls that a judge makes about one passage and the claims of an answer."""
+        assert self._asker.llm is not None
+        if self._asker.llm.capabilities.answer_logprob:
+            return 2 * CLAIMS_EXPECTED
+        return math.ceil(CLAIMS_EXPECTED / self._step.claims_per_call) * self._step.repeats
+
+
+def _filled(
+    known: QuestionClaims, asked: Pairings, found: Sequence[Scores], sentences: Sequence[Ints]
+) -> QuestionClaims:
+    """Put what a verifier said into place."""
+    for (rows, columns), scores, places in zip(asked.cells, found, sentences, strict=False):
+        area = np.ix_(np.array(rows), np.array(columns))
+        known.probability[area] = scores.probability
+        known.agreement[area] = scores.agreement
+        known.sentences[area] = places
+    labels = list(known.counterparts)
+    for place, label in asked.settled.items():
+        labels[place] = label
+    for rows, scores in zip(asked.compared, found[len(asked.cells) :], strict=True):
+        for place, probabilities in zip(rows, scores.probability, strict=True):
+            labels[place] = entailment_label(probabilities)
+    return replace(known, counterparts=tuple(labels))
+
+
+def _why(found: Sequence[Scores]) -> Counter[str]:
+    """Count unscored cells by reason."""
+    reasons: Counter[str] = Counter()
+    for scores in found:
+        if scores.reason:
+            reasons[scores.reason] += int(np.isnan(scores.probability).sum())
+    return reasons
+
+
+def _notes(
+    n_not_extracted: int, n_unscored: int, n_cells: int, reasons: Mapping[str, int], n_joint: int
+) -> list[str]:
+    """Say what is missing and why."""
+    again = "Run the step again to try them again."
+    notes = []
+    if n_not_extracted:
+        notes.append(f"Claims of {count(n_not_extracted, 'question')} were not extracted. {again}")
+    if n_unscored:
+        notes.append(
+            f"{n_unscored:,} of {count(n_cells, 'pair')} of claim and passage have no score: "
+            f"{' '.join(reasons)} {again}"
+        )
+    if n_joint:
+        notes.append(f"Pairs of passages of {count(n_joint, 'question')} were not verified. {again}")
+    return notes

@@ -1,0 +1,175 @@
+"""Verifiers as they come, and what they say made safe: a failure is a reason, never "not supported"."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from core.claims.types import ClaimGroup, Floats, Ints, Verifier
+from core.claims.verifiers.offline import OfflineVerifier, default_verifier
+from core.errors import BackendError, Cancelled, InputError, LeadlineError
+from core.llm.cache import CacheError
+from core.llm.redact import error_text
+
+_LOG = logging.getLogger(__name__)
+_NO_ANSWER = "The verifier gave no probability and no reason."
+
+VerifyFunction = Callable[[Sequence[str], Sequence[str]], ArrayLike]
+
+
+class VerifierError(LeadlineError):
+    """A verifier failed on some claims and passages."""
+
+
+class Scores(NamedTuple):
+    """What a verifier said of the claims and passages of one group.
+
+    ``agreement`` is NaN where verdicts were not repeated. ``reason`` says why cells are unscored, if any is.
+    """
+
+    probability: Floats
+    agreement: Floats
+    reason: str | None
+
+
+class CheckedVerifier:
+    """A verifier whose odd shapes and odd numbers are unscored cells with a reason.
+
+    Parameters
+    ----------
+    verifier : Verifier
+        Judges; with ``support_many`` (or ``judge_many``) it is asked about all groups at once.
+    is_alive : bool
+        Whether it is known to work. Until it has scored anything else, a `BackendError` means that its model
+        cannot be reached, and is raised as it is.
+
+    Attributes
+    ----------
+    n_failed : int
+        Cells that it left unscored.
+    """
+
+    def __init__(self, verifier: Verifier, is_alive: bool = False) -> None:
+        self.name = verifier.name
+        self.n_failed = 0
+        self._verifier = verifier
+        self._is_alive = is_alive
+
+    def judge(self, groups: Sequence[ClaimGroup]) -> list[Scores]:
+        """Judge each group.
+
+        Raises
+        ------
+        Cancelled, CacheError
+            As the verifier raised them.
+        BackendError
+            Its model cannot be reached.
+        VerifierError
+            It failed in any other way.
+        """
+        real = [group for group in groups if len(group[0]) and len(group[1])]
+        try:
+            found = iter(self._judged(real) if real else ())
+        except (Cancelled, CacheError):
+            raise
+        except Exception as error:
+            if isinstance(error, BackendError) and not self._is_alive:
+                raise
+            # Foreign code may put an address or a key into its message.
+            foreign = f"The verifier failed ({error_text(error)})."
+            raise VerifierError(str(error) if isinstance(error, LeadlineError) else foreign) from error
+        return [
+            next(found) if len(claims) and len(passages) else _nothing(len(claims), len(passages))
+            for claims, passages in groups
+        ]
+
+    def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
+        """Return `judge` for one group: the probabilities alone."""
+        return self.support_many([(claims, passages)])[0]
+
+    def support_many(self, groups: Sequence[ClaimGroup]) -> list[Floats]:
+        """Return `judge`: the probabilities alone."""
+        return [scores.probability for scores in self.judge(groups)]
+
+    def _judged(self, groups: Sequence[ClaimGroup]) -> list[Scores]:
+        verifier = self._verifier
+        if hasattr(verifier, "judge_many"):
+            judged = [(j.probability, j.agreement, "; ".join(j.reasons)) for j in verifier.judge_many(groups)]
+        elif hasattr(verifier, "support_many"):
+            judged = [(found, None, "") for found in verifier.support_many(groups)]
+        else:
+            return [self._checked(group, verifier.support(*group), None, "") for group in groups]
+        if len(judged) != len(groups):
+            raise ValueError(f"it gave {len(judged)} matrices for {len(groups)}")
+        return [self._checked(group, *found) for group, found in zip(groups, judged, strict=True)]
+
+    def _checked(self, group: ClaimGroup, probability: object, agreement: object, reason: str) -> Scores:
+        shape = len(group[0]), len(group[1])
+        try:
+            found = np.array(probability, dtype=np.float64)
+        except (TypeError, ValueError):
+            found, reason = (
+                np.full(shape, np.nan),
+                "The verifier gave something that is no matrix of numbers.",
+            )
+        if found.shape != shape:
+            reason = f"The verifier gave the shape {found.shape}, where {shape} is right."
+            found = np.full(shape, np.nan)
+        outside = ~np.isnan(found) & ~((found >= 0) & (found <= 1))
+        if outside.any():
+            reason = f"The verifier gave {found[outside][0]:g}, which is no probability."
+            found[outside] = np.nan
+        n_failed = int(np.isnan(found).sum())
+        self.n_failed += n_failed
+        self._is_alive |= n_failed < found.size
+        agreed = (
+            agreement if isinstance(agreement, np.ndarray) and agreement.shape == shape else np.nan * found
+        )
+        return Scores(found, agreed, (reason or _NO_ANSWER) if n_failed else None)
+
+
+def _nothing(n_claims: int, n_passages: int) -> Scores:
+    return Scores(np.zeros((n_claims, n_passages)), np.zeros((n_claims, n_passages)), None)
+
+
+class FunctionVerifier:
+    """A verifier that is a user's own function of claims and passages."""
+
+    def __init__(self, function: VerifyFunction) -> None:
+        self.name = str(getattr(function, "__name__", type(function).__name__))
+        self._function = function
+
+    def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
+        """Return what the function returns."""
+        return np.asarray(self._function(claims, passages), dtype=np.float64)
+
+
+def as_verifier(verifier: Verifier | VerifyFunction) -> Verifier:
+    """Return a verifier as it is, and a function as one; InputError for anything else."""
+    if not hasattr(verifier, "support"):
+        if callable(verifier):
+            return FunctionVerifier(verifier)
+        raise InputError(
+            f"verifier must be a Verifier or a function of claims and passages, got {verifier!r}."
+        )
+    if not isinstance(getattr(verifier, "name", None), str):
+        raise InputError(f"verifier must have a name, a text that says who judged; {verifier!r} has none.")
+    return cast(Verifier, verifier)
+
+
+def most_alike_sentences(verifier: Verifier, groups: Sequence[ClaimGroup]) -> list[Ints]:
+    """Return for each group the place of the sentence of each passage that is most like each claim.
+
+    The offline verifier measures it anyway; beside any other one the packaged embedder does. (-1, -1) where
+    there is none, or nothing to measure with: it is shown to readers, and no number depends on it.
+    """
+    try:
+        measuring = verifier if isinstance(verifier, OfflineVerifier) else default_verifier()
+        return [measured.sentences for measured in measuring.measure(groups)]
+    except Exception:
+        _LOG.debug("No sentences could be found.", exc_info=True)
+        return [np.full((len(claims), len(passages), 2), -1, dtype=np.int64) for claims, passages in groups]

@@ -1,0 +1,1 @@
+"""The back end `embedded`: a Hugging Face model in this process."""

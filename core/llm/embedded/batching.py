@@ -1,0 +1,50 @@
+"""Which prompts share a batch on a GPU, and how they are laid out in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def batches(todo: Sequence[int], most: int, order: Callable[[int], tuple[int, int]]) -> list[list[int]]:
+    """Put indices together, at most so many at once.
+
+    Parameters
+    ----------
+    todo : sequence of int
+        The indices.
+    most : int
+        Size of a batch. With 1, what a processor does, each stands alone and the order is kept.
+    order : callable
+        From an index to ``(group, length)``: only one group shares a batch, and within it those of
+        similar length, so little is spent on padding.
+
+    Returns
+    -------
+    list of list of int
+        Every index once.
+
+    Examples
+    --------
+    >>> batches([0, 1, 2, 3], 2, lambda index: (0, [30, 10, 20, 40][index]))
+    [[1, 2], [0, 3]]
+    """
+    if most == 1:
+        return [[index] for index in todo]
+    found: list[list[int]] = []
+    for index in sorted(todo, key=lambda index: (*order(index), index)):
+        if found and len(found[-1]) < most and order(found[-1][0])[0] == order(index)[0]:
+            found[-1].append(index)
+        else:
+            found.append([index])
+    return found
+
+
+def left_padded(rows: Sequence[Sequence[int]], pad: int, device: str) -> tuple[Any, Any]:
+    """Return token ids and attention mask of prompts, each of shape (n, longest); padding is masked out."""
+    import torch
+
+    width = max(map(len, rows))
+    ids = torch.tensor([[pad] * (width - len(row)) + list(row) for row in rows], device=device)
+    mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], device=device)
+    return ids, mask

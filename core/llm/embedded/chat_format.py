@@ -1,0 +1,109 @@
+"""From a conversation to the token numbers a model reads, by the model's own chat format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.errors import BackendError
+from core.llm.types import Message
+
+Turn = dict[str, str]
+
+
+class ChatFormat:
+    """Encodes conversations for one model of Hugging Face transformers.
+
+    Parameters
+    ----------
+    tokenizer : transformers tokenizer
+        Its chat template is used; a model without one continues plain text.
+    name : str
+        Of the model, for messages.
+    """
+
+    def __init__(self, tokenizer: Any, name: str) -> None:
+        self._tokenizer = tokenizer
+        self._name = name
+        self._specials = sorted(token for token in special_tokens(tokenizer) if len(token) > 1)
+
+    def encode(self, messages: Sequence[Message]) -> list[int]:
+        """Return the tokens of a prompt; where the last turn is the assistant's, it is left open.
+
+        Raises
+        ------
+        BackendError
+            The model's chat format refuses the conversation.
+        """
+        turns = [{"role": m.role, "content": self._plain(m.content)} for m in messages]
+        if not self._tokenizer.chat_template:
+            return list(self._tokenizer(_plain_text(turns))["input_ids"])
+        return list(self._templated(turns, tokenize=True))
+
+    def encode_answer(self, messages: Sequence[Message], answer: str) -> tuple[list[int], list[int]]:
+        """Return the tokens of a prompt, and those of a given answer to it.
+
+        The prompt's tokens are those of `encode`, so the model reads what it reads when it writes an
+        answer itself. Outer white space of the answer does not count. Behind a beginning such as
+        ``Answer:`` it is set off by one space, as a model writes it; behind white space, or where the
+        model's turn is still empty, by none. Prompt and answer are cut into tokens together. Where
+        a token would reach over the border between them the answer is cut into tokens by itself,
+        because a model that has read the prompt can no longer choose that token.
+        """
+        prompt = self.encode(messages)
+        answer = self._plain(answer.strip())
+        if not answer:
+            return prompt, []
+        turns = [{"role": m.role, "content": self._plain(m.content)} for m in messages]
+        templated = bool(self._tokenizer.chat_template)
+        text = str(self._templated(turns, tokenize=False)) if templated else _plain_text(turns)
+        begun = turns[-1]["role"] == "assistant" or not templated
+        if begun and text and not text[-1].isspace():
+            answer = " " + answer
+        whole = list(self._tokenizer(text + answer, add_special_tokens=not templated)["input_ids"])
+        if whole[: len(prompt)] == prompt:
+            return prompt, whole[len(prompt) :]
+        return prompt, list(self._tokenizer(answer, add_special_tokens=False)["input_ids"])
+
+    def _templated(self, turns: list[Turn], *, tokenize: bool) -> Any:
+        for attempt in (turns, _without_system(turns)):
+            try:
+                prefilled = attempt[-1]["role"] == "assistant"
+                rendered = self._tokenizer.apply_chat_template(
+                    attempt,
+                    add_generation_prompt=not prefilled,
+                    continue_final_message=prefilled,
+                    tokenize=tokenize,
+                    return_dict=tokenize,
+                )
+            except Exception as error:  # the template is a program of the model's own: it may raise anything
+                cause = error
+                continue
+            return rendered["input_ids"] if tokenize else rendered
+        raise BackendError(f"The chat format of {self._name} does not accept the prompt: {cause}.") from cause
+
+    def _plain(self, content: str) -> str:
+        # A passage that spells out the model's own control tokens must not become a turn of the talk.
+        for token in self._specials:
+            if token in content:
+                content = content.replace(token, f"{token[0]} {token[1:]}")
+        return content
+
+
+def _plain_text(turns: Sequence[Turn]) -> str:
+    return "\n\n".join(turn["content"] for turn in turns)
+
+
+def _without_system(turns: list[Turn]) -> list[Turn]:
+    """Move what the system says into the first turn: some formats have no system turn."""
+    system = [turn["content"] for turn in turns if turn["role"] == "system"]
+    rest = [dict(turn) for turn in turns if turn["role"] != "system"]
+    if system and rest:
+        rest[0]["content"] = "\n\n".join((*system, rest[0]["content"]))
+    return rest or turns
+
+
+def special_tokens(tokenizer: Any) -> set[str]:
+    """Return the tokens that are control marks and no text."""
+    added = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
+    return added | set(tokenizer.all_special_tokens)

@@ -1,0 +1,198 @@
+"""How tokens are chosen and where an answer ends, for models run in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.llm.embedded.constrained import Guided, SchemaMask
+from core.llm.embedded.scoring import Recorder
+from core.llm.received import cut_at_stop, first_stop
+from core.llm.types import Completion, IsCancelled, Request, stop_if
+
+
+def stop_sequences(request: Request) -> tuple[str, ...]:
+    """Return the stop sequences that count; JSON under a schema ends where the schema ends it."""
+    return request.stop if request.schema is None else ()
+
+
+def generation_config(model: Any, max_tokens: int, pad: int) -> Any:
+    """Return settings that add nothing of the model's own to the request."""
+    from transformers import GenerationConfig
+
+    return GenerationConfig(
+        max_new_tokens=max_tokens,
+        do_sample=False,
+        eos_token_id=model.generation_config.eos_token_id,
+        pad_token_id=pad,
+    )
+
+
+def logits_processors(
+    requests: Sequence[Request], guides: Sequence[Guided | None], recorder: Recorder | None
+) -> Any:
+    """Return what looks at the scores before a token is chosen: note them, forbid, then sample."""
+    from transformers import LogitsProcessorList
+
+    chosen: list[Any] = [recorder] if recorder is not None else []
+    if any(guide is not None for guide in guides):
+        chosen.append(SchemaMask(guides))
+    if any(request.temperature > 0 for request in requests):
+        chosen.append(SeededSampling(requests))
+    return LogitsProcessorList(chosen)
+
+
+def to_completion(
+    tokenizer: Any,
+    request: Request,
+    row: list[int],
+    ends: Collection[int],
+    length: int | None,
+    logprobs: Sequence[float] | None,
+) -> Completion:
+    """Return the answer that the tokens of one row make, without the prompt's size and the time it took.
+
+    Parameters
+    ----------
+    row : list of int
+        The generated tokens; what follows the row's end is the padding of its batch.
+    ends : collection of int
+        The tokens that end an answer; they are no part of it.
+    length : int or None
+        After how many tokens `Ending` ended the row.
+    logprobs : sequence of float or None
+        One for each token of the row.
+
+    Returns
+    -------
+    Completion
+        Its log-probabilities, where there are any, are of the tokens that begin in front of a stop sequence.
+    """
+    tokens = row[:length]
+    ended = next((i for i, token in enumerate(tokens) if token in ends), None)
+    tokens = tokens[:ended]
+    text, stopped = cut_at_stop(tokenizer.decode(tokens, skip_special_tokens=True), stop_sequences(request))
+    reason = "length" if length is None and ended is None and not stopped else "stop"
+    kept = None if logprobs is None else logprobs[: _text_tokens(tokenizer, tokens, stop_sequences(request))]
+    return Completion(text, reason, 0, len(tokens), 0.0, None if kept is None else tuple(kept))
+
+
+def _text_tokens(tokenizer: Any, tokens: list[int], stop: Sequence[str]) -> int:
+    """Count the tokens that begin in front of the first stop sequence."""
+
+    def text(n: int) -> str:
+        return str(tokenizer.decode(tokens[:n], skip_special_tokens=True)).lstrip()
+
+    n = len(tokens)
+    end = first_stop(text(n), stop)
+    while end is not None and n > 0 and len(text(n - 1)) >= end:
+        n -= 1
+    return n
+
+
+class Ending:
+    """Stopping criterion: ends each row at its stop sequences or with its schema, looked at after each token.
+
+    Parameters
+    ----------
+    tokenizer : transformers tokenizer
+        Of the model.
+    requests : sequence of Request
+        One for each row.
+    guides : sequence of Guided or None
+        The automata of the rows that have a schema; they are moved on here.
+    width : int
+        Tokens of the padded prompts.
+    cancelled : callable, optional
+        Raises `core.errors.Cancelled` between two tokens.
+
+    Attributes
+    ----------
+    lengths : list of int or None
+        After how many tokens each row ended here; None for one that did not.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        requests: Sequence[Request],
+        guides: Sequence[Guided | None],
+        width: int,
+        cancelled: IsCancelled | None = None,
+    ) -> None:
+        self.lengths: list[int | None] = [None] * len(requests)
+        self._tokenizer, self._guides, self._width = tokenizer, guides, width
+        self._stops = [request.stop for request in requests]
+        self._cancelled = cancelled
+
+    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+        """Return which rows have ended."""
+        import torch
+
+        stop_if(self._cancelled)
+        for row, tokens in enumerate(input_ids[:, self._width :].tolist()):
+            if self.lengths[row] is None and self._has_ended(row, tokens):
+                self.lengths[row] = len(tokens)
+        ended = [length is not None for length in self.lengths]
+        return torch.tensor(ended, device=input_ids.device)
+
+    def _has_ended(self, row: int, tokens: list[int]) -> bool:
+        guide = self._guides[row]
+        if guide is not None:
+            guide.advance(tokens[-1])
+            return guide.complete
+        stop = self._stops[row]
+        return bool(stop) and cut_at_stop(self._tokenizer.decode(tokens, skip_special_tokens=True), stop)[1]
+
+
+class SeededSampling:
+    """Logits processor, the last one: makes the largest score a sampled one, for rows that ask for it.
+
+    Sampling by the Gumbel trick: the largest of (scaled log-probability + Gumbel noise) is a draw
+    from the distribution. The noise of a row comes from its own seeded generator, so a sample does
+    not depend on which other requests are in the batch, nor on their order.
+    """
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self._rows = [(request, np.random.default_rng(request.seed)) for request in requests]
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """Return the scores with their noise."""
+        import torch
+
+        scores = scores.clone()
+        for row, (request, generator) in enumerate(self._rows):
+            if request.temperature > 0:
+                logits = scores[row].float().cpu().numpy().astype(np.float64)
+                noisy = gumbel_scores(logits, request.temperature, request.top_p, generator)
+                scores[row] = torch.from_numpy(noisy).to(scores)
+        return scores
+
+
+def gumbel_scores(
+    logits: NDArray[np.float64], temperature: float, top_p: float, generator: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return scores whose largest is a draw from softmax(logits / temperature), cut to the nucleus.
+
+    Parameters
+    ----------
+    logits : ndarray, shape (n,)
+        Unnormalised log-probabilities; -inf for what must not be drawn.
+    temperature : float
+        Above 0.
+    top_p : float
+        The fewest tokens whose probability reaches it are kept, in (0, 1]; the others get -inf.
+    generator : numpy Generator
+        Advanced by n draws.
+    """
+    scaled = logits / temperature
+    noise = generator.gumbel(size=scaled.size)
+    if top_p < 1:
+        order = np.argsort(-scaled, kind="stable")
+        weights = np.exp(scaled[order] - scaled[order[0]])
+        before = np.cumsum(weights) - weights
+        scaled[order[before >= top_p * weights.sum()]] = -np.inf
+    return scaled + noise

@@ -1,0 +1,296 @@
+"""A causal language model of Hugging Face transformers, run in this process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from core.errors import BackendError, InputError
+from core.llm.embedded.batching import batches, left_padded
+from core.llm.embedded.chat_format import ChatFormat
+from core.llm.embedded.constrained import Grammars, Guided
+from core.llm.embedded.decoding import Ending, generation_config, logits_processors, to_completion
+from core.llm.embedded.loading import (
+    ask_hub,
+    best_dtype,
+    choose_device,
+    end_tokens,
+    load_model,
+    load_tokenizer,
+    pad_token,
+)
+from core.llm.embedded.scoring import Recorder, answer_logprobs
+from core.llm.packaged import PACKAGED_MODEL, converted_model
+from core.llm.quiet import quiet
+from core.llm.storage import fingerprint
+from core.llm.types import (
+    Capabilities,
+    Completion,
+    IsCancelled,
+    Message,
+    OnDone,
+    Request,
+    prompt_too_long,
+    stop_if,
+)
+
+DTYPES = ("auto", "bfloat16", "float16", "float32")
+_LOOK_SECONDS = 0.2  # how often a cancel is looked for while another thread has the model
+
+
+class EmbeddedLLM:
+    """Any causal model by name or path; by default SmolLM2-135M-Instruct from its Python package.
+
+    Parameters
+    ----------
+    model : str or None
+        None is the packaged model: nothing is asked of any network. Else a Hugging Face name or a
+        folder, e.g. ``Qwen/Qwen2.5-7B-Instruct``.
+    dtype : {"auto", "bfloat16", "float16", "float32"}
+        ``auto`` is bfloat16 where the processor or the GPU computes in it, else float32.
+    device : {"auto", "cpu", "cuda", ...}
+        ``auto`` takes a GPU where there is one.
+    batch_size : int
+        Prompts worked on together on a GPU. On a processor it is always one at a time.
+
+    Raises
+    ------
+    InputError
+        An unknown dtype or a batch size below 1.
+    BackendError
+        The model cannot be found or loaded.
+
+    Notes
+    -----
+    On a processor every prompt runs alone and without padding, so an answer depends on nothing but
+    its own prompt: a resumed run equals an uninterrupted one. On a GPU prompts of similar length
+    run together, padded on the left; in bfloat16 the last digits may then depend on the company a
+    prompt keeps, and a resumed run may differ in a rare answer.
+
+    Safe to share between threads: calls wait for each other.
+    """
+
+    kind = "embedded"
+
+    def __init__(
+        self, model: str | None = None, *, dtype: str = "auto", device: str = "auto", batch_size: int = 16
+    ) -> None:
+        if dtype not in DTYPES:
+            raise InputError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
+        if batch_size < 1:
+            raise InputError(f"batch_size must be at least 1, got {batch_size}.")
+        packaged = model is None or model == PACKAGED_MODEL
+        self._source = str(converted_model()) if packaged else str(model)
+        self._local = packaged or Path(self._source).is_dir()
+        self.name = PACKAGED_MODEL if packaged else str(model)
+        self._device = choose_device(device)
+        self._dtype = best_dtype(self._device) if dtype == "auto" else dtype
+        self._batch = 1 if self._device == "cpu" else batch_size
+        self._lock = threading.RLock()
+        self._model: Any = None
+        self._local = self._local or not ask_hub(self._source, self.name)
+        self._tokenizer, config = load_tokenizer(self._source, self.name, local=self._local)
+        self._chat = ChatFormat(self._tokenizer, self.name)
+        self._grammars: Grammars | None = None
+        self._context = getattr(config.get_text_config(), "max_position_embeddings", None)
+        self._revision = (
+            fingerprint(Path(self._source)) if self._local else getattr(config, "_commit_hash", None)
+        )
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        """Revision of the weights, dtype, device and batch size: all that may change an answer."""
+        return {
+            "revision": self._revision,
+            "dtype": self._dtype,
+            "device": self._device.split(":")[0],
+            "batch_size": self._batch,
+        }
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Everything a model in this process can do; one call at a time; its own context length."""
+        return Capabilities(
+            token_logprobs=True,
+            answer_logprob=True,
+            json_schema=True,
+            seed=True,
+            parallel=1,
+            context_length=self._context,
+            batch=self._batch,
+            prefill=True,
+        )
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Return the number of tokens of the prompt these messages make."""
+        with self._lock:
+            return len(self._chat.encode(messages))
+
+    def generate(
+        self,
+        requests: Sequence[Request],
+        on_done: OnDone | None = None,
+        cancelled: IsCancelled | None = None,
+    ) -> list[Completion]:
+        """Answer every request; see `LLM.generate`.
+
+        A prompt that does not fit into the context gets a completion with an error that names its
+        length and the limit; nothing is cut silently. So does a JSON Schema that the model cannot be
+        kept to. ``cancelled`` is looked at before each prompt and between tokens.
+
+        Log-probabilities are the model's own: before temperature, and before a schema forbids tokens. One
+        for each token of the text, so not for the token that ends the turn nor for a stop sequence.
+        """
+        results: dict[int, Completion] = {}
+
+        def done(indices: Sequence[int], completions: Sequence[Completion]) -> None:
+            results.update(zip(indices, completions, strict=True))
+            for index in indices:
+                if on_done is not None:
+                    on_done(index, results[index])
+
+        with self._alone(cancelled):
+            prompts = [self._chat.encode(request.messages) for request in requests]
+            todo = []
+            for index, (request, prompt) in enumerate(zip(requests, prompts, strict=True)):
+                refusal = self._refusal(request, len(prompt))
+                if refusal is None:
+                    todo.append(index)
+                else:
+                    done([index], [refusal])
+            for batch in batches(todo, self._batch, lambda i: (requests[i].max_tokens, len(prompts[i]))):
+                stop_if(cancelled)
+                done(batch, self._run([requests[i] for i in batch], [prompts[i] for i in batch], cancelled))
+        return [results[index] for index in range(len(requests))]
+
+    def score(
+        self,
+        messages: Sequence[Sequence[Message]],
+        answers: Sequence[str],
+        cancelled: IsCancelled | None = None,
+    ) -> list[tuple[float, ...] | None]:
+        """Return how likely the model holds given answers.
+
+        Parameters
+        ----------
+        messages : sequence of sequence of Message
+            The conversations. Where one ends with the beginning of the model's turn, the answer continues
+            it; `core.llm.embedded.chat_format.ChatFormat.encode_answer` says how the two are joined.
+        answers : sequence of str
+            One for each conversation. Outer white space does not count.
+        cancelled : callable, optional
+            Looked at before each batch; raises `core.errors.Cancelled`.
+
+        Returns
+        -------
+        list of tuple of float or None
+            For each answer the natural log-probability of each of its tokens, given the prompt and
+            the tokens before it; their sum is the answer's. None where there is no token to score:
+            the answer is empty, or prompt and answer do not fit into the context together.
+
+        Notes
+        -----
+        Cost: each answer takes one reading of its prompt, less than a call that generates it.
+        """
+        results: list[tuple[float, ...] | None] = [None] * len(answers)
+        with self._alone(cancelled):
+            pairs = [self._chat.encode_answer(*pair) for pair in zip(messages, answers, strict=True)]
+            lengths = [len(prompt) + len(answer) for prompt, answer in pairs]
+            most = max(lengths, default=0) if self._context is None else self._context
+            todo = [i for i, (_, answer) in enumerate(pairs) if answer and lengths[i] <= most]
+            for batch in batches(todo, self._batch, lambda i: (0, lengths[i])):
+                stop_if(cancelled)
+                model = self._ready()
+                with self._computing(len(batch), max(lengths[i] for i in batch)):
+                    chosen = [pairs[index] for index in batch]
+                    scored = answer_logprobs(model, chosen, pad_token(self._tokenizer), self._device)
+                for index, found in zip(batch, scored, strict=True):
+                    results[index] = found
+        return results
+
+    def _refusal(self, request: Request, n_prompt: int) -> Completion | None:
+        """Return what to answer where the model cannot be asked."""
+        if self._context is not None and n_prompt + request.max_tokens > self._context:
+            limit = f"the model reads {self._context:,} in all"
+            return Completion.failed(prompt_too_long(f"{n_prompt:,}", request.max_tokens, limit), n_prompt)
+        if request.schema is not None:
+            try:
+                self._follow(request.schema)
+            except InputError as error:
+                return Completion.failed(str(error), n_prompt)
+        return None
+
+    def _follow(self, schema: str) -> Guided:
+        if self._grammars is None:
+            own = self._tokenizer.eos_token_id
+            ends = end_tokens(self._tokenizer, self._ready())
+            self._grammars = Grammars(self._tokenizer, own if own is not None else min(ends, default=None))
+        return self._grammars.guide(schema)
+
+    def _run(
+        self, requests: Sequence[Request], prompts: Sequence[list[int]], cancelled: IsCancelled | None
+    ) -> list[Completion]:
+        from transformers import StoppingCriteriaList
+
+        model = self._ready()
+        pad = pad_token(self._tokenizer)
+        ids, mask = left_padded(prompts, pad, self._device)
+        width = ids.shape[1]
+        guides = [self._follow(r.schema) if r.schema is not None else None for r in requests]
+        recorder = Recorder() if any(r.logprobs for r in requests) else None
+        ending = Ending(self._tokenizer, requests, guides, width, cancelled)
+        start = time.perf_counter()
+        with self._computing(len(prompts), width):
+            output = model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                generation_config=generation_config(model, requests[0].max_tokens, pad),
+                logits_processor=logits_processors(requests, guides, recorder),
+                stopping_criteria=StoppingCriteriaList([ending]),
+            )[:, width:]
+        share = (time.perf_counter() - start) / len(requests)
+        logprobs = recorder.rows(output) if recorder is not None else None
+        ends = end_tokens(self._tokenizer, model)
+        completions = []
+        for row, (request, tokens) in enumerate(zip(requests, output.tolist(), strict=True)):
+            found = logprobs[row] if logprobs is not None and request.logprobs else None
+            done = to_completion(self._tokenizer, request, tokens, ends, ending.lengths[row], found)
+            completions.append(replace(done, prompt_tokens=len(prompts[row]), latency=share))
+        return completions
+
+    @contextmanager
+    def _alone(self, cancelled: IsCancelled | None) -> Iterator[None]:
+        """Wait for other threads' calls to end, or for a cancel."""
+        while not self._lock.acquire(timeout=_LOOK_SECONDS):
+            stop_if(cancelled)
+        try:
+            stop_if(cancelled)
+            yield
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def _computing(self, n_prompts: int, width: int) -> Iterator[None]:
+        import torch
+
+        try:
+            with torch.inference_mode(), quiet():
+                yield
+        except torch.OutOfMemoryError as error:
+            torch.cuda.empty_cache()
+            raise BackendError(
+                f"{self.name} ran out of GPU memory with {n_prompts} prompts of up to {width} tokens; "
+                "choose a smaller batch size or model."
+            ) from error
+
+    def _ready(self) -> Any:
+        if self._model is None:
+            self._model = load_model(
+                self._source, self.name, dtype=self._dtype, device=self._device, local=self._local
+            )
+        return self._model

@@ -1,0 +1,123 @@
+"""Load a model of Hugging Face transformers: from where, onto which device, in which number type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from core.errors import BackendError
+from core.llm.quiet import quiet
+
+_HUB_SECONDS = 10.0
+_LOAD_ERRORS = (OSError, ValueError, RuntimeError, KeyError, ImportError)
+
+
+def ask_hub(source: str, name: str) -> bool:
+    """Find out quickly whether a model can be fetched; without the hub, what is here must do.
+
+    Left to itself, transformers retries an unreachable hub for more than a minute.
+
+    Returns
+    -------
+    bool
+        Whether the hub gives it; False where only an earlier download is left.
+
+    Raises
+    ------
+    BackendError
+        Neither is there.
+    """
+    from huggingface_hub import HfApi, try_to_load_from_cache
+
+    try:
+        HfApi().model_info(source, timeout=_HUB_SECONDS)
+    except Exception as error:  # no network, no such model, no permission, not even a valid name
+        try:
+            cached = isinstance(try_to_load_from_cache(source, "config.json"), str)
+        except ValueError:
+            cached = False
+        if not cached:
+            raise BackendError(
+                f"The model {name} is no folder here, was not downloaded before, and the Hugging "
+                f"Face hub does not give it ({type(error).__name__}); check the name and the network."
+            ) from error
+        return False
+    return True
+
+
+def load_tokenizer(source: str, name: str, *, local: bool) -> tuple[Any, Any]:
+    """Return tokenizer and configuration, which need no weights; BackendError where they cannot be loaded."""
+    from transformers import AutoConfig, AutoTokenizer
+
+    try:
+        with quiet():
+            config = AutoConfig.from_pretrained(source, local_files_only=local)
+            tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=local)
+    except _LOAD_ERRORS as error:
+        raise _unloadable(name, error) from error
+    return tokenizer, config
+
+
+def load_model(source: str, name: str, *, dtype: str, device: str, local: bool) -> Any:
+    """Return the model, ready to answer; BackendError where it cannot be loaded."""
+    import torch
+    from transformers import AutoModelForCausalLM, GenerationConfig
+
+    try:
+        with quiet():
+            model = AutoModelForCausalLM.from_pretrained(
+                source, dtype=getattr(torch, dtype), local_files_only=local
+            )
+            model = model.to(device).eval()
+    except _LOAD_ERRORS as error:
+        raise _unloadable(name, error) from error
+    # A model's own habits (repetition penalty, top_k …) would make temperature 0 mean something else for
+    # each model; only its end tokens are kept.
+    model.generation_config = GenerationConfig(eos_token_id=model.generation_config.eos_token_id)
+    return model
+
+
+def end_tokens(tokenizer: Any, model: Any) -> frozenset[int]:
+    """Return the tokens that end an answer."""
+    own = model.generation_config.eos_token_id
+    listed = own if isinstance(own, list) else [own]
+    return frozenset(t for t in (*listed, tokenizer.eos_token_id) if t is not None)
+
+
+def pad_token(tokenizer: Any) -> int:
+    """Return the token to fill up shorter prompts with; it is never attended to."""
+    for token in (tokenizer.pad_token_id, tokenizer.eos_token_id):
+        if token is not None:
+            return int(token)
+    return 0
+
+
+def choose_device(asked: str) -> str:
+    """Return the device asked for; ``auto`` is a GPU where there is one, else the processor."""
+    if asked != "auto":
+        return asked
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def best_dtype(device: str) -> str:
+    """Return the fastest number type the device computes in by itself."""
+    import torch
+
+    if device.startswith("cuda"):
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
+    return "bfloat16" if device == "cpu" and _processor_has_bfloat16() else "float32"
+
+
+def _processor_has_bfloat16() -> bool:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return not {"avx512_bf16", "amx_bf16", "bf16"}.isdisjoint(text.split())
+
+
+def _unloadable(name: str, error: Exception) -> BackendError:
+    first = str(error).strip().split("\n")[0] or type(error).__name__
+    return BackendError(f"The model {name} cannot be loaded: {first}")

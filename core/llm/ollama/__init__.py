@@ -1,0 +1,1 @@
+"""The back end `ollama`: models of an Ollama server."""

@@ -1,0 +1,109 @@
+"""What it means when an Ollama server fails a call."""
+
+from __future__ import annotations
+
+import re
+
+from core.errors import BackendError, LeadlineError, TransientError
+from core.llm.redact import one_line
+from core.llm.remote import Overloaded
+
+_TOO_LONG = re.compile(
+    r"exceed\w*_context|exceeds the (available )?context|longer than the context", re.IGNORECASE
+)
+_PROMPT_TOKENS = re.compile(r"n_prompt_tokens\W+(\d{1,12})|request \((\d{1,12}) tokens\)")
+# A model that repeats itself is stopped by the server; it would do so again.
+_FINAL = re.compile(r"token repeat limit", re.IGNORECASE)
+_NO_MEMORY = re.compile(r"requires more system memory|out of memory", re.IGNORECASE)
+
+
+class PromptTooLong(LeadlineError):
+    """The server refused a prompt that does not fit into ``num_ctx``; ``tokens`` is its length, if told."""
+
+    def __init__(self, message: str, tokens: int | None) -> None:
+        super().__init__(message)
+        self.tokens = tokens
+
+
+class CallRefused(LeadlineError):
+    """The server will not answer this one call, however often it is asked."""
+
+
+def client_errors() -> tuple[type[Exception], ...]:
+    """Return everything that the official client raises when a server fails it."""
+    import httpx
+    import ollama
+
+    # ConnectionError is the client's own; a line that is no JSON or no object of the expected kind comes as
+    # ValueError (which pydantic's errors are) or AttributeError.
+    return (ollama.ResponseError, httpx.HTTPError, ConnectionError, ValueError, AttributeError)
+
+
+def explain(error: Exception, address: str, model: str) -> LeadlineError:
+    """Return what one of `client_errors` means, as an error to raise."""
+    import httpx
+    import ollama
+
+    if isinstance(error, ollama.ResponseError):
+        return _explain_status(error.status_code, server_message(error), address, model)
+    if isinstance(error, ConnectionError | httpx.ConnectError | httpx.ConnectTimeout):
+        return TransientError(f"Ollama cannot be reached at {address}; start it with `ollama serve`.")
+    if isinstance(error, httpx.TimeoutException):
+        return Overloaded(f"Ollama at {address} did not answer in time.")
+    if isinstance(error, httpx.HTTPError):
+        return TransientError(f"The connection to Ollama at {address} broke ({type(error).__name__}).")
+    return TransientError(f"Ollama at {address} sent a reply that cannot be read.")
+
+
+def missing_model(model: str, address: str) -> BackendError:
+    """Return the error of a model that is not on the server."""
+    return BackendError(
+        f"The model {model} is not on the Ollama server at {address}; fetch it with `ollama pull {model}`, "
+        "or with the button on the Live page."
+    )
+
+
+def not_fetched(error: Exception, address: str, name: str) -> BackendError:
+    """Return the error of a download that failed with one of `client_errors`."""
+    import ollama
+
+    if not isinstance(error, ollama.ResponseError):
+        return BackendError(f"{str(explain(error, address, name)).rstrip('.')}; {name} was not fetched.")
+    reason = server_message(error)
+    advice = "check the name at ollama.com/library" if "does not exist" in reason else "try again"
+    return BackendError(f"Ollama at {address} cannot fetch {name} ({reason}); {advice}.")
+
+
+def server_message(error: Exception) -> str:
+    """Return the server's own words: on one line, not too many of them, and without keys."""
+    return one_line(str(getattr(error, "error", error)))
+
+
+def _explain_status(status: int, reason: str, address: str, model: str) -> LeadlineError:
+    if _TOO_LONG.search(reason):
+        found = _PROMPT_TOKENS.search(reason)
+        return PromptTooLong(
+            f"Ollama refused the prompt: {reason}", int(found[1] or found[2]) if found else None
+        )
+    if _FINAL.search(reason):
+        return CallRefused(f"Ollama gave up on this answer ({reason}).")
+    if _NO_MEMORY.search(reason):
+        return BackendError(
+            f"Ollama at {address} has too little memory for {model} ({reason}); "
+            "choose a smaller model or a smaller context."
+        )
+    return _by_number(status, reason, address, model)
+
+
+def _by_number(status: int, reason: str, address: str, model: str) -> LeadlineError:
+    if status == 404:
+        wrong = BackendError(f"There is no Ollama server at {address} ({reason}); check the address.")
+        return missing_model(model, address) if "model" in reason else wrong
+    if status in (401, 403):
+        return BackendError(f"Ollama at {address} refuses the access ({reason}).")
+    if status in (429, 503):
+        return Overloaded(f"Ollama at {address} is busy ({reason}).")
+    if 400 <= status < 500:
+        return CallRefused(f"Ollama did not accept the call ({reason}).")
+    # No status: an error line in the middle of a stream.
+    return TransientError(f"Ollama at {address} failed ({reason}).")

@@ -1,0 +1,243 @@
+"""Models of an Ollama server, through its official client."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing, suppress
+from typing import Any
+
+from core.errors import BackendError, InputError, TransientError
+from core.llm.ollama.context import Attempts, ContextWindow, prompt_size
+from core.llm.ollama.errors import CallRefused, PromptTooLong, client_errors, explain
+from core.llm.ollama.server import DEFAULT_MODEL, ModelFacts, find_server, full_name, model_facts
+from core.llm.received import Received
+from core.llm.remote import Remote, estimate_tokens, without_prefill
+from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request, prompt_too_long
+
+# What a model brings along (a repetition penalty, a top_k …) would make temperature 0 mean something else
+# for each model, and would punish an answer for repeating the words of its passage.
+_NEUTRAL = {
+    "top_k": 0,
+    "min_p": 0.0,
+    "repeat_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+}
+
+
+class OllamaLLM:
+    """A model of an Ollama server.
+
+    Parameters
+    ----------
+    model : str or None
+        As ``ollama list`` names it; None is ``llama3.2:3b``. It is never fetched without being asked: `pull`.
+    base_url : str or None
+        Address of the server; None is ``OLLAMA_HOST``, else this machine.
+    timeout : float
+        Seconds after which a call is given up. Loading a large model takes minutes, so it is long.
+    parallel : int
+        Calls at once; Ollama queues what it cannot do at the same time.
+    keep_alive : str or float
+        How long the model stays loaded after a call, as Ollama writes it (``5m``, seconds, -1 for ever).
+    context : int or None
+        Most tokens of prompt and answer together, where memory is short; None is the model's own limit.
+
+    Raises
+    ------
+    InputError
+        An address or a number that makes no sense.
+
+    Notes
+    -----
+    Nothing is asked of the server before it is needed: the first use of `options` asks what the model is.
+    A prompt that Ollama has cut never counts as answered: it is asked again with more context, and refused
+    at the limit. `core.llm.ollama.context` says how that is noticed.
+    """
+
+    kind = "ollama"
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        base_url: str | None = None,
+        timeout: float = 600.0,
+        parallel: int = 4,
+        keep_alive: str | float = "5m",
+        context: int | None = None,
+    ) -> None:
+        self._remote = Remote(parallel, timeout)
+        if context is not None and context <= 0:
+            raise InputError(f"context must be above 0, got {context}.")
+        self.name = full_name(model or DEFAULT_MODEL)
+        self._server = find_server(base_url)
+        self._keep_alive = keep_alive
+        self._context = context
+        self._parallel = parallel
+        self._lock = threading.Lock()
+        self._facts: ModelFacts | None = None
+        self._window = ContextWindow(context)
+        self._gives_logprobs = True
+        self._client: Any = None
+
+    @property
+    def address(self) -> str:
+        """The address that texts go to, without anything secret."""
+        return self._server.url
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        """The digest of the model, so that the same model on another host shares the cache."""
+        return {"backend": self.kind, "digest": self._known().digest}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Log-probabilities until a reply has none, JSON Schema, seeds, calls in parallel."""
+        return Capabilities(
+            token_logprobs=self._gives_logprobs,
+            json_schema=True,
+            seed=True,
+            parallel=self._parallel,
+            context_length=self._limit_or_none(),
+            exact_tokens=False,
+        )
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Estimate the tokens of the prompt; the better, the more answers there were."""
+        return round(estimate_tokens(messages) * self._window.ratio)
+
+    def generate(
+        self,
+        requests: Sequence[Request],
+        on_done: OnDone | None = None,
+        cancelled: IsCancelled | None = None,
+    ) -> list[Completion]:
+        """Answer every request, several at once; see `LLM.generate`."""
+        facts = self._known()
+        self._ready_client()
+        sizes = [(prompt_size(request.messages), request.max_tokens) for request in requests]
+        least = self._window.common_size(sizes)
+
+        async def call(request: Request) -> Completion:
+            return await self._answer(request, facts, least)
+
+        return self._remote.generate(requests, call, on_done, cancelled)
+
+    async def _answer(self, request: Request, facts: ModelFacts, least: int) -> Completion:
+        """Ask until the whole prompt was read."""
+        attempts = Attempts(self._window, prompt_size(request.messages), request.max_tokens, least)
+        while True:
+            try:
+                reply = await self._chat(request, facts, attempts.num_ctx)
+            except CallRefused as error:
+                return Completion.failed(str(error))
+            except PromptTooLong as error:
+                if not attempts.refused(error.tokens):
+                    return self._too_long(request, error.tokens, attempts.num_ctx)
+                continue
+            if not reply.prompt_tokens:
+                return Completion.failed(self._uncounted())
+            whole = attempts.answered(reply.prompt_tokens, reply.completion_tokens)
+            if whole:
+                return self._completion(request, reply)
+            if whole is False:
+                return self._too_long(request, None, attempts.num_ctx)
+
+    async def _chat(self, request: Request, facts: ModelFacts, num_ctx: int) -> Received:
+        turns, _ = without_prefill(request.messages)
+        try:
+            stream = await self._ready_client().chat(
+                self.name,
+                turns,
+                stream=True,
+                think=False if facts.thinks else None,
+                logprobs=request.logprobs or None,
+                format=json.loads(request.schema) if request.schema is not None else None,
+                options={
+                    "temperature": request.temperature,
+                    "top_p": request.top_p,
+                    "seed": request.seed % 2**31,  # a negative one would mean a random one
+                    "num_predict": request.max_tokens,
+                    "num_ctx": num_ctx,
+                    **_NEUTRAL,
+                },
+                keep_alive=self._keep_alive,
+            )
+            async with aclosing(stream):
+                reply = received([part async for part in stream])
+        except client_errors() as error:
+            raise explain(error, self.address, self.name) from error
+        if reply is None:
+            raise TransientError(f"Ollama at {self.address} broke off in the middle of an answer.")
+        return reply
+
+    def _completion(self, request: Request, reply: Received) -> Completion:
+        _, prefix = without_prefill(request.messages)
+        completion = reply.completion(request, prefix)
+        if request.logprobs and completion.text:
+            self._gives_logprobs = completion.logprobs is not None
+        return completion
+
+    def _too_long(self, request: Request, read: int | None, num_ctx: int) -> Completion:
+        limit = self._window.limit or num_ctx
+        length = f"{read:,}" if read is not None else f"more than {limit - request.max_tokens:,}"
+        reader = "this run lets the model read" if limit == self._context else "the model reads"
+        why = prompt_too_long(length, request.max_tokens, f"{reader} {limit:,} in all")
+        return Completion.failed(why, read or 0)
+
+    def _uncounted(self) -> str:
+        return (
+            f"Ollama at {self.address} does not tell how many tokens of the prompt it read, so a cut prompt "
+            "could not be told from a whole one; update it to 0.5 or later."
+        )
+
+    def _known(self) -> ModelFacts:
+        """Ask once what the model is; `BackendError` where nobody can say."""
+        with self._lock:
+            if self._facts is None:
+                facts = model_facts(self.name, self._server)
+                limits = [n for n in (self._context, facts.context_length) if n is not None]
+                self._window = ContextWindow(min(limits, default=None))
+                self._facts = facts
+            return self._facts
+
+    def _limit_or_none(self) -> int | None:
+        with suppress(BackendError):
+            self._known()
+        return self._window.limit
+
+    def _ready_client(self) -> Any:
+        # First asked for outside the event loop: importing the package takes a second.
+        with self._lock:
+            if self._client is None:
+                self._client = self._server.async_client(self._remote.timeout)
+            return self._client
+
+
+def received(parts: Sequence[Any]) -> Received | None:
+    """Put the lines of a streamed answer together; None where the last one is missing.
+
+    The token counts are 0 where the server does not tell them; that of the prompt is what was left of it
+    after any cut.
+    """
+    last = next((part for part in reversed(parts) if part.done), None)
+    if last is None:
+        return None
+    tokens = [
+        (token.token.encode("utf-8", "replace"), token.logprob)
+        for part in parts
+        if not part.message.thinking
+        for token in part.logprobs or ()
+    ]
+    return Received(
+        "".join(part.message.content or "" for part in parts),
+        "length" if last.done_reason == "length" else "stop",
+        any((part.message.thinking or "").strip() for part in parts),
+        tokens or None,
+        last.prompt_eval_count or 0,
+        last.eval_count or 0,
+        (last.total_duration or 0) / 1e9,
+    )

@@ -1,0 +1,1 @@
+"""The back end `openai`: every server that speaks the OpenAI chat API."""

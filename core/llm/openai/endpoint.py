@@ -1,0 +1,163 @@
+"""Where an OpenAI-compatible server is and what opens it; nothing secret leaves this module in a text."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import logging
+import os
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from core.errors import BackendError, InputError
+from core.llm.redact import one_line
+
+OPENAI_URL = "https://api.openai.com/v1"
+CONNECT_SECONDS = 20.0
+_NO_KEY = "none"  # the client sends a key always; servers that need none do not look at it
+_SHORTEST_SECRET = 4  # shorter ones are no secrets, and stand in ordinary words
+_SHORTEST_IN_ANSWERS = 16  # what local servers are given for a key may well stand in an answer
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A server's address, and apart from it what must not be shown.
+
+    Attributes
+    ----------
+    url : str
+        Without user, password and query; no slash at the end.
+    key : str or None
+        The API key.
+    login : str or None
+        ``user:password`` of the address.
+    query : tuple of (str, str)
+        The query of the address, sent with every call.
+    """
+
+    url: str
+    key: str | None = field(default=None, repr=False)
+    login: str | None = field(default=None, repr=False)
+    query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @property
+    def root(self) -> str:
+        """The address without its version, below which servers have calls of their own."""
+        return self.url.removesuffix("/v1")
+
+    @property
+    def local(self) -> bool:
+        """Whether the server is on this machine or in a private network."""
+        host = urlsplit(self.url).hostname or ""
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return "." not in host or host.endswith((".local", ".internal", ".lan"))
+        return address.is_private or address.is_loopback or address.is_link_local
+
+    def scrub(self, text: str) -> str:
+        """Make a server's text fit to be kept: one line, not long, and without anything secret."""
+        for secret in self._secrets():
+            if len(secret) >= _SHORTEST_SECRET:
+                text = text.replace(secret, "…")
+        return one_line(text)
+
+    def without_key(self, answer: str) -> str:
+        """Take the key out of an answer, should the server repeat it there."""
+        for secret in self._secrets():
+            if len(secret) >= _SHORTEST_IN_ANSWERS:
+                answer = answer.replace(secret, "…")
+        return answer
+
+    def check_key(self) -> None:
+        """BackendError where OpenAI itself would be asked without a key."""
+        if self.key is None and self.login is None and urlsplit(self.url).hostname == "api.openai.com":
+            raise BackendError(
+                f"{self.url} asks for an API key and none was given; set OPENAI_API_KEY, or OPENAI_BASE_URL "
+                "to another server."
+            )
+
+    def client(self, timeout: float) -> Any:
+        """Return a new client of the official package; retries are the caller's business."""
+        import openai
+
+        _hide_queries()
+        headers = {"Authorization": f"Basic {_basic(self.login)}"} if self.login else None
+        return openai.AsyncOpenAI(
+            api_key=self.key or _NO_KEY,
+            base_url=self.url,
+            timeout=openai.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
+            max_retries=0,
+            default_headers=headers,
+            default_query=dict(self.query) or None,
+        )
+
+    def _secrets(self) -> list[str]:
+        found = [self.key] if self.key else []
+        if self.login:
+            found += [self.login, self.login.partition(":")[2], _basic(self.login)]
+        found += [value for _, value in self.query]
+        return sorted({*found, *(quote(s, safe="") for s in found)} - {""}, key=len, reverse=True)
+
+
+def find_endpoint(base_url: str | None = None, api_key: str | None = None) -> Endpoint:
+    """Find out where the server is.
+
+    Parameters
+    ----------
+    base_url : str or None
+        Its address, with the version where it has one; None is ``OPENAI_BASE_URL``, else OpenAI's own.
+    api_key : str or None
+        None is ``OPENAI_API_KEY``; "" is no key at all.
+
+    Raises
+    ------
+    InputError
+        That is no address, or no key; the message repeats nothing secret.
+    """
+    given = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).strip()
+    key = (os.environ.get("OPENAI_API_KEY", "") if api_key is None else api_key).strip()
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise InputError("The API key holds a blank or a character that no key has; copy it again.")
+    try:
+        parts = urlsplit(given)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, parts, port = None, urlsplit(""), None
+    if parts.scheme not in ("http", "https") or not host or any(c.isspace() for c in given):
+        shown = given.rpartition("@")[2].partition("?")[0][:100]
+        raise InputError(f"base_url must look like http://localhost:8000/v1, got {shown!r}.")
+    host = f"[{host}]" if ":" in host else host
+    url = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    login = f"{user}:{password}" if user or password else None
+    return Endpoint(url, key or None, login, tuple(parse_qsl(parts.query, keep_blank_values=True)))
+
+
+def server_address(base_url: str | None = None) -> str:
+    """Return the address that texts go to, without user, password and query; see `find_endpoint`."""
+    return find_endpoint(base_url, "").url
+
+
+def _basic(login: str) -> str:
+    return base64.b64encode(login.encode()).decode()
+
+
+class _WithoutQuery(logging.Filter):
+    """HTTP clients log the address of every call; what its query holds may be a key."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(
+                str(arg).partition("?")[0] if type(arg).__name__ == "URL" else arg for arg in record.args
+            )
+        return True
+
+
+_FILTER = _WithoutQuery()
+
+
+def _hide_queries() -> None:
+    for name in ("httpx", "httpx2"):
+        logging.getLogger(name).addFilter(_FILTER)  # the same filter twice is added once

@@ -1,0 +1,172 @@
+"""What an OpenAI-compatible server tells about itself: models, context, slots, its tokenizer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import BackendError, TransientError
+from core.llm.openai.endpoint import Endpoint
+from core.llm.openai.errors import ServerError, error_to_raise, positive_int, reply_or_error
+from core.llm.redact import encodable
+
+_LIST_SECONDS = 10.0
+_LOOK_SECONDS = 5.0
+_LONGEST_NAME = 200
+# In this order: what the server was started with comes before what the model could do.
+_CONTEXT_NAMES = ("n_ctx", "max_model_len", "context_length", "context_window", "n_ctx_train")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What is known of a server and one of its models.
+
+    Attributes
+    ----------
+    context_length : int or None
+        Most tokens of one call.
+    slots : int or None
+        Calls that it works on at once.
+    tokenizer : str or None
+        How its tokenizer is asked: "chat" (vLLM: messages in, a count out), "template" (llama.cpp: the chat
+        format and the tokenizer are two calls); None where there is none.
+    """
+
+    context_length: int | None = None
+    slots: int | None = None
+    tokenizer: str | None = None
+
+
+async def fetch_models(client: Any, server: Endpoint) -> list[Mapping[str, Any]]:
+    """Return the server's models, each with an ``id``.
+
+    Raises
+    ------
+    BackendError
+        It cannot be asked.
+    """
+    server.check_key()
+    try:
+        async with asyncio.timeout(_LIST_SECONDS):
+            reply = await reply_or_error(_get(client, f"{server.url}/models"), server)
+    except TimeoutError:
+        raise TransientError(f"{server.url} did not list its models in {_LIST_SECONDS:g} s.") from None
+    if isinstance(reply, ServerError):
+        raise error_to_raise(reply, server) or BackendError(
+            f"{server.url} does not list its models (HTTP {reply.status})."
+        )
+    if isinstance(reply, Mapping):
+        reply = reply.get("data", reply.get("models"))
+    if not isinstance(reply, list):
+        raise BackendError(f"{server.url} does not list its models; check the address: most end in /v1.")
+    named = [{**entry, "id": _name(entry)} for entry in reply if isinstance(entry, Mapping)]
+    return [entry for entry in named if entry["id"]]
+
+
+def shown_names(models: Sequence[Mapping[str, Any]], most: int = 10) -> str:
+    """Return the names of the first models as one text."""
+    names = ", ".join(entry["id"] for entry in models[:most])
+    return f"{names} …" if len(models) > most else names
+
+
+async def server_facts(client: Any, server: Endpoint, model: str) -> ServerFacts:
+    """Find out what the server tells without being asked for an answer.
+
+    Calls that are no part of the API are made to local servers only.
+
+    Raises
+    ------
+    TransientError
+        It cannot be asked now.
+    """
+    context, slots, tokenizer = None, None, None
+    try:
+        models = await fetch_models(client, server)
+    except TransientError:
+        raise
+    except BackendError:
+        models = []  # some have no list, or show it to nobody
+    entry = next((m for m in models if m["id"] == model), models[0] if len(models) == 1 else {})
+    context = _context(entry)
+    if server.local:
+        props = await _quietly(_get(client, f"{server.root}/props"))
+        if isinstance(props, Mapping):
+            slots = positive_int(props.get("total_slots"))
+            context = context or _context(_part(props, "default_generation_settings"))
+        tokenizer = await _tokenizer(client, server, model)
+    return ServerFacts(context, slots, tokenizer)
+
+
+async def count_prompt(
+    client: Any, server: Endpoint, model: str, turns: Sequence[Mapping[str, str]], tokenizer: str
+) -> int | None:
+    """Return the number of tokens of a prompt; None where the server does not tell."""
+    if tokenizer == "chat":
+        body = {"model": model, "messages": turns, "add_generation_prompt": True}
+        reply = await _quietly(_post(client, f"{server.root}/tokenize", body))
+        return positive_int(reply.get("count")) if isinstance(reply, Mapping) else None
+    shaped = await _quietly(_post(client, f"{server.root}/apply-template", {"messages": turns}))
+    if not isinstance(shaped, Mapping) or not isinstance(shaped.get("prompt"), str):
+        return None
+    body = {"content": shaped["prompt"], "add_special": True, "parse_special": True}
+    reply = await _quietly(_post(client, f"{server.root}/tokenize", body))
+    tokens = reply.get("tokens") if isinstance(reply, Mapping) else None
+    return len(tokens) if isinstance(tokens, list) else None
+
+
+async def _tokenizer(client: Any, server: Endpoint, model: str) -> str | None:
+    # One call that both kinds of server understand, each in its own way.
+    turns = [{"role": "user", "content": "a"}]
+    body = {"model": model, "messages": turns, "content": "a"}
+    reply = await _quietly(_post(client, f"{server.root}/tokenize", body))
+    if not isinstance(reply, Mapping):
+        return None
+    if positive_int(reply.get("count")):
+        return "chat"
+    if not isinstance(reply.get("tokens"), list):
+        return None
+    return "template" if await count_prompt(client, server, model, turns, "template") else None
+
+
+async def _get(client: Any, url: str) -> Any:
+    return await _parsed(client.get(url, cast_to=object))
+
+
+async def _post(client: Any, url: str, body: object) -> Any:
+    return await _parsed(client.post(url, cast_to=object, body=body))
+
+
+async def _parsed(call: Awaitable[Any]) -> Any:
+    try:
+        return await call
+    except (ValueError, RecursionError):  # no JSON: as good as nothing
+        return None
+
+
+async def _quietly(call: Awaitable[Any]) -> Any:
+    """Return the reply, or None: a question that a server need not understand."""
+    import openai
+
+    try:
+        async with asyncio.timeout(_LOOK_SECONDS):
+            return await call
+    except (openai.OpenAIError, TimeoutError):
+        return None
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    name = entry.get("id") or entry.get("name") or entry.get("model")
+    return encodable(name)[:_LONGEST_NAME] if isinstance(name, str) else ""
+
+
+def _context(entry: Mapping[str, Any]) -> int | None:
+    places = (_part(entry, "meta"), entry, _part(entry, "top_provider"))
+    found = (positive_int(place.get(name)) for name in _CONTEXT_NAMES for place in places)
+    return next((value for value in found if value), None)
+
+
+def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = entry.get(name)
+    return part if isinstance(part, Mapping) else {}

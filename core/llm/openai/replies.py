@@ -1,0 +1,153 @@
+"""From the reply of an OpenAI-compatible server to a completion; whatever it sends, nothing breaks."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from core.errors import TransientError
+from core.llm.openai.errors import ServerError, error_of
+from core.llm.received import Received
+from core.llm.redact import encodable
+from core.llm.remote import estimate_tokens
+from core.llm.types import Completion, Message, Request
+
+_LENGTH = ("length", "max_tokens", "max_output_tokens")
+
+
+class Malformed(TransientError):
+    """The reply is no answer that the API knows; asked again, the server may do better."""
+
+
+def read_json(content: bytes, address: str) -> Mapping[str, Any]:
+    """Return a reply as a JSON object; `Malformed`, naming the address, where it is none."""
+    try:
+        reply = json.loads(content)
+    except (ValueError, RecursionError):
+        shown = "an HTML page" if content.lstrip()[:1] == b"<" else "something that is no JSON"
+        raise Malformed(f"{address} answered with {shown}; is this the address of its API?") from None
+    if not isinstance(reply, dict):
+        raise Malformed(f"{address} answered with JSON that is no object.")
+    return reply
+
+
+def inner_error(reply: Mapping[str, Any]) -> ServerError | None:
+    """Return the error that a reply with status 200 holds, as gateways send it."""
+    if reply.get("error") and not reply.get("choices"):
+        return error_of(reply, 200)
+    choices = reply.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if isinstance(first, dict) and first.get("error"):
+        return error_of(first, 200)
+    if isinstance(first, dict) and first.get("finish_reason") == "error":
+        return ServerError(500, "the answer ended with an error")
+    return None
+
+
+def completion(reply: Mapping[str, Any], request: Request, prefix: str, seconds: float) -> Completion:
+    """Turn a reply into a completion.
+
+    Parameters
+    ----------
+    reply : Mapping
+        From `read_json`, without an error in it.
+    request : Request
+        What was asked; its stop sequences are applied here.
+    prefix : str
+        The beginning of the answer that the prompt gave and the server was not sent.
+    seconds : float
+        How long the call took.
+
+    Raises
+    ------
+    Malformed
+        There is no answer in it.
+    """
+    choices = reply.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise Malformed("The server's reply has no answer in it.")
+    text, thought = _text_of(message.get("content"))
+    refusal = message.get("refusal")
+    if not text and isinstance(refusal, str):
+        text = refusal
+    usage = _mapping(reply.get("usage"))
+    details = _mapping(usage.get("completion_tokens_details"))
+    apart = (message.get(name) for name in ("reasoning_content", "reasoning"))
+    reasoned = thought or any(isinstance(t, str) and t for t in apart)
+    read, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    received = Received(
+        text,
+        _finish(choice.get("finish_reason")),
+        reasoned or bool(_count(details.get("reasoning_tokens"))),
+        _tokens(_mapping(choice.get("logprobs")).get("content")),
+        estimate_tokens(request.messages) if read is None else read,
+        _guess(text) if written is None else written,
+        seconds,
+    )
+    return received.completion(request, prefix)
+
+
+def _text_of(content: object) -> tuple[str, bool]:
+    """Return the text of a content, and whether thoughts stand beside it."""
+    if content is None:
+        return "", False
+    if isinstance(content, str):
+        return encodable(content), False
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+        raise Malformed("The content of the server's reply is no text.")
+    texts = [part["text"] for part in content if isinstance(part.get("text"), str)]
+    return encodable("".join(texts)), any("thinking" in part for part in content)
+
+
+def _finish(reason: object) -> str:
+    if reason in _LENGTH:
+        return "length"
+    return "content_filter" if reason == "content_filter" else "stop"
+
+
+def _tokens(entries: object) -> list[tuple[bytes, float]] | None:
+    """Return tokens and their log-probabilities; None where one of them has none."""
+    if not isinstance(entries, list):
+        return None
+    tokens = []
+    for entry in entries:
+        value = _finite(entry.get("logprob")) if isinstance(entry, dict) else None
+        if value is None:
+            return None
+        tokens.append((_bytes_of(entry), value))
+    return tokens
+
+
+def _bytes_of(token: Mapping[str, Any]) -> bytes:
+    raw = token.get("bytes")
+    if isinstance(raw, list) and all(isinstance(b, int) and 0 <= b < 256 for b in raw):
+        return bytes(raw)
+    text = token.get("token")
+    return encodable(text).encode() if isinstance(text, str) else b""
+
+
+def _finite(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _count(value: object) -> int | None:
+    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+    return value if fits and isinstance(value, int) else None
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _guess(text: str) -> int:
+    return estimate_tokens((Message("assistant", text),)) if text else 0
