@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import claims_job, headlines, show
+from ui import headlines, job_panel, show
 from ui.router import require_entrypoint
 from ui.sections import claims
 from ui.sections.claims import form, run
@@ -8,7 +8,7 @@ from ui.sections.claims import form, run
 require_entrypoint()
 headlines.heading("claims")
 
-claims_job.panel()
+job_panel.draw("claims")
 if show.needs_run():
     if headlines.lacks("claims"):
         form.first()

@@ -54,26 +54,17 @@ def on_loaded_run(diagnostic: Diagnostic, label: str) -> None:
     run, page = session().run, diagnostic.name
     assert run is not None, "the form is for the run that is loaded"
     step = options(diagnostic, page)
-    if step is None:
-        return
-    choice = models.choose(page) if step.needs_llm else None
-    ready = choice is not None or not step.needs_llm
-    work = Work((step,), choice, run)
-    own = sections.of(page)
-    if hasattr(own, "cost"):
-        ready &= own.cost(step, choice)
-    elif st.button("Estimate cost", icon=":material/calculate:", key=f"{page}_estimate", disabled=not ready):
-        job_panel.estimate(page, work)
-        st.rerun()
-    if st.button(
-        label,
-        icon=diagnostic.icon,
-        type="primary",
-        key=f"{page}_start",
-        disabled=not ready or job_panel.busy(page),
-    ):
-        job_panel.start(page, work)
-        st.rerun()
+    asks = step is not None and step.needs_llm
+    choice = models.choose(page) if asks else None
+    off = step is None or (asks and choice is None) or job_panel.busy(page)
+    work = Work(() if step is None else (step,), choice, run)
+    with st.container(horizontal=True):
+        if st.button(label, icon=diagnostic.icon, type="primary", key=f"{page}_start", disabled=off):
+            job_panel.start(page, work)
+            st.rerun()
+        if asks and st.button("Estimate cost", icon=":material/calculate:", key=f"{page}_plan", disabled=off):
+            job_panel.estimate(page, work)
+            st.rerun()
 
 
 def _widgets(step: Any, page: str, choice: ModelChoice | None) -> dict[str, Any]:

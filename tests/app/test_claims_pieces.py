@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.claims.of_run.analysis import analyse_claims
+from core.claims import analyse_claims
 from core.influence import analyse
 from core.run import Run
 from tests.app.claims_runs import ANSWER, claims_run

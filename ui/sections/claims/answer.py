@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from core.charts.theme import SIGNS
+from core.claims.analysis.answer import AnswerClaims
 from core.claims.definitions import REASONS
-from core.claims.of_run.answer_claims import AnswerClaims
 from core.text.display import count, number
 from ui import cached, questions, show
 from ui.plain import plain, shortened
@@ -78,7 +78,7 @@ def _elsewhere(answer: AnswerClaims) -> None:
     """List the claims that the text cannot show."""
     lost = [claim for claim, spans in enumerate(answer.spans) if not spans]
     if lost:
-        st.markdown("**Claims without a place in the answer**")
+        st.markdown("**Claims that match no span of the answer**")
         st.markdown("\n".join(f"- {_said(answer, claim)}" for claim in lost))
 
 

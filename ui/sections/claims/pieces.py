@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from core.charts.theme import SIGNS
+from core.claims.analysis.answer import AnswerClaims
 from core.claims.causal import CHANGED, GONE, UNKNOWN
 from core.claims.definitions import STATES
-from core.claims.of_run.answer_claims import AnswerClaims
 from core.text.diff import mark_words
 from core.text.display import count, number
 from ui.plain import shortened, visible

@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from core.claims import offline_figures
+from core.claims import ClaimsAnalysis, offline_figures
+from core.claims.analysis.question_table import step_facts
 from core.claims.definitions import METRICS, QUADRANTS
-from core.claims.of_run.analysis import ClaimsAnalysis
 from core.claims.quadrants import UNDEFINED
 from core.text.display import count, number
 from ui import cached, questions, show
@@ -97,10 +97,9 @@ def _decomposed() -> str:
 
 
 def facts() -> Mapping[str, Any]:
-    """Return what the run says of how its claims were made; empty for a file's own claims."""
+    """Return what the step wrote down about the run's claims; empty for a file's own claims."""
     run = session().run
-    found = run.manifest.get("claims") if run is not None else None
-    return found if isinstance(found, Mapping) else {}
+    return {} if run is None else step_facts(run) or {}
 
 
 def analysis() -> ClaimsAnalysis:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.charts.theme import STYLES
-from core.claims.of_run.answer_claims import AnswerClaims
+from core.claims.analysis.answer import AnswerClaims
 from ui.sections.claims.pieces import legend, notes, pieces
 
 # How a claim is underlined says its state as well as the colour does.
