@@ -4,6 +4,7 @@ from core.charts.influence.by_rank import influence_by_rank
 from core.charts.influence.entropy import entropy_dominance
 from core.charts.influence.labels import label_counts
 from core.charts.influence.modes import failure_mode_counts
+from core.charts.influence.ndcg import ndcg_against_chance
 from core.charts.influence.passages import passage_bars
 from core.charts.influence.ranks import rank_against_rank
 from core.charts.influence.recovery import recovery_chart
@@ -16,6 +17,7 @@ __all__ = [
     "failure_mode_counts",
     "influence_by_rank",
     "label_counts",
+    "ndcg_against_chance",
     "passage_bars",
     "rank_against_rank",
     "rank_slope",

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import STYLES, empty_figure, marker, new_figure, number, place, several
+from core.charts.theme import BAND, STYLES, empty_figure, marker, new_figure, number, place, several
 from core.influence import InfluenceAnalysis
 from core.stats import mean_interval
 
 
 class _Data(NamedTuple):
-    means: pd.DataFrame  # order, mean, low, high (NaN where n is 1), n questions
+    means: pd.DataFrame  # order, mean, low, high (NaN where n is 1), n questions, chance_low, chance_high
     n_queries: int
     noise: float  # NaN where no repeats were run
     n_noise: int
@@ -24,7 +24,8 @@ def influence_by_rank(analysis: InfluenceAnalysis) -> go.Figure:
     """Draw the mean influence of the passages at each place of the retriever's order.
 
     Error bars are 95 % t intervals of the mean over questions. Every passage with a known
-    influence counts, those of inert questions too. With repeats, a line shows the mean noise floor.
+    influence counts, those of inert questions too. The grey band holds the middle 95 % of means when each
+    question's influences come in random order. With repeats, a line shows the mean noise floor.
 
     Parameters
     ----------
@@ -43,15 +44,18 @@ def influence_by_rank(analysis: InfluenceAnalysis) -> go.Figure:
 def _data(analysis: InfluenceAnalysis) -> _Data:
     known = analysis.passages[["query_id", "retrieval_order", "influence"]].dropna()
     # Passages that share a place within a question count once, with their mean.
-    if known.duplicated(["query_id", "retrieval_order"]).any():
-        known = known.groupby(["query_id", "retrieval_order"], as_index=False, sort=False)["influence"].mean()
+    at_place = known.groupby(["query_id", "retrieval_order"], sort=False)["influence"].agg(["mean", "size"])
+    own = known.groupby("query_id", sort=False)["influence"].agg(["size", "mean", "var"]).add_prefix("own_")
     rows = []
-    for order, values in known.groupby("retrieval_order")["influence"]:
-        low, high = mean_interval(values.to_numpy(), lower=0.0, upper=1.0)
-        rows.append((order, float(values.mean()), low, high, len(values)))
+    for order, found in at_place.join(own).groupby("retrieval_order"):
+        low, high = mean_interval(found["mean"], lower=0.0, upper=1.0)
+        # Mean of so many values drawn from the question's own ones without putting them back.
+        variance = found["own_var"].fillna(0) / found["size"] * (1 - found["size"] / found["own_size"])
+        expected, half = found["own_mean"].mean(), 1.96 * np.sqrt(variance.sum()) / len(found)
+        rows.append((order, found["mean"].mean(), low, high, len(found), expected - half, expected + half))
     noise = analysis.queries["noise_quantile"].dropna()
     return _Data(
-        pd.DataFrame(rows, columns=["order", "mean", "low", "high", "n"]),
+        pd.DataFrame(rows, columns=["order", "mean", "low", "high", "n", "chance_low", "chance_high"]),
         known["query_id"].nunique(),
         float(noise.mean()) if len(noise) else np.nan,
         len(noise),
@@ -70,6 +74,16 @@ def _draw(data: _Data) -> go.Figure:
     )
     figure = new_figure(alt, "Retrieval order (1 = first)", "Mean influence")
     figure.add_scatter(
+        name="Middle 95 % by chance",
+        mode="lines",
+        x=[*means["order"], *means["order"][::-1]],
+        y=[*means["chance_high"], *means["chance_low"][::-1]],
+        fill="toself",
+        fillcolor=BAND,
+        line={"width": 0},
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
         name="Mean, 95 % interval",
         mode="lines+markers",
         showlegend=True,
@@ -86,7 +100,8 @@ def _draw(data: _Data) -> go.Figure:
             "color": STYLES["influence"].color,
         },
         customdata=[
-            f"95 %: {number(row.low)} to {number(row.high)}<br>{several(row.n, 'question')}"
+            f"95 %: {number(row.low)} to {number(row.high)}<br>{several(row.n, 'question')}<br>"
+            f"By chance {number(row.chance_low)} to {number(row.chance_high)}"
             for row in means.itertuples()
         ],
         hovertemplate="Place %{x}: %{y:.3f}<br>%{customdata}<extra></extra>",

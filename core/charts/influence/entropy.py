@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
-from core.charts.theme import count_heatmap, empty_figure, marker, new_figure, number, safe_text, several
+from core.charts.influence.points import add_questions
+from core.charts.theme import empty_figure, new_figure, number, several
 from core.influence import InfluenceAnalysis
-from core.influence.definitions import LABELS
-
-WEBGL_ABOVE = 1_000
-DENSITY_ABOVE = 5_000
-_CELLS = 40
-_SHORT = 20  # characters of a question where thousands of them travel to the browser
 
 
 class _Data(NamedTuple):
     points: pd.DataFrame  # query_id, question, entropy, dominance, rho, label; the first two numbers known
     n_without: int
-
-
-class _Density(NamedTuple):
-    entropy: NDArray[np.float64]
-    dominance: NDArray[np.float64]
-    counts: NDArray[np.float64]
 
 
 def entropy_dominance(analysis: InfluenceAnalysis) -> go.Figure:
@@ -46,23 +33,13 @@ def entropy_dominance(analysis: InfluenceAnalysis) -> go.Figure:
     Figure
         One trace per label, or one heat map; an empty figure when no question has both numbers.
     """
-    data = _data(analysis)
-    return _draw(data)
+    return _draw(_data(analysis))
 
 
 def _data(analysis: InfluenceAnalysis) -> _Data:
     columns = ["query_id", "question", "entropy", "dominance", "rho", "label"]
     points = analysis.queries[columns].dropna(subset=["entropy", "dominance"])
     return _Data(points.reset_index(drop=True), len(analysis.queries) - len(points))
-
-
-def _density(points: pd.DataFrame) -> _Density:
-    # Entropy is at most ln k and dominance at most 1; from 0, so that no cell is cut.
-    top = max(float(points["entropy"].max()), 1e-9)
-    counts, x, y = np.histogram2d(
-        points["entropy"], points["dominance"], bins=_CELLS, range=[[0, top], [0, 1]]
-    )
-    return _Density((x[:-1] + x[1:]) / 2, (y[:-1] + y[1:]) / 2, counts.T)
 
 
 def _draw(data: _Data) -> go.Figure:
@@ -77,30 +54,5 @@ def _draw(data: _Data) -> go.Figure:
     figure = new_figure(alt, "Influence entropy (nats)", "Dominance ratio")
     figure.update_yaxes(range=[0, 1.05])
     figure.update_xaxes(rangemode="tozero")
-    if n > DENSITY_ABOVE:
-        cells = _density(points)
-        hover = "Entropy %{x:.2f}<br>Dominance %{y:.2f}"
-        figure.add_trace(count_heatmap(cells.entropy, cells.dominance, cells.counts, "questions", hover))
-        return figure
-    trace = go.Scattergl if n > WEBGL_ABOVE else go.Scatter
-    limit = _SHORT if n > WEBGL_ABOVE else 80
-    for label in LABELS:
-        chosen = points[points["label"] == label]
-        if len(chosen):
-            figure.add_trace(
-                trace(
-                    name=f"{label} ({len(chosen):,})",
-                    mode="markers",
-                    x=chosen["entropy"].to_numpy().round(4),
-                    y=chosen["dominance"].to_numpy().round(4),
-                    customdata=chosen["query_id"].to_list(),
-                    text=[
-                        f"{safe_text(question, limit)}<br>ρ {number(rho)}"
-                        for question, rho in zip(chosen["question"], chosen["rho"], strict=True)
-                    ],
-                    hovertemplate="%{text}<br>Entropy %{x:.2f} · dominance %{y:.2f}"
-                    f"<extra>{label}</extra>",
-                    marker={**marker(label), "opacity": 0.8},
-                )
-            )
+    add_questions(figure, points, "entropy", "dominance", ("Entropy", "dominance"))
     return figure

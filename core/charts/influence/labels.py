@@ -11,7 +11,7 @@ from core.influence import InfluenceAnalysis
 from core.influence.definitions import REASONS
 
 _SHOW_COUNT_FROM = 0.06
-_PATTERNS = ("", "x", "-", "|", "+", "\\", ".", "/")
+_PATTERNS = ("", "x", "-", "|", "+", "\\", ".", "/", "/")  # the last has another colour: ties leave a ρ
 
 
 class _Part(NamedTuple):
@@ -41,15 +41,17 @@ def label_counts(analysis: InfluenceAnalysis) -> go.Figure:
 
 def _data(analysis: InfluenceAnalysis) -> tuple[_Part, ...]:
     labels = analysis.queries["label"].value_counts()
-    reasons = analysis.queries["reason"].value_counts()
-    threshold = f"{analysis.threshold:g}"
+    reasons = analysis.queries["label_reason"].value_counts()
+    threshold, by_chance = f"{analysis.threshold:g}", analysis.queries["divergent_by_chance"]
+    chance = by_chance.sum(), by_chance.notna().sum() - by_chance.sum()
     parts = [
-        _Part("Aligned", "Aligned", None, int(labels.get("Aligned", 0)), f"ρ ≥ {threshold}"),
-        _Part("Divergent", "Divergent", None, int(labels.get("Divergent", 0)), f"ρ < {threshold}"),
+        _Part(name, name, None, int(labels.get(name, 0)), f"ρ {sign} {threshold}; {expected:.1f} by chance")
+        for name, sign, expected in (("Aligned", "≥", chance[1]), ("Divergent", "<", chance[0]))
     ]
-    for pattern, reason in zip(_PATTERNS, REASONS.values(), strict=True):
-        name = f"Undefined: {reason.name.replace('_', ' ')}"
-        parts.append(_Part(name, "Undefined", pattern, int(reasons.get(reason.name, 0)), reason.meaning))
+    for reason, pattern in zip(REASONS.values(), _PATTERNS, strict=True):
+        style = "neutral" if reason.name == "ties_cannot_reach" else "Undefined"
+        name = f"Undefined: {reason.title.lower()}"
+        parts.append(_Part(name, style, pattern, int(reasons.get(reason.name, 0)), reason.meaning))
     return tuple(part for part in parts if part.n)
 
 

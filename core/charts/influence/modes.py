@@ -1,13 +1,14 @@
-"""How many questions show each failure mode."""
+"""How many questions show each failure mode, and how many would by chance."""
 
 from __future__ import annotations
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import bar_marker, count_step, empty_figure, new_figure, safe_text, several
+from core.charts.theme import STYLES, bar_marker, count_step, empty_figure, new_figure, safe_text, several
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import MODES
+from core.influence.summary import p_text
 
 
 def failure_mode_counts(analysis: InfluenceAnalysis) -> go.Figure:
@@ -21,47 +22,77 @@ def failure_mode_counts(analysis: InfluenceAnalysis) -> go.Figure:
     Returns
     -------
     Figure
-        Horizontal bars in the schema's order, with shares of the questions that could show
-        each; an empty figure when there are no questions. Modes that need something the run lacks
-        say "not tested".
+        Horizontal bars in the order of the definitions, with shares of the questions that could show each.
+        Modes that depend on the order carry a mark at the count that chance alone gives, with its middle
+        95 %. Modes that need something the run lacks say "not tested". An empty figure without questions.
     """
-    data = _data(analysis)
-    return _draw(data, len(analysis.queries))
+    return _draw(_data(analysis), len(analysis.queries))
 
 
 def _data(analysis: InfluenceAnalysis) -> pd.DataFrame:
-    """One row per mode: name, title, n, share of the questions that could show it, tested."""
-    rows = []
-    for name, mode in MODES.items():
-        n, testable = int(analysis.queries[name].sum()), analysis.testable[name]
-        rows.append((name, mode.title, n, n / testable if testable else 0.0, testable > 0))
-    return pd.DataFrame(rows, columns=["name", "title", "n", "share", "tested"])
+    """`InfluenceAnalysis.modes` with title, whether tested, and the share of the questions that show it."""
+    modes, titles = analysis.modes, [mode.title for mode in MODES.values()]
+    tested = modes["of"] > 0
+    return modes.assign(title=titles, share=(modes["n"] / modes["of"]).where(tested, 0.0), tested=tested)
 
 
 def _draw(data: pd.DataFrame, n_queries: int) -> go.Figure:
     if not n_queries:
         return empty_figure("There are no questions to look for failure modes in.")
-    listed = ", ".join(f"{row.title} {row.n:,}" for row in data.itertuples() if row.n)
-    alt = f"Failure modes among {several(n_queries, 'question')}: {listed or 'none found'}."
+    chance = data[data["expected"].notna()]
+    listed = [
+        f"{row.title} {row.n:,}" + ("" if pd.isna(row.expected) else f" ({row.expected:.1f} by chance)")
+        for row in data.itertuples()
+        if row.n
+    ]
+    alt = f"Failure modes among {several(n_queries, 'question')}: {', '.join(listed) or 'none found'}."
     figure = new_figure(alt, "Questions", "", height=80 + 34 * len(data))
+    # Room for the text outside the longest bar, on a phone too.
+    most = max(int(data["n"].max()), float(chance["expected_high"].max() if len(chance) else 0), 1) * 1.45
     figure.add_bar(
+        name="Observed",
         orientation="h",
         x=data["n"],
         y=data["title"],
-        text=[
-            f"{row.n:,} ({100 * row.share:.0f} %)" if row.tested else "not tested"
-            for row in data.itertuples()
-        ],
-        textposition="outside",
-        cliponaxis=False,
         customdata=[safe_text(MODES[name].meaning) for name in data["name"]],
         hovertemplate="%{y}: %{x:,}<br>%{customdata}<extra></extra>",
         marker=bar_marker("neutral"),
-        showlegend=False,
+        showlegend=bool(len(chance)),
     )
-    # Room for the text outside the longest bar, on a phone too.
-    most = max(int(data["n"].max()), 1)
-    figure.update_xaxes(range=[0, most * 1.45], tickformat=",d", dtick=count_step(most * 1.45))
-    figure.update_yaxes(autorange="reversed", showgrid=False)
+    if len(chance):
+        figure.add_scatter(
+            name="Chance, middle 95 %",
+            mode="markers",
+            x=chance["expected"],
+            y=chance["title"],
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": chance["expected_high"] - chance["expected"],
+                "arrayminus": chance["expected"] - chance["expected_low"],
+                "thickness": 2,
+                "width": 5,
+                "color": STYLES["highlight"].color,
+            },
+            customdata=[
+                f"{row.expected_low:.0f} to {row.expected_high:.0f}<br>adjusted {p_text(row.p_value)}"
+                for row in chance.itertuples()
+            ],
+            hovertemplate="%{y} by chance: %{x:.1f}<br>%{customdata}<extra></extra>",
+            marker={
+                "symbol": "line-ns",
+                "size": 16,
+                "line": {"width": 4, "color": STYLES["highlight"].color},
+            },
+        )
+    # Beyond the bar and the range by chance, so that neither crosses the text.
+    for row in data.itertuples():
+        end = row.n if pd.isna(row.expected_high) else max(row.n, row.expected_high)
+        text = f"{row.n:,} ({100 * row.share:.0f} %)" if row.tested else "not tested"
+        figure.add_annotation(x=end, y=row.title, text=text, xanchor="left", xshift=6, showarrow=False)
+    figure.update_xaxes(range=[0, most], tickformat=",d", dtick=count_step(most))
+    figure.update_yaxes(
+        autorange="reversed", showgrid=False, categoryarray=data["title"], categoryorder="array"
+    )
     figure.update_layout(bargap=0.35)
     return figure

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
-from core.charts.theme import AXIS, count_heatmap, empty_figure, marker, new_figure, place, safe_text, several
+from core.arrays import Floats, Ints
+from core.charts.theme import AXIS, empty_figure, fade, marker, new_figure, place, safe_text, several
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import MODES
 
@@ -30,16 +30,18 @@ class _Data(NamedTuple):
 
 
 class _Cells(NamedTuple):
-    centres: NDArray[np.floating]
-    counts: NDArray[np.float64]  # rows are influence ranks, columns retrieval orders
+    centres: Floats
+    counts: Floats  # rows are influence ranks, columns retrieval orders
+    expected: Floats  # by chance
 
 
 def rank_against_rank(analysis: InfluenceAnalysis, query_ids: Iterable[str] | None = None) -> go.Figure:
     """Draw each passage's place in the order of use against its place in the retriever's order.
 
-    Passages that share a place share one marker, whose area grows with their number; above 400
-    passages a heat map of counts lies below. On the diagonal a passage is used as it was
-    retrieved. Ignored top hits and buried evidence have symbols of their own.
+    Passages that share a place share one marker, whose area grows with their number. Above 400 passages a
+    heat map below shows where more, or fewer, passages are than random orders of each question's own
+    influences would put there. On the diagonal a passage is used as it was retrieved. Ignored top hits and
+    buried evidence have symbols of their own.
 
     Parameters
     ----------
@@ -82,22 +84,31 @@ def _data(analysis: InfluenceAnalysis, query_ids: Iterable[str] | None) -> _Data
         safe_text(name, 16) if single and count == 1 else ""
         for name, count in zip(places["passage_id"], places["n"], strict=True)
     ]
-    cells = _cells(order, rank, top) if n > HEATMAP_ABOVE else None
+    group = pd.factorize(passages["query_id"])[0].astype(np.int64)
+    cells = _cells(order, rank, group, top) if n > HEATMAP_ABOVE else None
     return _Data(places.drop(columns="passage_id"), n, len(wanted), top, cells)
 
 
-def _cells(order: NDArray[np.float64], rank: NDArray[np.float64], top: float) -> _Cells:
+def _cells(order: Floats, rank: Floats, group: Ints, top: float) -> _Cells:
     """Count per cell of whole ranks; a tied half rank counts half in each neighbouring cell."""
     width = int(np.ceil(top / _MOST_CELLS))
     side = int(np.ceil(top / width))
-    counts = np.zeros((side, side))
-    for x in (np.floor(order), np.ceil(order)):
-        for y in (np.floor(rank), np.ceil(rank)):
-            column, row = ((v - 1) // width for v in (x, y))
-            counts += np.bincount((row * side + column).astype(np.int64), minlength=side**2).reshape(
-                side, side
-            )
-    return _Cells(np.arange(side) * width + (width + 1) / 2, counts / 4)
+    columns, rows = (
+        ((np.stack([np.floor(v), np.ceil(v)]) - 1) // width).astype(np.int64) for v in (order, rank)
+    )
+    counts = np.zeros(side * side)
+    for row in rows:
+        for column in columns:
+            counts += np.bincount(row * side + column, minlength=side * side) / 4
+    # Dealt at random, each passage of a question is equally likely to get each of its influence ranks.
+    size = np.bincount(group)
+    used, retrieved = (
+        np.bincount((group * side + halves).ravel(), minlength=size.size * side).reshape(-1, side) / 2
+        for halves in (rows, columns)
+    )
+    expected = (used / size[:, None]).T @ retrieved
+    centres = (np.arange(side) * width + (width + 1) / 2).astype(np.float64)
+    return _Cells(centres, counts.reshape(side, side), expected)
 
 
 def _draw(data: _Data) -> go.Figure:
@@ -113,9 +124,7 @@ def _draw(data: _Data) -> go.Figure:
     figure = new_figure(alt, "Retrieval order (1 = first)", "Influence rank (1 = most used)", height=420)
     hover = "Retrieved as %{x}, used as %{y}"
     if data.cells:
-        figure.add_trace(
-            count_heatmap(data.cells.centres, data.cells.centres, data.cells.counts, "passages", hover)
-        )
+        figure.add_trace(_excess_heatmap(data.cells, hover))
     # Over the cells the diagonal needs a colour that shows on pale and on dark ones.
     line = {"color": "#E69F00" if data.cells else AXIS, "width": 2, "dash": "dot"}
     figure.add_shape(type="line", x0=1, y0=1, x1=data.top, y1=data.top, line=line)
@@ -145,6 +154,28 @@ def _draw(data: _Data) -> go.Figure:
     figure.update_xaxes(range=[0.4, data.top + 0.6], tickvals=ticks, ticktext=[place(t) for t in ticks])
     figure.update_yaxes(range=[data.top + 0.6, 0.4], tickvals=ticks, ticktext=[place(t) for t in ticks])
     return figure
+
+
+def _excess_heatmap(cells: _Cells, hover: str) -> go.Heatmap:
+    """Passages beyond chance per cell: blue where there are more, red where there are fewer."""
+    excess = cells.counts - cells.expected
+    most = max(float(np.abs(excess).max()), 1.0)
+    return go.Heatmap(
+        x=cells.centres,
+        y=cells.centres,
+        z=np.round(excess, 1),
+        zmin=-most,
+        zmax=most,
+        colorscale=[
+            *[[0.5 - at / 2, color] for at, color in reversed(fade("Divergent", 0.0))],
+            *[[0.5 + at / 2, color] for at, color in fade("Aligned", 0.0)],
+        ],
+        customdata=np.round(np.dstack([cells.counts, cells.expected]), 1),
+        hovertemplate=hover + "<br>%{customdata[0]:,} passages, %{customdata[1]:,} by chance<extra></extra>",
+        xgap=1,
+        ygap=1,
+        colorbar={"title": {"text": "beyond chance", "side": "right"}, "thickness": 10, "outlinewidth": 0},
+    )
 
 
 def _ticks(top: float) -> list[int]:

@@ -1,4 +1,4 @@
-"""Histogram of rank agreement over the questions."""
+"""Histogram of rank agreement over the questions, against what chance alone gives."""
 
 from __future__ import annotations
 
@@ -6,34 +6,32 @@ from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
+from core.arrays import Floats, Ints
 from core.charts.theme import BAND, bar_marker, count_step, empty_figure, new_figure, number, several
-from core.influence import ChanceBand, InfluenceAnalysis, chance_band
+from core.influence import InfluenceAnalysis
 
 N_BINS = 20
 _NARROWEST = 0.02  # a bar that a mouse can still hit
-
-
-class _Bars(NamedTuple):
-    edges: NDArray[np.float64]
-    counts: NDArray[np.int64]
+_NAMES = {"Divergent": "Divergent", "Aligned": "Aligned", "Undefined": "Too tied for a label"}
 
 
 class _Data(NamedTuple):
-    divergent: _Bars
-    aligned: _Bars
+    edges: Floats
+    counts: dict[str, Ints]  # by label, per bin
+    expected: Floats  # by chance, per bin
+    low: Floats  # middle 95 % of the counts by chance
+    high: Floats
     n_undefined: int
     threshold: float
-    band: ChanceBand
 
 
 def rho_histogram(analysis: InfluenceAnalysis) -> go.Figure:
     """Draw how many questions have which rank agreement ρ.
 
     Twenty bins over [-1, 1]; the bin that holds the threshold is split there, so the change of
-    colour and hatch lies exactly on it. The grey band holds the middle 95 % of random orders for
-    the commonest number of passages.
+    colour and hatch lies exactly on it. The grey band holds the middle 95 % of the counts
+    that random orders of each question's own influences give.
 
     Parameters
     ----------
@@ -43,27 +41,25 @@ def rho_histogram(analysis: InfluenceAnalysis) -> go.Figure:
     Returns
     -------
     Figure
-        Traces "Divergent" and "Aligned"; an empty figure when no question has a ρ.
+        A trace for each label that occurs; an empty figure when no question has a ρ.
     """
-    data = _data(analysis)
-    return _draw(data)
+    return _draw(_data(analysis))
 
 
 def _data(analysis: InfluenceAnalysis) -> _Data:
-    queries, defined = analysis.queries, analysis.defined
-    rho, label = defined["rho"].to_numpy(), defined["label"]
-    k = defined["k"].mode()
-    edges = _edges(analysis.threshold)
-    return _Data(
-        _bars(rho[(label == "Divergent").to_numpy()], edges[edges <= analysis.threshold]),
-        _bars(rho[(label == "Aligned").to_numpy()], edges[edges >= analysis.threshold]),
-        len(queries) - len(defined),
-        analysis.threshold,
-        chance_band(int(k.iloc[0]) if len(k) else 0),
-    )
+    defined, edges = analysis.defined, _edges(analysis.threshold)
+    counts = {name: _counts(defined["rho"][defined["label"] == name].to_numpy(), edges) for name in _NAMES}
+    # The last bin holds a ρ of 1 too.
+    below = analysis.random_rhos.p_below([*edges[:-1], 2.0])
+    chance = np.diff(below[~np.isnan(below[:, 0])], axis=1)
+    expected = chance.sum(axis=0)
+    half = 1.96 * np.sqrt((chance * (1 - chance)).sum(axis=0))
+    n_undefined = len(analysis.queries) - len(defined)
+    low, high = np.maximum(0, expected - half), expected + half
+    return _Data(edges, counts, expected, low, high, n_undefined, analysis.threshold)
 
 
-def _edges(threshold: float) -> NDArray[np.float64]:
+def _edges(threshold: float) -> Floats:
     """Twenty equal bins and one edge at the threshold; slivers beside it join their neighbour."""
     # Rounded, so that a ρ of 0.7 and an edge of 0.7 are the same number.
     regular = np.round(np.linspace(-1, 1, N_BINS + 1), 9)
@@ -71,43 +67,51 @@ def _edges(threshold: float) -> NDArray[np.float64]:
     return np.unique(np.r_[regular[apart], threshold])
 
 
-def _bars(rho: NDArray[np.float64], edges: NDArray[np.float64]) -> _Bars:
-    if edges.size == 1:  # a threshold of ±1 leaves one side a single point
-        edges = np.array([edges[0], edges[0] + _NARROWEST])
-    values = np.clip(np.round(rho, 9), edges[0], edges[-1])
-    return _Bars(edges, np.histogram(values, edges)[0].astype(np.int64))
+def _counts(rho: Floats, edges: Floats) -> Ints:
+    return np.histogram(np.clip(np.round(rho, 9), -1, 1), edges)[0].astype(np.int64)
 
 
 def _draw(data: _Data) -> go.Figure:
-    n_divergent, n_aligned = int(data.divergent.counts.sum()), int(data.aligned.counts.sum())
-    n = n_divergent + n_aligned
+    shown = {name: int(counts.sum()) for name, counts in data.counts.items()}
+    n = sum(shown.values())
     undefined = f"{data.n_undefined:,} undefined"
     if not n:
         return empty_figure(f"No question has a rank agreement ({undefined}).")
-    band, threshold = data.band, number(data.threshold)
-    chance = f"{number(band.low)} to {number(band.high)} (k = {band.k})"
+    threshold, edges = number(data.threshold), data.edges
+    tied = f", {shown['Undefined']:,} too tied for a label" if shown["Undefined"] else ""
+    by_chance = float(data.expected[edges[:-1] < data.threshold].sum())
     alt = (
-        f"Histogram of rank agreement ρ over {several(n, 'question')}: {n_divergent:,} divergent below the "
-        f"threshold of {threshold}, {n_aligned:,} aligned, {undefined}; the middle 95 % of random orders "
-        f"spans {chance}."
+        f"Histogram of rank agreement ρ over {several(n, 'question')}: {shown['Divergent']:,} divergent "
+        f"below the threshold of {threshold}, {shown['Aligned']:,} aligned{tied}, {undefined}; "
+        f"chance alone puts {by_chance:.1f} below the threshold."
     )
     figure = new_figure(alt, "Rank agreement ρ", "Questions")
-    figure.add_vrect(
-        x0=band.low, x1=band.high, fillcolor=BAND, line_width=0, layer="below", showlegend=True,
-        name=f"95 % of random orders (k = {band.k})",
-    )  # fmt: skip
-    for name, bars in (("Divergent", data.divergent), ("Aligned", data.aligned)):
-        figure.add_bar(
-            name=f"{name} ({int(bars.counts.sum()):,})",
-            x=(bars.edges[:-1] + bars.edges[1:]) / 2,
-            y=bars.counts,
-            width=np.diff(bars.edges),
-            marker=bar_marker(name),
-            customdata=[
-                f"{number(a)} to {number(b)}" for a, b in zip(bars.edges, bars.edges[1:], strict=False)
-            ],
-            hovertemplate=f"ρ %{{customdata}}<br>%{{y:,}} questions<br>Chance: {chance}<extra>{name}</extra>",
-        )
+    steps = np.repeat(edges, 2)[1:-1]
+    figure.add_scatter(
+        name="Middle 95 % by chance",
+        mode="lines",
+        x=[*steps, *steps[::-1]],
+        y=[*np.repeat(data.high, 2), *np.repeat(data.low, 2)[::-1]],
+        fill="toself",
+        fillcolor=BAND,
+        line={"width": 0},
+        hoverinfo="skip",
+    )
+    hover = [
+        f"{number(a)} to {number(b)}<br>By chance {expected:.1f} ({low:.1f} to {high:.1f})"
+        for a, b, expected, low, high in zip(edges, edges[1:], *data[2:5], strict=False)
+    ]
+    for name, title in _NAMES.items():
+        if shown[name]:
+            figure.add_bar(
+                name=f"{title} ({shown[name]:,})",
+                x=(edges[:-1] + edges[1:]) / 2,
+                y=data.counts[name],
+                width=np.diff(edges),
+                marker=bar_marker(name),
+                customdata=hover,
+                hovertemplate=f"ρ %{{customdata}}<br>%{{y:,}} questions<extra>{title}</extra>",
+            )
     figure.add_vline(
         x=data.threshold, line={"color": "rgba(128, 128, 128, 0.95)", "width": 2, "dash": "dash"}
     )
@@ -121,6 +125,6 @@ def _draw(data: _Data) -> go.Figure:
     )  # fmt: skip
     figure.update_layout(barmode="stack", bargap=0, margin_t=32, legend_traceorder="normal")
     figure.update_xaxes(range=[-1.03, 1.03], dtick=0.5, tickformat=".1f")
-    counts = [*data.divergent.counts, *data.aligned.counts, 0]
-    figure.update_yaxes(rangemode="tozero", tickformat=",d", dtick=count_step(max(counts)))
+    most = max(float(data.high.max()), *(counts.max() for counts in data.counts.values()))
+    figure.update_yaxes(rangemode="tozero", tickformat=",d", dtick=count_step(most))
     return figure

@@ -3,8 +3,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from core.charts import alt_text, influence_by_rank
+from core.charts.influence import influence_by_rank
 from core.charts.influence.by_rank import _data
+from core.charts.theme import alt_text
 from core.influence import analyse
 from core.run import Run
 from tests.core.charts.chart_runs import make_run
@@ -33,6 +34,20 @@ def test_passages_that_share_a_place_count_once_per_question():
     assert data.means["n"].tolist() == [1, 1, 1, 2]
 
 
+def test_the_band_of_random_orders_by_hand():
+    # Dealt at random, a place gets 0, 0.3 or 0.6 alike: mean 0.3, variance 0.06; two questions halve it.
+    data = _data(analyse(make_run([[0.6, 0.3, 0], [0, 0.3, 0.6]])))
+    half = 1.96 * np.sqrt(0.06 / 2)
+    assert data.means["chance_low"].tolist() == pytest.approx([0.3 - half] * 3)
+    assert data.means["chance_high"].tolist() == pytest.approx([0.3 + half] * 3)
+
+
+def test_passages_that_share_a_place_vary_less_by_chance():
+    # The mean of two of 0, 0.3, 0.6 is 0.15, 0.3 or 0.45: variance 0.015.
+    data = _data(analyse(make_run([[0.6, 0.3, 0]], ranks=[[1, 1, 3]])))
+    assert data.means.loc[0, "chance_high"] == pytest.approx(0.3 + 1.96 * np.sqrt(0.015))
+
+
 def test_noise_floor():
     # The repeat shares three of four words with the baseline: 1 - F1 = 0.25.
     run = Run.create(
@@ -53,11 +68,12 @@ def test_noise_floor():
 
 def test_figure():
     figure = influence_by_rank(analyse(make_run([[0.9, 0, 0.1], [0.5, 0, None]])))
-    (trace,) = figure.data
+    band, trace = figure.data
+    assert band.name == "Middle 95 % by chance"
     assert list(trace.x) == [1, 2, 3]
     assert list(trace.y) == pytest.approx([0.7, 0, 0.1])
     assert trace.error_y.array[2] == 0
-    assert trace.customdata[2] == "95 %: — to —<br>1 question"
+    assert trace.customdata[2].startswith("95 %: — to —<br>1 question<br>By chance ")
     assert not figure.layout.shapes
     assert "over 2 questions: 0.70 at place 1, 0.10 at place 3" in alt_text(figure)
 

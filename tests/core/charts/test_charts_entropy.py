@@ -2,8 +2,10 @@ import math
 
 import pytest
 
-from core.charts import alt_text, entropy_dominance
-from core.charts.influence.entropy import _data, _density
+from core.charts.influence import entropy_dominance
+from core.charts.influence.entropy import _data
+from core.charts.influence.points import density
+from core.charts.theme import alt_text
 from core.influence import analyse
 from tests.core.charts.chart_runs import make_run
 
@@ -35,16 +37,17 @@ def test_very_many_become_counts():
     analysis = analyse(make_run([[0.9, 0.5, 0.1]] * 5_001))
     figure = entropy_dominance(analysis)
     assert [t.type for t in figure.data] == ["heatmap"]
-    assert _density(_data(analysis).points).counts.sum() == 5_001
+    points = _data(analysis).points
+    assert density(points["entropy"], points["dominance"])[2].sum() == 5_001
 
 
 def test_density_cells_by_hand():
     data = _data(analyse(make_run([[1, 0, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]])))
-    cells = _density(data.points)
-    assert cells.counts.shape == (40, 40)  # rows are dominance
-    assert cells.counts[39, 0] == 1  # all on one: entropy 0, dominance 1
-    assert cells.counts[20, 39] == 2  # two halves: the largest entropy, dominance 0.5
-    assert cells.dominance[20] == pytest.approx(0.5125)
+    _, dominance, counts = density(data.points["entropy"], data.points["dominance"])
+    assert counts.shape == (40, 40)  # rows are dominance
+    assert counts[39, 0] == 1  # all on one: entropy 0, dominance 1
+    assert counts[20, 39] == 2  # two halves: the largest entropy, dominance 0.5
+    assert dominance[20] == pytest.approx(0.5125)
 
 
 def test_one_passage_questions_have_no_entropy_at_all_but_a_figure():

@@ -1,9 +1,10 @@
 import pytest
 
-from core.charts import alt_text, failure_mode_counts
+from core.charts.influence import failure_mode_counts
 from core.charts.influence.modes import _data
-from core.definitions import MODES
+from core.charts.theme import alt_text
 from core.influence import analyse
+from core.influence.definitions import MODES
 from tests.core.charts.chart_runs import make_run
 
 UPSIDE_DOWN = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
@@ -32,15 +33,27 @@ def test_modes_that_nothing_could_show_are_not_tested():
 
 def test_figure_shows_zeros_and_titles():
     figure = failure_mode_counts(analyse(make_run([UPSIDE_DOWN, [0.3, 0.2, 0.1]])))
-    (bars,) = figure.data
+    bars, _ = figure.data
     assert list(bars.y) == [mode.title for mode in MODES.values()]
-    text = dict(zip(bars.y, bars.text, strict=True))
-    assert text["Inverted order"] == "1 (50 %)"
+    text = {note.y: note.text for note in figure.layout.annotations}
+    # Three passages have no order that is rare enough to be called inverted.
+    assert text["Inverted order"] == "1 (100 %)"
     assert text["Inert"] == "0 (0 %)"
     assert text["Harmful passage"] == "not tested"
+    # Of six untied passages, three are retrieved first and three used last: 1 − 1/20 of all orders meet.
     assert alt_text(figure) == (
-        "Failure modes among 2 questions: Ignored top hit 1, Buried evidence 1, Inverted order 1."
+        "Failure modes among 2 questions: Ignored top hit 1 (0.9 by chance), Buried evidence 1 (0.9 by chance), "
+        "Inverted order 1 (0.0 by chance)."
     )
+
+
+def test_chance_is_marked_where_it_can_produce_the_mode():
+    figure = failure_mode_counts(analyse(make_run([UPSIDE_DOWN, UPSIDE_DOWN])))
+    _, chance = figure.data
+    assert list(chance.y) == ["Ignored top hit", "Buried evidence", "Inverted order"]
+    assert chance.x[0] == pytest.approx(2 * 0.95)
+    assert (chance.error_x.array[0], chance.error_x.arrayminus[0]) == pytest.approx((0.1, 0.9))
+    assert chance.customdata[0].startswith("1 to 2<br>adjusted p = ")
 
 
 def test_no_questions(empty_analysis):

@@ -2,8 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.charts import alt_text, passage_bars
+from core.charts.influence import passage_bars
 from core.charts.influence.passages import _data
+from core.charts.theme import alt_text
 from core.influence import analyse
 from core.run import Run
 from tests.core.charts.chart_runs import make_run

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from core.charts import alt_text, rank_against_rank
+from core.charts.influence import rank_against_rank
 from core.charts.influence.ranks import _cells, _data, _ticks
+from core.charts.theme import alt_text
 from core.influence import analyse
 from tests.core.charts.chart_runs import make_run
 
@@ -36,17 +37,29 @@ def test_only_the_chosen_questions():
 
 def test_cells_by_hand():
     # (1, 1), (2, 2.5), (3, 2.5): the tied ranks count half in 2 and half in 3.
-    cells = _cells(np.array([1.0, 2, 3]), np.array([1.0, 2.5, 2.5]), 3)
+    cells = _cells(np.array([1.0, 2, 3]), np.array([1.0, 2.5, 2.5]), np.zeros(3, int), 3)
     assert cells.centres.tolist() == [1, 2, 3]
     assert cells.counts.tolist() == [[1, 0, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]]
+    # Dealt at random, each rank is as likely at each place.
+    assert cells.expected == pytest.approx(np.full((3, 3), 1 / 3))
+
+
+def test_expected_cells_keep_the_ties_of_each_question():
+    # Both questions leave rank 2 to no passage, so none is expected there.
+    order, rank = np.array([1.0, 2, 3, 3, 1, 2]), np.array([1.0, 1, 3, 1, 1, 3])
+    cells = _cells(order, rank, np.array([0, 0, 0, 1, 1, 1]), 3)
+    assert cells.expected.sum(axis=0) == pytest.approx([2, 2, 2])
+    assert cells.expected.sum(axis=1) == pytest.approx([4, 0, 2])
+    assert cells.expected[2] == pytest.approx([2 / 3] * 3)
 
 
 def test_many_ranks_share_cells():
     ranks = np.arange(1.0, 201)
-    cells = _cells(ranks, ranks, 200)
+    cells = _cells(ranks, ranks, np.zeros(200, int), 200)
     assert cells.counts.shape == (50, 50)
     assert np.diag(cells.counts).tolist() == [4] * 50
     assert cells.centres[0] == 2.5  # ranks 1 to 4
+    assert cells.expected == pytest.approx(np.full((50, 50), 4 * 4 / 200))
 
 
 def test_markers_grow_with_their_number_and_kinds_differ():
@@ -63,11 +76,13 @@ def test_flagged_passages_of_one_question_are_named():
     assert figure.data[0].mode == "markers+text"
 
 
-def test_above_four_hundred_passages_counts_lie_below():
+def test_above_four_hundred_passages_the_excess_over_chance_lies_below():
     figure = rank_against_rank(analyse(make_run([STRAIGHT] * 70 + [UPSIDE_DOWN])))
     assert [t.type for t in figure.data] == ["heatmap", "scatter", "scatter"]
-    assert figure.data[0].customdata[0][0] == 70
-    assert figure.data[0].customdata.sum() == 71 * 6
+    counts, expected = np.moveaxis(figure.data[0].customdata, 2, 0)
+    assert counts[0][0] == 70 and counts.sum() == 71 * 6
+    assert expected[0][0] == pytest.approx(71 / 6, abs=0.1)
+    assert figure.data[0].z[0][0] == pytest.approx(70 - 71 / 6, abs=0.1)
 
 
 @pytest.mark.parametrize(

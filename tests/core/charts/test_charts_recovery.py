@@ -2,8 +2,9 @@ import math
 
 import pandas as pd
 
-from core.charts import alt_text, recovery_chart
+from core.charts.influence import recovery_chart
 from core.charts.influence.recovery import _data
+from core.charts.theme import alt_text
 from core.influence import analyse, recovery
 from tests.core.charts.chart_runs import make_run
 

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from core.charts import alt_text, retrieval_quality_chart
+from core.charts.retrieval_quality import retrieval_quality_chart
 from core.charts.retrieval_quality.metrics import _data
+from core.charts.theme import alt_text
+from core.influence import analyse
 from core.retrieval_quality.analysis import retrieval_quality
 from tests.core.charts.chart_runs import make_run
 
@@ -10,7 +12,8 @@ from tests.core.charts.chart_runs import make_run
 def quality(gold, n_gold, ks=(1, 2)):
     """Questions with two passages each; ``gold`` marks the first and the second of each in turn."""
     influences = [[0.5, 0.1]] * (len(gold) // 2)
-    return retrieval_quality(make_run(influences, is_gold=gold, query_n_gold=n_gold), ks)
+    run = make_run(influences, is_gold=gold, query_n_gold=n_gold)
+    return retrieval_quality(run, analyse(run), ks)
 
 
 def test_points_are_the_means_of_the_summary_at_equal_distances():

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from core.charts import alt_text, rho_histogram
-from core.charts.influence.rho import _bars, _data, _edges
-from core.influence import analyse, chance_band
+from core.charts.influence import rho_histogram
+from core.charts.influence.rho import _counts, _data, _edges
+from core.charts.theme import alt_text
+from core.influence import analyse
 from tests.core.charts.chart_runs import make_run
 
 # rho 1, -1, 0.5 (ranks 1 3 2), undefined (all 0)
@@ -34,46 +35,65 @@ def test_edges_span_the_range_whatever_the_threshold(threshold):
 
 
 def test_a_rho_that_rounding_puts_beside_an_edge_falls_on_its_right_side():
-    bars = _bars(np.array([0.7 - 1e-13, 0.7, 1.0]), np.array([0.7, 0.8, 0.9, 1.0]))
-    assert bars.counts.tolist() == [2, 0, 1]
+    assert _counts(np.array([0.7 - 1e-13, 0.7, 1.0]), np.array([-1, 0.7, 0.8, 1.0])).tolist() == [0, 2, 1]
 
 
 def test_counts_by_hand():
     data = _data(analyse(make_run(FOUR), 0.5))
     assert data.n_undefined == 1
-    assert data.divergent.edges[-1] == data.aligned.edges[0] == 0.5
-    assert data.divergent.counts.sum() == 1 and data.divergent.counts[0] == 1
-    assert data.aligned.counts.sum() == 2
-    assert data.aligned.counts[0] == 1 and data.aligned.counts[-1] == 1
-    assert data.band == chance_band(3)
+    divergent, aligned = data.counts["Divergent"], data.counts["Aligned"]
+    assert divergent.sum() == 1 and divergent[0] == 1
+    assert aligned.sum() == 2 and aligned[-1] == 1
+    assert aligned[list(data.edges).index(0.5)] == 1
 
 
-def test_the_commonest_number_of_passages_gives_the_band():
-    run = make_run([[0.9, 0.5, 0.1], [0.9, 0.5, 0.2, 0.1], [0.1, 0.2, 0.5, 0.9]])
-    assert _data(analyse(run)).band.k == 4
+def test_expected_counts_by_hand():
+    # Three untied questions of three passages: ρ is 1 or −1 with 1/6 each, 0.5 or −0.5 with 1/3 each.
+    data = _data(analyse(make_run(FOUR)))
+    found = {round(float(edge), 1): n for edge, n in zip(data.edges, data.expected, strict=False) if n}
+    assert found == pytest.approx({-1.0: 0.5, -0.5: 1, 0.5: 1, 0.9: 0.5})
+    half = 1.96 * np.sqrt(3 * (1 / 3) * (2 / 3))
+    assert data.high[list(data.edges).index(0.5)] == pytest.approx(1 + half)
+    assert (data.low == 0).all()
+
+
+def test_chance_follows_the_ties_of_each_question():
+    # One influential passage of ten: ten possible ρ, none above 0.523.
+    data = _data(analyse(make_run([[0, 1] + [0] * 8])))
+    assert data.expected.sum() == pytest.approx(1)
+    assert data.expected[data.edges[:-1] >= 0.6].sum() == 0
+    assert data.counts["Undefined"].sum() == 1
 
 
 @pytest.mark.parametrize(("threshold", "aligned"), [(1, 1), (-1, 3)])
 def test_every_question_is_drawn_at_the_outermost_thresholds(threshold, aligned):
     figure = rho_histogram(analyse(make_run(FOUR), threshold))
-    divergent, right = figure.data
-    assert (sum(divergent.y), sum(right.y)) == (3 - aligned, aligned)
-    assert (right.width > 0).all()
+    counts = {bars.name.split()[0]: sum(bars.y) for bars in figure.data[1:]}
+    assert counts == {"Aligned": aligned} | ({"Divergent": 3 - aligned} if aligned < 3 else {})
+    assert all((bars.width > 0).all() for bars in figure.data[1:])
 
 
 def test_figure():
     figure = rho_histogram(analyse(make_run(FOUR), 0.65))
-    divergent, aligned = figure.data
+    band, divergent, aligned = figure.data
+    assert band.name == "Middle 95 % by chance" and len(band.x) == len(band.y) == 4 * len(divergent.x)
     assert (divergent.name, aligned.name) == ("Divergent (2)", "Aligned (1)")
-    assert divergent.x[-1] + divergent.width[-1] / 2 == pytest.approx(0.65)
-    assert aligned.x[0] - aligned.width[0] / 2 == pytest.approx(0.65)
+    drawn = divergent.x[np.flatnonzero(divergent.y)], aligned.x[np.flatnonzero(aligned.y)]
+    assert drawn[0].max() < 0.65 < drawn[1].min()
+    assert 0.65 in (divergent.x - divergent.width / 2).round(9)
     assert divergent.marker.pattern.shape == "/" and aligned.marker.pattern.shape == ""
-    band, line = figure.layout.shapes
-    assert (band.x0, band.x1) == (chance_band(3).low, chance_band(3).high)
+    (line,) = figure.layout.shapes
     assert line.x0 == line.x1 == 0.65
-    assert "k = 3" in band.name
+    assert divergent.customdata[0] == "−1.00 to −0.90<br>By chance 0.5 (0.0 to 1.8)"
     assert "3 questions: 2 divergent below the threshold of 0.65, 1 aligned, 1 undefined" in alt_text(figure)
+    assert alt_text(figure).endswith("chance alone puts 2.5 below the threshold.")
     assert any("n = 3 · 1 undefined" == a.text for a in figure.layout.annotations)
+
+
+def test_questions_that_ties_keep_below_the_threshold_are_drawn_apart():
+    figure = rho_histogram(analyse(make_run([[0, 1] + [0] * 8, *FOUR])))
+    assert "Too tied for a label (1)" in [trace.name for trace in figure.data]
+    assert "1 too tied for a label" in alt_text(figure)
 
 
 def test_nothing_defined():

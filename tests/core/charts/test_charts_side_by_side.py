@@ -1,10 +1,15 @@
 import numpy as np
 import pytest
 
-from core.charts import alt_text, rho_side_by_side
-from core.charts.side_by_side import DOTS_AT_MOST
+from core.charts.side_by_side import DOTS_AT_MOST, side_by_side
+from core.charts.theme import alt_text
 from core.influence import analyse
 from tests.core.charts.chart_runs import HOSTILE, make_run, shown_strings
+
+
+def rho_side_by_side(runs):
+    return side_by_side([(name, found.queries["rho"]) for name, found in runs], "Rank agreement ρ", (-1, 1))
+
 
 # ρ 1, 0.5 (ranks 1 3 2), undefined
 MIXED = [[0.9, 0.5, 0.1], [0.9, 0.1, 0.5], [0, 0, 0]]
@@ -24,7 +29,7 @@ def test_means_intervals_and_dots_by_hand():
     assert means.error_x.array[1] == means.error_x.arrayminus[1] == 0  # one question has no interval
     assert list(figure.layout.yaxis.ticktext) == ["A", "B"]
     assert alt_text(figure) == (
-        "Mean rank agreement ρ of A: 0.75 (−1.00 to 1.00) on 2 questions; B: −1.00 on 1 question."
+        "Rank agreement ρ, mean of A: 0.75 (−1.00 to 1.00) on 2 questions; B: −1.00 on 1 question."
     )
 
 
@@ -43,7 +48,7 @@ def test_a_run_without_any_rho_keeps_its_line():
 def test_nothing_to_draw(runs, empty_analysis):
     figure = rho_side_by_side([(name, empty_analysis) for name, _ in runs])
     assert not figure.data
-    assert alt_text(figure) == "None of these runs has a question with a rank agreement."
+    assert alt_text(figure) == "Rank agreement ρ: undefined for every question of these runs."
 
 
 def test_thousands_of_questions_are_not_drawn_one_by_one(large):

@@ -1,9 +1,10 @@
 import pytest
 
-from core.charts import alt_text, rank_slope
+from core.charts.influence import rank_slope
 from core.charts.influence.slope import _data, _names
-from core.definitions import UNDEFINED_REASONS
+from core.charts.theme import alt_text
 from core.influence import analyse
+from core.influence.definitions import REASONS
 from tests.core.charts.chart_runs import make_run
 
 # Retrieval order 1..5; influence ranks 4.5, 2, 3, 4.5, 1.
@@ -65,7 +66,7 @@ def test_figure():
 def test_undefined_says_why(influences, columns, reason):
     figure = rank_slope(analyse(make_run([influences], **columns)), "q1")
     assert not figure.data
-    assert alt_text(figure) == f"No order of use: {UNDEFINED_REASONS[reason].meaning}"
+    assert alt_text(figure) == f"No order of use: {REASONS[reason].meaning}"
 
 
 def test_unknown_question():

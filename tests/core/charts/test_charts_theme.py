@@ -4,9 +4,9 @@ import re
 import numpy as np
 import pytest
 
-from core.charts import alt_text
 from core.charts.theme import (
     STYLES,
+    alt_text,
     count_heatmap,
     empty_figure,
     fade,

@@ -1,5 +1,6 @@
-from core.charts import alt_text, verdict_changes
+from core.charts.influence import verdict_changes
 from core.charts.influence.verdicts import _data
+from core.charts.theme import alt_text
 from core.influence import analyse, compare_reported
 from tests.core.charts.chart_runs import make_run
 
