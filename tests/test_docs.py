@@ -37,9 +37,9 @@ def test_python_in_the_documents_runs(path, tmp_path, monkeypatch):
 def test_every_command_in_the_readme_exists():
     from typer.main import get_command
 
-    from core.cli import app
+    from core.cli.app import build_app
 
-    command = get_command(app)
+    command = get_command(build_app())
     lines = [
         ln for p in DOCUMENTS for b in blocks(p, "bash") for ln in b.splitlines() if "python -m core" in ln
     ]

@@ -15,7 +15,6 @@ import typer
 from core import diagnostics
 from core.cli.files import (
     free_file,
-    log_changes,
     log_possible,
     log_report,
     option_pairs,
@@ -26,7 +25,6 @@ from core.cli.live import carried_out, opened_work, planned, step_types
 from core.cli.options import (
     Given,
     LiveOptions,
-    checked_options,
     field_options,
     parameter,
     setting_options,
@@ -185,7 +183,6 @@ def _import(
     log_report(imported.report, file)
     log_possible(imported.report)
     save_run(imported.run.renamed(name) if name else imported.run, out, overwrite)
-    log_changes(imported.run)
     _show(Run.load(out), given, as_json)
 
 
@@ -265,7 +262,7 @@ def _fail(error: BaseException, line: str, status: int) -> int:
 
 
 def _diagnosis(run: Run, given: Given) -> Diagnosis:
-    return Diagnosis(run, checked_options(settings_of(diagnostics.DIAGNOSTICS), given))
+    return Diagnosis(run, given.get("settings", {}))
 
 
 def _show(run: Run, given: Given, as_json: bool) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from core.cli.output import log
 from core.errors import InputError
-from core.influence import analyse, compare_reported
 from core.run import MANIFEST_FILE, Run, check_target, read_manifest
 from core.sources.continue_run import open_questions
 from core.sources.dataset import Dataset, load_dataset
@@ -87,16 +86,6 @@ def write_file(target: Path, content: bytes) -> None:
         os.replace(file.name, target)
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror or error}.") from error
-
-
-def log_changes(run: Run) -> None:
-    """Say how many of the verdicts a file reports do not follow from its own numbers, and why."""
-    frame = compare_reported(run, analyse(run))
-    if len(frame):
-        causes = frame.loc[frame["changed"], "cause"].value_counts()
-        changed = int(frame["changed"].sum())
-        why = ", ".join(f"{n:,} {cause}" for cause, n in causes.items()) or "none"
-        log(f"{changed:,} of {len(frame):,} reported verdicts change when recomputed ({why}).")
 
 
 def option_pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:

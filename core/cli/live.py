@@ -27,7 +27,7 @@ from core.pipeline import (
     run_id_of,
 )
 from core.pipeline.begin import AnsweringStep
-from core.pipeline.steps import model_facts, options_of
+from core.pipeline.steps import asks_questions, model_facts, options_of
 from core.run import Run
 from core.sources.dataset import Dataset
 
@@ -59,8 +59,7 @@ class Work:
     @property
     def answering(self) -> AnsweringStep | None:
         """The step that asks the questions, if it is among them."""
-        found = (step for step in self.steps if "answer" in step.fills.get("queries", ()))
-        return cast(AnsweringStep | None, next(found, None))
+        return cast(AnsweringStep | None, next(filter(asks_questions, self.steps), None))
 
 
 def step_types() -> dict[str, Any]:
@@ -177,9 +176,10 @@ def _all_passages(source: str, data: Dataset) -> int:
 def _saved(work: Work) -> Run:
     if not Path(work.source).is_dir():
         names = ",".join(step.name for step in work.steps)
+        asking = (name for name, step in step_types().items() if asks_questions(step))
         raise InputError(
             f"--steps {names} works on the answers of a saved run, and {work.source} is none; "
-            f"use --steps influence,{names} for questions."
+            f"use --steps {','.join([*asking, names])} for questions."
         )
     return Run.load(work.source)
 

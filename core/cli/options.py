@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
@@ -64,16 +64,6 @@ def setting_options(settings: Sequence[Setting]) -> list[inspect.Parameter]:
         else parameter("settings", one.name, float, one.option, one.help, f"{one.default:g}")
         for one in settings
     ]
-
-
-def checked_options(settings: Sequence[Setting], given: Given) -> dict[str, float | bool]:
-    """Return the settings that were given; InputError names the option where a value is out of its range."""
-    values = given.get("settings", {})
-    return {
-        one.name: replace(one, name=one.option).checked(values[one.name])
-        for one in settings
-        if one.name in values
-    }
 
 
 def with_options(

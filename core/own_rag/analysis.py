@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from core.errors import BackendError, InputError
-from core.influence.step import InfluenceStep
 from core.llm import BACKENDS, LLM, CompletionCache, backend, open_llm
 from core.llm.functions import FunctionLLM
 from core.llm.prompts import DEFAULT_STYLE, FUNCTION_STYLE
@@ -18,7 +17,8 @@ from core.llm.types import DEFAULT_MAX_TOKENS
 from core.own_rag.questions import read_questions
 from core.own_rag.retrieval import Retrieval
 from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin, fill
-from core.pipeline.steps import ProgressCallback
+from core.pipeline.begin import AnsweringStep
+from core.pipeline.steps import ProgressCallback, asks_questions
 from core.run import MANIFEST_FILE, Run, read_manifest
 
 
@@ -40,7 +40,7 @@ def analyze(
     cache: str | os.PathLike[str] | CompletionCache | None = None,
     progress: ProgressCallback | bool | None = None,
     parallel: int | None = None,
-    steps: Sequence[str | Step] = (InfluenceStep.name,),
+    steps: Sequence[str | Step] = ("influence",),
     save: str | os.PathLike[str] | None = None,
 ) -> Run:
     """Run a RAG on questions, leave out its passages one by one, and return what happened.
@@ -116,14 +116,14 @@ def analyze(
         if function is not None:
             stack.callback(function.close)
             _check_function(name, cache, max_tokens, style)
-        asking = InfluenceStep(
-            repeats=repeats,
-            closed_book=closed_book,
-            seed=seed,
-            max_tokens=_answer_tokens(model) if max_tokens is None else max_tokens,
-            style=FUNCTION_STYLE.name if function is not None else style or DEFAULT_STYLE,
-        )
-        asking, *others = _steps(steps, asking)
+        options_of_answers = {
+            "repeats": repeats,
+            "closed_book": closed_book,
+            "seed": seed,
+            "max_tokens": _answer_tokens(model) if max_tokens is None else max_tokens,
+            "style": FUNCTION_STYLE.name if function is not None else style or DEFAULT_STYLE,
+        }
+        asking, *others = _steps(steps, options_of_answers)
         options = RunOptions(k=k, passage_words=passage_words, retriever=retriever)
         data = read_questions(questions, documents, retrieved_elsewhere=retrieve is not None)
         title = name or f"{data.name}, {model.name}"
@@ -158,24 +158,25 @@ def analyze(
         return _uncounted(run, function)
 
 
-def _steps(chosen: Sequence[str | Step], asking: InfluenceStep) -> tuple[InfluenceStep, *tuple[Step, ...]]:
-    """Return the steps, the one that asks the questions first; a name stands for a step without options."""
+def _steps(
+    chosen: Sequence[str | Step], options: Mapping[str, Any]
+) -> tuple[AnsweringStep, *tuple[Step, ...]]:
+    """Return the steps; the first one asks the questions, with these options where it is only named."""
     from core import diagnostics  # its packages import the pipeline
 
     known = {one.name: one.step for one in diagnostics.DIAGNOSTICS if one.step is not None}
     unknown = next((one for one in chosen if isinstance(one, str) and one not in known), None)
     if isinstance(chosen, str) or unknown is not None:
-        raise InputError(
-            f"steps must be a list of {', '.join(known)} or of steps, got {unknown or chosen!r}."
-        )
+        wrong = chosen if isinstance(chosen, str) else unknown
+        raise InputError(f"steps must be a list of {', '.join(known)} or of steps, got {wrong!r}.")
     steps = [
-        asking if one == asking.name else known[one]() if isinstance(one, str) else one for one in chosen
+        one if not isinstance(one, str) else known[one](**(options if asks_questions(known[one]) else {}))
+        for one in chosen
     ]
-    if not steps or not isinstance(steps[0], InfluenceStep):
-        raise InputError(
-            f"steps must begin with {asking.name}, which asks the questions, got {list(chosen)!r}."
-        )
-    return steps[0], *steps[1:]
+    if not steps or not asks_questions(steps[0]):
+        asking = ", ".join(name for name, step in known.items() if asks_questions(step))
+        raise InputError(f"The first of steps must ask the questions: {asking}; got {list(chosen)!r}.")
+    return cast(AnsweringStep, steps[0]), *steps[1:]
 
 
 def _model_of(step: Step, model: LLM) -> LLM | None:
@@ -183,7 +184,7 @@ def _model_of(step: Step, model: LLM) -> LLM | None:
     live = ModelChoice(str(getattr(model, "kind", "")), model.name)
     chosen = step.model(live)
     if chosen is None or chosen == live:
-        if chosen is not None and isinstance(model, FunctionLLM) and not isinstance(step, InfluenceStep):
+        if chosen is not None and isinstance(model, FunctionLLM) and not asks_questions(step):
             raise InputError(f"The step {step.name} needs a language model; answer is a function.")
         return model if chosen is not None else None
     options = {"base_url": chosen.base_url} if chosen.base_url is not None else {}

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import pandas as pd
+
 from core.llm.types import Completion
 from core.pipeline.rows import AskedQuestion, Rows, questions_of
 from core.pipeline.step_asker import StepAsker
@@ -74,17 +76,28 @@ class _Work(StepWork):
         self.settings = options_of(step)
         self._step, self._asker = step, asker
         self._question = questions_of(run)
+        # As many questions at once as their calls fill a batch of the model.
+        each = [len(step.calls(self._question(query_id))) for query_id in run.queries["query_id"][:1]]
+        at_once = asker.llm.capabilities.batch if asker.llm is not None else 1
+        self.batch = max(1, at_once // max([1, *each]))
 
     def todo(self, run: Run) -> Sequence[str]:
         return self._step.missing(run)
 
     def work(self, ids: Sequence[str]) -> Rows:
-        question = self._question(ids[0])
-        calls = self._step.calls(question)
+        questions = [self._question(query_id) for query_id in ids]
+        calls = [self._step.calls(question) for question in questions]
+        requests = [call.request for listed in calls for call in listed]
         assert self._asker.ask is not None
-        completions = self._asker.ask([call.request for call in calls]) if calls else []
-        answers = {(call.kind, call.number): c for call, c in zip(calls, completions, strict=True)}
-        return self._step.rows(question, answers)
+        completions = iter(self._asker.ask(requests) if requests else ())
+        made: dict[str, list[Any]] = {}
+        for question, listed in zip(questions, calls, strict=True):
+            answers = {(call.kind, call.number): next(completions) for call in listed}
+            for table, rows in self._step.rows(question, answers).items():
+                made.setdefault(table, []).extend(
+                    rows.to_dict("records") if isinstance(rows, pd.DataFrame) else rows
+                )
+        return made
 
     def failed(self, query_id: str, reason: str) -> Rows:
         return self._step.failed(self._question(query_id), reason)

@@ -119,7 +119,10 @@ class CallPlan:
     @property
     def calls(self) -> Mapping[str, int]:
         """Calls by kind, identical ones counted each time."""
-        return {kind: n for step in self.steps for kind, n in step.calls.items()}
+        found: Counter[str] = Counter()
+        for step in self.steps:
+            found.update(step.calls)
+        return found
 
     @property
     def n_calls(self) -> int:

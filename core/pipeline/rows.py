@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from core.schema import TABLES
 Rows = Mapping[str, "pd.DataFrame | Sequence[Mapping[str, Any]]"]
 # What a run begins with: a step fills columns of these rows and neither adds nor drops one.
 _FILLED = ("queries", "passages")
+OF_ANSWERS = tuple(name for name in TABLES if name not in _FILLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +55,24 @@ def questions_of(run: Run) -> Callable[[str], AskedQuestion]:
     return question
 
 
-def cleared(run: Run, cells: Mapping[str, tuple[str, ...]], step: str) -> Run:
-    """Return the run without some cells (columns by table, or whole tables) and what a step said of them."""
+def cleared(run: Run, cells: Mapping[str, tuple[str, ...]], done: Iterable[str]) -> Run:
+    """Return the run without some cells (columns by table, or whole tables) and what steps said of them."""
     tables = dict(run.tables)
     for name, columns in cells.items():
-        frame = run[name]
-        tables[name] = frame.assign(**dict.fromkeys(columns)) if columns else frame.iloc[:0]
+        frame = run[name].assign(**dict.fromkeys(columns)) if columns else run[name].iloc[:0]
+        others = frame.columns.difference(TABLES[name].key)
+        tables[name] = frame if name in _FILLED else frame[frame[others].notna().any(axis=1)]
     steps = dict(run.manifest.get("steps", {}))
+    said = {note for name in list(done) for note in steps.pop(name, {}).get("notes", ())}
     manifest = {**run.manifest, "steps": steps}
-    said = steps.pop(step, {}).get("notes", ())
-    if "notes" in manifest:
+    if said:
         manifest["notes"] = [note for note in manifest["notes"] if note not in said]
     return Run.create(manifest, **tables)
 
 
-def merged(run: Run, parts: Sequence[tuple[Sequence[str], Rows]]) -> Run:
+def merged(
+    run: Run, parts: Sequence[tuple[Sequence[str], Rows]], cells: Mapping[str, tuple[str, ...]]
+) -> Run:
     """Return the run with new rows of some questions.
 
     Parameters
@@ -76,8 +80,10 @@ def merged(run: Run, parts: Sequence[tuple[Sequence[str], Rows]]) -> Run:
     run : Run
         The run.
     parts : sequence of (ids, rows)
-        Questions, and their rows by table. In ``queries`` and ``passages`` they replace the columns given, in
-        the rows of the same key; in another table, all rows of these questions.
+        Questions, and their rows by table.
+    cells : Mapping
+        What is filled, by table. Where that is columns, the columns given are replaced in the rows of the
+        same key; where it is whole rows, all rows of these questions are.
 
     Returns
     -------
@@ -89,13 +95,13 @@ def merged(run: Run, parts: Sequence[tuple[Sequence[str], Rows]]) -> Run:
     for name in dict.fromkeys(name for _, rows in parts for name in rows):
         given = [(ids, rows[name]) for ids, rows in parts if name in rows]
         frame = _joined([rows for _, rows in given])
-        if name in _FILLED:
-            tables[name] = _filled(name, run[name], frame)
+        if cells.get(name):
+            kept, frame = _filled(name, run[name], frame)
         else:
             worked = {query_id for ids, _ in given for query_id in ids}
             kept = run[name][~run[name]["query_id"].isin(worked)]
-            both = pd.concat([kept.astype("object"), frame.astype("object")]) if len(frame) else kept
-            tables[name] = both.iloc[np.argsort(order.get_indexer(both["query_id"]), kind="stable")]
+        both = pd.concat([kept.astype("object"), frame.astype("object")]) if len(frame) else kept
+        tables[name] = both.iloc[np.argsort(order.get_indexer(both["query_id"]), kind="stable")]
     return Run.create(run.manifest, **tables) if parts else run
 
 
@@ -108,20 +114,22 @@ def _joined(given: Sequence[pd.DataFrame | Sequence[Mapping[str, Any]]]) -> pd.D
     )
 
 
-def _filled(name: str, old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+def _filled(name: str, old: pd.DataFrame, new: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the old rows with the new values, and the new rows that have no place there yet."""
     if not len(new):
-        return old
+        return old, new
     key = list(TABLES[name].key)
     rows = pd.MultiIndex.from_frame(old[key]).get_indexer(pd.MultiIndex.from_frame(new[key]))
-    if (rows < 0).any():
-        stray = new.iloc[int(np.flatnonzero(rows < 0)[0])]
-        raise InputError(f"Table {name} has no row for {', '.join(str(stray[part]) for part in key)}.")
+    there, added = rows >= 0, new[rows < 0]
+    if len(added) and name in _FILLED:
+        stray = ", ".join(str(added.iloc[0][part]) for part in key)
+        raise InputError(f"Table {name} has no row for {stray}.")
     filled = {}
     for column in new.columns.difference(key):
         values = old[column].astype("object").to_numpy(copy=True)
-        values[rows] = new[column].astype("object").to_numpy()
+        values[rows[there]] = new[column].astype("object").to_numpy()[there]
         filled[column] = pd.Series(values, index=old.index, dtype="object")
-    return old.assign(**filled)
+    return old.assign(**filled), added
 
 
 def _columns(frame: pd.DataFrame) -> dict[str, list[Any]]:

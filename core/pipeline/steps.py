@@ -22,7 +22,7 @@ from core.llm.cache import CacheError, CompletionCache
 from core.llm.redact import error_text
 from core.llm.types import LLM, Request
 from core.pipeline.asking import RetryPolicy
-from core.pipeline.rows import Rows, cleared, merged
+from core.pipeline.rows import OF_ANSWERS, Rows, cleared, merged
 from core.pipeline.step_asker import StepAsker
 from core.run import Run
 
@@ -271,6 +271,11 @@ def check_ranges(options: Any, ranges: Mapping[str, tuple[int, int]]) -> None:
             raise InputError(f"{name} must be a whole number from {low:,} to {high:,}, got {value!r}.")
 
 
+def asks_questions(step: Step | type[Step]) -> bool:
+    """Tell whether a step answers the questions; the others work on the answers."""
+    return "answer" in step.fills.get("queries", ())
+
+
 def model_facts(llm: LLM) -> dict[str, Any]:
     """Return what a run writes down about a model."""
     return {"backend": str(getattr(llm, "kind", "")), "name": llm.name, "options": plain(dict(llm.options))}
@@ -293,7 +298,10 @@ def opened(run: Run, step: Step, asker: StepAsker) -> tuple[Run, StepWork, Mappi
     }
     if before is not None and all(before.get(key) == value for key, value in identity.items()):
         return run, work, before
-    run = cleared(run, step.fills, step.name)
+    if asks_questions(step):  # what others said of the answers goes with the answers
+        run = cleared(run, {**dict.fromkeys(OF_ANSWERS, ()), **step.fills}, run.manifest.get("steps", {}))
+    else:
+        run = cleared(run, step.fills, [step.name])
     return run, step.open(run, asker), identity
 
 
@@ -351,7 +359,7 @@ class _Drive:
     def go(self, on_part: Callable[[Run], object] | None, own_thread: bool) -> Run:
         if not self._todo and self._before.get("complete"):
             return self._given
-        self._n_calls = self._count_calls()
+        self._n_calls = self._count_calls() if self._progress is not None else 0
         self._tell()
         workers = self._workers(own_thread)
         # A few questions ahead of the workers are enough; 100,000 futures would only take room.
@@ -410,7 +418,7 @@ class _Drive:
             raise
         except Exception as error:
             # One question never sinks the run; a model that has not answered anything yet does.
-            if isinstance(error, BackendError) and not self._asker.n_answers:
+            if isinstance(error, BackendError) and not (self._asker.n_answers or self._before.get("n_done")):
                 raise
             _LOG.debug("The step %s failed on %s.", self._step.name, ids, exc_info=True)
             if len(ids) > 1:
@@ -418,6 +426,8 @@ class _Drive:
             reason = reason_of(error)
             self._failed[ids[0]] = reason
             rows = self._work.failed(ids[0], reason)
+        if asks_questions(self._step):  # nobody has looked at the new answers yet
+            rows = {**dict.fromkeys(OF_ANSWERS, ()), **rows}
         with self._lock:
             self._n_finished += len(ids)
         self._tell()
@@ -443,8 +453,9 @@ class _Drive:
         """Tell how far it is, counted in questions."""
         if self._progress is not None and not self._n_calls:
             n = self._asker.n_answers if n_answers is None else n_answers
-            what = f"{self._what()}, {n:,} calls answered" if n else self._what()
-            self._progress(self._n_finished, len(self._todo), what)
+            with self._lock:
+                what = f"{self._what()}, {n:,} calls answered" if n else self._what()
+                self._progress(self._n_finished, len(self._todo), what)
 
     def _what(self) -> str:
         return f"question {min(self._n_finished + 1, len(self._todo))} of {len(self._todo)}"
@@ -461,7 +472,7 @@ class _Drive:
         self._next_offer = start + took + took / _PARTIAL_SHARE
 
     def _build(self, *, ended: bool) -> Run:
-        self._run, self._parts = merged(self._run, self._parts), []
+        self._run, self._parts = merged(self._run, self._parts, self._step.fills), []
         n_left = len(self._work.todo(self._run))
         before, usage = self._before, self._asker.usage
         seconds = time.perf_counter() - self._started
@@ -479,14 +490,14 @@ class _Drive:
         }
         # What a back end found out on the way: settings that its server did not take.
         facts["notes"] += getattr(self._llm, "notes", ()) if before["model"] is not None else ()
-        manifest = {
-            **self._run.manifest,
-            "steps": {**self._run.manifest.get("steps", {}), self._step.name: facts},
-        }
+        others = self._run.manifest.get("steps", {})
+        if asks_questions(self._step):
+            others = {name: {**said, "complete": False} for name, said in others.items()}
+        manifest = {**self._run.manifest, "steps": {**others, self._step.name: facts}}
         if facts["notes"] or before.get("notes"):
-            others = _without(manifest.get("notes", ()), before.get("notes", ()))
-            manifest["notes"] = list(dict.fromkeys([*others, *facts["notes"]]))
-        if "answer" in self._step.fills.get("queries", ()):
+            earlier = [note for note in manifest.get("notes", ()) if note not in before.get("notes", ())]
+            manifest["notes"] = list(dict.fromkeys([*earlier, *facts["notes"]]))
+        if asks_questions(self._step):
             spent = self._given.manifest.get("cost", {}) if "complete" in before else {}
             added = {
                 "calls": usage.asked,
@@ -498,11 +509,6 @@ class _Drive:
             cost = {name: round((spent.get(name) or 0) + value, 1) for name, value in added.items()}
             manifest |= {"complete": ended, "model": facts["model"], "cost": cost}
         return Run.create(manifest, **self._run.tables)
-
-
-def _without(listed: Iterable[str], gone: Iterable[str]) -> list[str]:
-    known = set(gone)
-    return [one for one in listed if one not in known]
 
 
 def _batches(ids: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:

@@ -146,7 +146,8 @@ def registered(monkeypatch):
 
 
 @pytest.fixture
-def model(monkeypatch):
+def model(monkeypatch, tmp_path):
+    monkeypatch.setenv("LEADLINE_CACHE", str(tmp_path / "cache"))
     scripted = ScriptedLLM(lambda request: "7")
     monkeypatch.setattr(core.cli.live, "open_llm", lambda kind, name=None, **_: scripted)
     return scripted

@@ -1,11 +1,13 @@
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pytest
 
 from core.errors import BackendError, InputError
 from core.influence.step import InfluenceStep
 from core.llm import CompletionCache
-from core.pipeline import RunOptions, Speed, measure_speed
+from core.pipeline import PerQuestion, RunOptions, Speed, StepPlan, begin, measure_speed, plan_steps
 from tests.live_runs import live_plan, live_run
 
 
@@ -130,3 +132,78 @@ def test_measuring_nothing_is_an_error(make_dataset, make_llm):
         measure_speed(llm, live_plan(bare, llm))
     with pytest.raises(BackendError, match="is down"):
         measure_speed(make_llm(down=True), live_plan(data, llm))
+
+
+def test_cached_calls_of_a_large_data_set_are_scaled_up_as_well(make_dataset, make_llm):
+    llm, cache, data = make_llm(), CompletionCache(), make_dataset(1000, k=1)
+    plan = live_plan(data, llm, cache)
+    assert (plan.n_calls, plan.n_cached, plan.n_to_ask) == (3000, 0, 3000)
+    # Every other question was answered before: so is every other question of the sample, give or take.
+    live_run(replace(data, questions=data.questions[::2]), llm, cache)
+    plan = live_plan(data, llm, cache)
+    assert plan.n_cached == pytest.approx(1500, abs=30)
+    assert plan.n_cached + plan.n_to_ask == plan.n_calls == 3000
+    assert plan.prompt_tokens == pytest.approx(live_plan(data, llm).prompt_tokens / 2, rel=0.02)
+    live_run(data, llm, cache)
+    plan = live_plan(data, llm, cache)
+    assert (plan.n_cached, plan.n_to_ask, plan.prompt_tokens) == (3000, 0, 0)
+
+
+@dataclass(frozen=True)
+class Judge(PerQuestion):
+    """A step that cannot say beforehand what it will ask."""
+
+    name: ClassVar[str] = "judge"
+    title: ClassVar[str] = "Judge"
+    fills: ClassVar[Mapping[str, tuple[str, ...]]] = {"signals": ("llm_score",)}
+
+    def calls(self, question):
+        return []
+
+    def rows(self, question, answers):
+        return {}
+
+    def open(self, run, asker):
+        work = super().open(run, asker)
+        work.plan = lambda ids: StepPlan(about=2 * len(ids), about_tokens=7 * len(ids), notes=("a guess",))
+        return work
+
+
+def test_steps_that_ask_as_they_go_along_are_estimated(make_dataset, make_llm):
+    answering, judging = make_llm(parallel=2), make_llm(name="judge", parallel=1)
+    step = InfluenceStep(closed_book=False)
+    run = begin(make_dataset(600, k=1), RunOptions(), answering, step)
+    plan = plan_steps(run, [step, Judge()], {"influence": answering, "judge": judging})
+    assert dict(plan.calls) == {"baseline": 600, "ablation": 600}
+    assert (plan.steps[1].about, plan.steps[1].prompt_tokens) == (1200, 4200)
+    facts = plan.to_dict()
+    assert (facts["judge_calls_about"], facts["n_to_ask"], facts["model"]) == (1200, 1200, "scripted")
+    assert facts["prompt_tokens"] == plan.steps[0].prompt_tokens + 4200
+    frame = plan.to_frame().set_index("item")
+    assert frame.loc["calls for judge, about"].to_list() == [1200, "a guess"]
+    both = plan.timed(Speed("scripted", 1.0, 1), Speed("judge", 0.5, 1)).seconds
+    assert both == plan.steps[0].prompt_tokens / 2 + 4200 * 0.5
+    assert plan.timed(Speed("judge", 0.5, 1)).seconds == 2100
+
+
+def test_what_one_step_asks_is_no_second_call_of_another(make_dataset, make_llm):
+    llm, step = make_llm(), InfluenceStep(closed_book=False)
+
+    @dataclass(frozen=True)
+    class Again(InfluenceStep):
+        name: ClassVar[str] = "again"
+
+    run = begin(make_dataset(2, k=2), RunOptions(), llm, step)
+    steps = [step, Again(closed_book=False, repeats=1)]
+    plan = plan_steps(run, steps, {"influence": llm, "again": llm})
+    assert [one.n_to_ask for one in plan.steps] == [6, 2]
+    assert plan.n_duplicates == 6
+
+
+def test_only_what_is_missing_is_planned(make_dataset, make_llm):
+    llm, step = make_llm(), InfluenceStep()
+    partial = live_run(make_dataset(3, k=2), llm, cancelled=lambda: llm.calls >= 4)
+    assert plan_steps(partial, [step], {"influence": llm}).n_calls == 8
+    whole = live_run(make_dataset(3, k=2), llm)
+    assert plan_steps(whole, [step], {"influence": llm}).n_calls == 0
+    assert plan_steps(whole, [replace(step, seed=1)], {"influence": llm}).n_calls == 12
