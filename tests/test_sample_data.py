@@ -9,10 +9,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from core.report.summary import run_summary
 
 from core.claims import analyse_claims
 from core.influence import analyse
-from core.report.summary import run_summary
 from core.run import Run
 from core.sources.dataset import load_dataset
 from core.sources.influence_csv import template_csv

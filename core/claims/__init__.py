@@ -8,8 +8,8 @@ beside them are pure functions on arrays and texts.
 from core.claims.analysis.answer import AnswerClaims
 from core.claims.analysis.claims_analysis import ClaimsAnalysis, analyse_claims
 from core.claims.decomposition.decompose import decompose
-from core.claims.decomposition.self_contained import self_contained
 from core.claims.decomposition.split import split_claims
+from core.claims.language.self_contained import self_contained
 from core.claims.matrix import (
     CLAIM_STATES,
     ClaimEvidenceMatrix,
@@ -20,7 +20,6 @@ from core.claims.matrix import (
 )
 from core.claims.rafe import f1_at_k
 from core.claims.ragchecker import ragchecker_metrics
-from core.claims.step import ClaimsStep
 from core.claims.types import Claim, Verifier
 from core.claims.verifiers.offline import OfflineVerifier, default_verifier, offline_figures
 
@@ -30,7 +29,6 @@ __all__ = [
     "Claim",
     "ClaimEvidenceMatrix",
     "ClaimsAnalysis",
-    "ClaimsStep",
     "OfflineVerifier",
     "Verifier",
     "analyse_claims",

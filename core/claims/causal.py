@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from core.claims.sentence_content import Content, parse, parse_sentences, parse_text
+from core.claims.language.sentence_content import Content, parse, parse_sentences, parse_text
 from core.claims.types import Floats, Labels
 from core.text.abstention import answer_status
 from core.text.words import words

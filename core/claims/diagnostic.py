@@ -12,9 +12,8 @@ from core.claims.analysis.question_table import step_facts
 from core.claims.definitions import DEFINITIONS, QUADRANT
 from core.claims.matrix import FRAGILE, UNSCORED, UNSUPPORTED
 from core.claims.quadrants import QUADRANTS, UNDEFINED
-from core.claims.step import ClaimsStep
+from core.claims.step import OFFLINE, ClaimsStep
 from core.claims.three_valued import DEFAULT_SUPPORT
-from core.claims.verifiers.offline import OfflineVerifier
 from core.diagnosis import (
     REASON,
     Diagnosis,
@@ -137,7 +136,7 @@ def _unsupported(claims: ClaimsAnalysis) -> Finding | None:
     advice = (
         "Read these answers first. Improve retrieval, or tell the model to answer only from the passages."
     )
-    if claims.judge == OfflineVerifier.name:
+    if claims.judge == OFFLINE:
         advice += (
             " The offline verifier is weak on hard claims: check a sample, or verify again with a judge."
         )

@@ -53,6 +53,9 @@ def ragchecker_metrics(
 ) -> dict[str, Share]:
     """Compute all metrics of one question from its entailment matrices.
 
+    Entries are 0 / 1 or probabilities, NaN = unscored. None for the three arguments about the reference
+    leaves only faithfulness defined.
+
     Parameters
     ----------
     retrieved_to_reference : array_like of float, shape (n_reference_claims, n_passages), or None
@@ -65,9 +68,6 @@ def ragchecker_metrics(
         Whether the answer entails each claim of the reference answer.
     threshold : float
         In (0, 1]; a probability from here on counts as entailment.
-
-    Entries are 0 / 1 or probabilities, NaN = unscored. None for the three arguments about the reference
-    leaves only faithfulness defined.
 
     Returns
     -------

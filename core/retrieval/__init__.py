@@ -1,9 +1,9 @@
 """Find the passages for a question, and judge what was found."""
 
+from core.llm.shared_embedder import RememberingEmbedder, shared_embedder
 from core.retrieval.bm25 import TOKENIZERS, BM25Retriever
 from core.retrieval.bm25_fast import FastBM25Retriever
 from core.retrieval.dense import DenseRetriever
-from core.retrieval.embedding import RememberingEmbedder, shared_embedder
 from core.retrieval.factory import EMBEDDING_RETRIEVERS, RETRIEVERS, make_retriever
 from core.retrieval.hybrid import HybridRetriever
 from core.retrieval.types import Retriever, best

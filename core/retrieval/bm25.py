@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
 
-from core.retrieval.stop_words import ENGLISH
 from core.retrieval.types import best
+from core.text.stop_words import ENGLISH
 from core.text.words import words
 
 

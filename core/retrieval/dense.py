@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.llm.embeddings import Embedder
-from core.retrieval.embedding import shared_embedder
+from core.llm.shared_embedder import shared_embedder
 from core.retrieval.types import best
 
 _BATCH = 1_024

@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
-
 from core.definitions import METRICS, MODES, UNDEFINED_REASONS
+
 from core.errors import InputError
 from core.influence import analyse
 from core.run import Run

@@ -16,9 +16,6 @@ from typing import Annotated, ClassVar
 
 import pandas as pd
 import pytest
-from core.pipeline.per_question import PerQuestion
-from core.pipeline.steps import Call, Option
-from tests.scripted import ScriptedLLM
 
 import core.diagnostics
 from core.cli import main
@@ -34,6 +31,8 @@ from core.diagnosis import (
     Setting,
 )  # fmt: skip
 from core.llm.types import Message, Request
+from core.pipeline.per_question import PerQuestion
+from core.pipeline.steps import Call, Option
 from core.report.exports import exporters
 from core.report.glossary import glossary_markdown
 from core.report.side_by_side import headline_table, shared_questions, sides_of
@@ -41,6 +40,7 @@ from core.report.text import summary_text
 from core.run import Run
 from core.spreadsheet import csv_bytes
 from tests.app.conftest import *  # noqa: F403 (fixtures that open the app)
+from tests.scripted import ScriptedLLM
 
 ROOT = Path(__file__).parents[2]
 

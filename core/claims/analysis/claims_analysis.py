@@ -13,10 +13,10 @@ import pandas as pd
 from core.claims import rafe
 from core.claims.analysis.answer import AnswerClaims, answer_claims, judges_of
 from core.claims.analysis.cell_table import cell_table
-from core.claims.analysis.layout import MatrixLayout, layout_of
+from core.claims.analysis.layout import MatrixLayout, Pair, layout_of
 from core.claims.analysis.question_table import SILENT, question_table, was_extracted
 from core.claims.analysis.ragchecker_table import ragchecker_table
-from core.claims.analysis.scores import claim_scores, joint_pairs, passage_scores
+from core.claims.analysis.scores import claim_scores, passage_scores
 from core.claims.analysis.spans import claim_spans
 from core.claims.causal import removal_matrix
 from core.claims.quadrants import UNDEFINED, quadrants
@@ -72,7 +72,7 @@ class ClaimsAnalysis:
     scores : DataFrame
         `core.claims.analysis.scores.claim_scores`, in the layout's order.
     pairs : list
-        `core.claims.analysis.scores.joint_pairs`.
+        Those of ``layout.pairs`` that reach the threshold.
     """
 
     queries: pd.DataFrame
@@ -82,7 +82,7 @@ class ClaimsAnalysis:
     influence: PassageInfluence = field(repr=False)
     layout: MatrixLayout = field(repr=False)
     scores: pd.DataFrame = field(repr=False)
-    pairs: list[tuple[int, int, int, float]] = field(repr=False)
+    pairs: list[Pair] = field(repr=False)
 
     @property
     def run(self) -> Run:
@@ -290,7 +290,7 @@ def analyse_claims(
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold must lie above 0 and not above 1, got {threshold}.")
     layout = layout_of(run) if isinstance(run, Run) else run
-    pairs = joint_pairs(layout, threshold)
+    pairs = [pair for pair in layout.pairs if pair[3] >= threshold]
     scores = claim_scores(layout, pairs, threshold)
     judge = judges_of(layout.run, layout.support) or None
     queries = question_table(layout, scores)

@@ -17,6 +17,8 @@ from core.claims.causal import UNKNOWN, causal_labels
 from core.claims.types import Bools, Floats, Ints, Labels
 from core.run import Run
 
+Pair = tuple[int, int, int, float]
+
 
 @dataclass(frozen=True, eq=False)
 class MatrixLayout:
@@ -88,6 +90,22 @@ class MatrixLayout:
                 said = None if pd.isna(answer) else answer
                 found[cells] = causal_labels([texts[i] for i in claims], without, said, question)
         return found
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Pairs of passages and the probability that they support a claim together, in the table's order.
+
+        (claim, place, place, probability); places are those of the passages in their question. Pairs with a
+        passage that is not there, or one and the same passage twice, say nothing.
+        """
+        table = self.run["joint_support"]
+        claim = self.locate_claims(table)
+        both = [self.locate_passages(table, name) for name in ("passage_id", "second_passage_id")]
+        p = table["probability"].to_numpy(dtype=np.float64, na_value=np.nan)
+        known = (claim >= 0) & (both[0] >= 0) & (both[1] >= 0) & (both[0] != both[1]) & (p <= 1)
+        rows = np.flatnonzero(known)
+        places = np.sort(np.stack(both, axis=1), axis=1)[rows].tolist()
+        return [(int(c), i, j, float(q)) for c, (i, j), q in zip(claim[rows], places, p[rows], strict=True)]
 
     def by_width(self) -> Iterator[tuple[Ints, Floats]]:
         """Yield claims that have equally many passages together: the claims and their matrix."""

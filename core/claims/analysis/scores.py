@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
 from core.claims import rafe
-from core.claims.analysis.layout import MatrixLayout
+from core.claims.analysis.layout import MatrixLayout, Pair
 from core.claims.decomposition.relevance import is_relevant
 from core.claims.matrix import (
     IRRELEVANT,
@@ -18,8 +20,6 @@ from core.claims.matrix import (
     support_maximum,
 )
 from core.claims.types import Bools
-
-_Pair = tuple[int, int, int, float]
 
 
 def relevance(claims: pd.DataFrame, of_answer: Bools) -> Bools:
@@ -36,24 +36,11 @@ def relevance(claims: pd.DataFrame, of_answer: Bools) -> Bools:
     return relevant
 
 
-def joint_pairs(layout: MatrixLayout, threshold: float) -> list[_Pair]:
-    """Return (claim, place, place, probability) of every pair that supports a claim, in the table's order.
-
-    Places are those of the passages in their question. Pairs with a passage that is not there, or one and the
-    same passage twice, say nothing.
-    """
-    table = layout.run["joint_support"]
-    claim = layout.locate_claims(table)
-    pair = [layout.locate_passages(table, name) for name in ("passage_id", "second_passage_id")]
-    p = table["probability"].to_numpy(dtype=np.float64, na_value=np.nan)
-    found = (claim >= 0) & (pair[0] >= 0) & (pair[1] >= 0) & (pair[0] != pair[1])
-    rows = np.flatnonzero(found & (p >= threshold) & (p <= 1))
-    places = np.sort(np.stack(pair, axis=1), axis=1)[rows].tolist()
-    return [(int(c), i, j, float(q)) for c, (i, j), q in zip(claim[rows], places, p[rows], strict=True)]
-
-
-def claim_scores(layout: MatrixLayout, pairs: list[_Pair], threshold: float) -> pd.DataFrame:
+def claim_scores(layout: MatrixLayout, pairs: Sequence[Pair], threshold: float) -> pd.DataFrame:
     """Return the scores of every claim, of answers and references alike, in the order of the layout.
+
+    ``pairs`` are those that reach the threshold. A claim that no passage supports alone but two do together is
+    SUPPORTED, in a state of its own.
 
     Returns
     -------
@@ -62,10 +49,6 @@ def claim_scores(layout: MatrixLayout, pairs: list[_Pair], threshold: float) -> 
         n_unscored, best`` (place of the passage with the best support, -1 where none is scored), ``joint``,
         ``from_file`` (the verdict is the file's, since there are no cells) and ``changed`` (the file's
         verdict is not that of the cells).
-
-    Notes
-    -----
-    A claim that no passage supports alone but two do together is SUPPORTED, in a state of its own.
     """
     n, table = len(layout.claims), layout.claims
     relevant = relevance(table, layout.of_answer)

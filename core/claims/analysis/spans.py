@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from core.claims.decomposition.sentences import Span, sentence_spans
+from core.claims.language.sentences import Span, sentence_spans
 from core.claims.types import Ints, Labels
-from core.retrieval.stop_words import ENGLISH
 from core.run import Run
+from core.text.stop_words import ENGLISH
 from core.text.words import words
 
 _SPAN = re.compile(r"(\d{1,9}):(\d{1,9})")

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import regex
 
-from core.claims.decomposition.sentences import Span
 from core.claims.decomposition.split import without_citations
-from core.retrieval.stop_words import ENGLISH
+from core.claims.language.sentences import Span
+from core.text.stop_words import ENGLISH
 from core.text.words import word_spans, words
 
 # Stop words for a search, but a claim without its "not", "may" or "most" is another claim.

@@ -17,8 +17,8 @@ from core.claims.decomposition.alignment import (
     read_sentence,
 )
 from core.claims.decomposition.relevance import is_relevant
-from core.claims.decomposition.sentences import Span
 from core.claims.decomposition.split import merged, plain, sentence_claims
+from core.claims.language.sentences import Span
 from core.claims.types import Claim
 from core.llm.structured import DEFAULT_JSON_TOKENS, Ask, JsonReply, generate_json_batch
 from core.llm.types import LLM, Message

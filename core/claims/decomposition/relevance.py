@@ -7,8 +7,8 @@ import unicodedata
 
 import regex
 
-from core.retrieval.stop_words import ENGLISH
 from core.text.abstention import is_abstention
+from core.text.stop_words import ENGLISH
 from core.text.words import words
 
 # Every pattern starts where the text does, so that a statement which merely contains such words stays one.

@@ -10,7 +10,7 @@ import regex
 
 from core.claims.decomposition.clauses import clause_spans
 from core.claims.decomposition.relevance import is_relevant
-from core.claims.decomposition.sentences import BULLET, CITATION, Span, sentence_spans, trimmed
+from core.claims.language.sentences import BULLET, CITATION, Span, sentence_spans, trimmed
 from core.claims.types import Claim
 from core.text.abstention import is_abstention
 from core.text.words import has_words, words

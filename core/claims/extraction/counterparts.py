@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.claims.decomposition.self_contained import self_contained
+from core.claims.language.self_contained import self_contained
 from core.claims.three_valued import DEFAULT_SUPPORT
 from core.claims.types import Claim, Floats
 from core.text.matching import is_correct

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from core.claims.decomposition.decompose import Decomposition
-from core.claims.decomposition.self_contained import self_contained
 from core.claims.decomposition.split import split_claims
 from core.claims.extraction.counterparts import ENTAILMENT, NEUTRAL, compare_answer, compare_reference
 from core.claims.extraction.question_claims import ANSWER, REFERENCE, QuestionClaims, question_claims
+from core.claims.language.self_contained import self_contained
 from core.claims.types import Claim, ClaimGroup, Ints
 from core.text.abstention import answer_status
 from core.text.words import has_words, words

@@ -16,11 +16,11 @@ from itertools import pairwise
 
 import regex
 
-from core.claims.decomposition.self_contained import bare_value, counted
-from core.claims.verifiers.quantities import Date, Quantity, dates, quantities
-from core.claims.verifiers.stemming import content_stems, light_stem, stems
+from core.claims.language.quantities import Date, Quantity, dates, quantities
+from core.claims.language.self_contained import bare_value, counted
+from core.claims.language.stemming import content_stems, light_stem, stems
 from core.claims.verifiers.value_check import around, check_ideographs, check_mention, check_value
-from core.retrieval.stop_words import ENGLISH
+from core.text.stop_words import ENGLISH
 from core.text.words import words
 
 AGREES, CONTRADICTS, SILENT = 1.0, 0.0, math.nan

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.claims.decomposition.sentences import sentence_spans
+from core.claims.language.sentences import sentence_spans
 from core.claims.types import ClaimGroup, Floats
 from core.claims.verifiers.checks import CHECKS
 from core.claims.verifiers.vectors import VectorMemory

@@ -115,7 +115,7 @@ class OfflineVerifier:
     (`core.claims.verifiers.checks`) the probability is at most ``cap``, below one half, however alike the
     words are; what a passage says word for word has at least its floor.
 
-    A bare value behind its question (`core.claims.decomposition.self_contained`) is supported only where the
+    A bare value behind its question (`core.claims.language.self_contained`) is supported only where the
     passage has the value near the sentence that is like the question. An answer of yes or no has no value to
     look for: it is never supported here. Of a value without its question nothing is known but that the
     passage has it: that alone leaves it just below one half.

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 import regex
 
-from core.claims.decomposition.self_contained import bare_value, is_bare, value_words
-from core.claims.decomposition.sentences import Span, sentence_spans
-from core.claims.verifiers.quantities import counts, dates, numerals, quantities
-from core.claims.verifiers.stemming import light_stem
+from core.claims.language.quantities import counts, dates, numerals, quantities
+from core.claims.language.self_contained import bare_value, is_bare, value_words
+from core.claims.language.sentences import Span, sentence_spans
+from core.claims.language.stemming import light_stem
 from core.text.words import words
 
 _CACHE = 16_384

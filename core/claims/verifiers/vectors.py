@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.llm.embeddings import Embedder
+from core.llm.shared_embedder import shared_embedder
 from core.llm.token_vectors import TokenVectors
-from core.retrieval.embedding import shared_embedder
 from core.text.words import word_spans, words
 
 _MOST_BYTES = 256 * 2**20

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pandas as pd
-
 from core.claims.of_run.analysis import analyse_claims
+
 from core.influence import analyse
 from core.run import Run
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from core.claims import analyse_claims
-from core.influence import analyse
+from core.diagnosis import Diagnosis
 from core.run import Run
 
 
@@ -43,7 +42,7 @@ def claims_run(questions, manifest=None):
 def analysed(questions, manifest=None, threshold=0.5):
     """Return the run and the analysis of its claims."""
     run = claims_run(questions, manifest)
-    return run, analyse_claims(run, analyse(run), threshold)
+    return run, Diagnosis(run, {"support": threshold})["claims"]
 
 
 def matrix_question(matrix, texts=None, **columns):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.claims.causal import CAUSAL_LABELS, causal_labels, causal_matrix, removal_matrix
-from core.claims.reading import read, whole
+from core.claims.causal import CAUSAL_LABELS, causal_labels, removal_matrix
+from core.claims.language.sentence_content import parse, parse_text
 
 nan = math.nan
 
@@ -31,7 +31,7 @@ def test_the_matrix_by_hand():
         ["kept", "kept", "gone", "gone", "gone", "unknown"],
     ]
     np.testing.assert_array_equal(
-        causal_matrix(claims, ablated, baseline), [[0, 1, 0, 1, 1, nan], [0, 0, 1, 1, 1, nan]]
+        removal_matrix(causal_labels(claims, ablated, baseline)), [[0, 1, 0, 1, 1, nan], [0, 0, 1, 1, 1, nan]]
     )
 
 
@@ -153,7 +153,7 @@ def test_chinese(baseline, ablated, expected):
      ("三万五千名", "#35000"), ("1.5万", "#15000"), ("2亿", "#200000000")],
 )  # fmt: skip
 def test_chinese_numbers(numeral, number):
-    assert read(numeral).numbers == (frozenset({number}) if number else frozenset())
+    assert parse(numeral).numbers == (frozenset({number}) if number else frozenset())
 
 
 @pytest.mark.parametrize(
@@ -172,14 +172,14 @@ def test_chinese_numbers(numeral, number):
     ],
 )
 def test_numbers_in_any_notation(text, number):
-    assert read(text).numbers == {number}
+    assert parse(text).numbers == {number}
 
 
 @pytest.mark.parametrize(
     "text", ["1 " + "trillion " * 90_000, "9" * 50_000, "万" * 9_000 + "年", "二" * 9_000 + "年"]
 )
 def test_numbers_without_end_are_cut(text):
-    (number,) = read(text).numbers
+    (number,) = parse(text).numbers
     assert len(number) < 400
 
 
@@ -211,12 +211,12 @@ def test_what_the_baseline_does_not_say_is_unknown():
     )
     assert labels.tolist() == [["unknown", "gone"]]
     for baseline in (None, "", "I don't know.", "…"):
-        assert np.isnan(causal_matrix(["Paris"], ["Paris", "", None], baseline)).all()
+        assert np.isnan(removal_matrix(causal_labels(["Paris"], ["Paris", "", None], baseline))).all()
 
 
 def test_nothing_to_compare():
-    assert causal_matrix([], ["a", "b"], "a").shape == (0, 2)
-    assert causal_matrix(["a"], [], "a").shape == (1, 0)
+    assert removal_matrix(causal_labels([], ["a", "b"], "a")).shape == (0, 2)
+    assert removal_matrix(causal_labels(["a"], [], "a")).shape == (1, 0)
     np.testing.assert_array_equal(
         removal_matrix(np.array([["kept", "changed", "gone", "unknown"]], dtype=object)), [[0, 1, 1, nan]]
     )
@@ -224,7 +224,7 @@ def test_nothing_to_compare():
 
 def test_a_sentence_of_small_words_has_words_all_the_same():
     assert became("It is.", "It is.") == "kept"
-    assert read("It is.").units
+    assert parse("It is.").words
 
 
 texts = st.one_of(
@@ -244,7 +244,7 @@ def test_any_text_has_a_label_and_missing_answers_stay_unknown(claims, ablated, 
     labels = causal_labels(claims, ablated, baseline, question)
     assert labels.shape == (len(claims), len(ablated))
     assert set(labels.ravel()) <= set(CAUSAL_LABELS)
-    m = causal_matrix(claims, ablated, baseline, question)
+    m = removal_matrix(causal_labels(claims, ablated, baseline, question))
     assert (np.isnan(m) == (labels == "unknown")).all()
     for j, answer in enumerate(ablated):
         if answer is None:
@@ -262,4 +262,6 @@ def test_each_cell_stands_for_itself(claims, ablated, baseline):
 
 def test_a_text_read_as_a_whole_is_its_sentences_together():
     text = "Glass floats on tin. Unwin built 12 houses."
-    assert whole(text).units == read("Glass floats on tin.").units | read("Unwin built 12 houses.").units
+    assert (
+        parse_text(text).words == parse("Glass floats on tin.").words | parse("Unwin built 12 houses.").words
+    )

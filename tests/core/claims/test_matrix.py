@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from core.claims.known import Share, any_known, decided, share
 from core.claims.matrix import (
-    STATES,
+    CLAIM_STATES,
     ClaimEvidenceMatrix,
     any_support,
     claim_states,
@@ -16,6 +15,7 @@ from core.claims.matrix import (
     passage_importance,
     support_maximum,
 )
+from core.claims.three_valued import Share, any_true, share, thresholded
 
 nan = math.nan
 matrices = st.tuples(st.integers(1, 7), st.integers(1, 7)).flatmap(
@@ -98,9 +98,9 @@ def test_thresholds_that_make_no_sense(threshold):
 
 def test_one_yes_settles_any_whatever_is_unknown():
     table = np.array([[1, nan], [0, nan], [0, 0], [nan, nan]])
-    close(any_known(table, axis=1), [1, nan, 0, nan])
-    close(any_known(np.empty((2, 0)), axis=1), [nan, nan])
-    close(decided([0.49, 0.5, nan], 0.5), [0, 1, nan])
+    close(any_true(table, axis=1), [1, nan, 0, nan])
+    close(any_true(np.empty((2, 0)), axis=1), [nan, nan])
+    close(thresholded([0.49, 0.5, nan], 0.5), [0, 1, nan])
 
 
 def test_a_share_says_what_it_leaves_out():
@@ -146,7 +146,7 @@ def test_losing_a_cell_never_makes_a_claim_unsupported(m, place):
     before = claim_states(m)[row]
     m[row, column] = nan
     after = claim_states(m)[row]
-    assert after != "unsupported" and STATES.index(after) >= STATES.index(before)
+    assert after != "unsupported" and CLAIM_STATES.index(after) >= CLAIM_STATES.index(before)
 
 
 def matrix(values=MIXED, relevant=None, **options):
@@ -157,49 +157,13 @@ def matrix(values=MIXED, relevant=None, **options):
     return ClaimEvidenceMatrix(claims, passages, values, mask, "by hand", **options)
 
 
-def test_grounding_counts_only_what_is_known_and_relevant():
-    # Supported: rows 0 and 4; not: row 1; unknown: rows 2 and 3.
-    assert matrix().grounding == Share(pytest.approx(2 / 3), 3, 2, None)
-    assert matrix(relevant=[True, True, True, False, False]).grounding == Share(0.5, 2, 1, None)
-    for m, reason in (
-        (matrix(relevant=[False] * 5), "no_relevant_claims"),
-        (ClaimEvidenceMatrix((), ("p",), np.empty((0, 1)), np.array([], bool), ""), "no_claims"),
-        (matrix([[nan, nan]]), "unscored"),
-        (ClaimEvidenceMatrix(("c",), (), np.empty((1, 0)), np.array([True]), ""), "unscored"),
-    ):
-        assert math.isnan(m.grounding.value) and m.grounding.reason == reason
-        assert math.isnan(m.mean_uncertainty.value) and m.mean_uncertainty.reason == reason
-
-
 def test_the_matrix_of_one_answer():
     m = matrix(relevant=[True, True, True, True, False])
-    assert m.states.tolist() == ["fragile", "unsupported", "unscored", "unscored", "irrelevant"]
-    close(m.supported, [1, 0, nan, nan, nan])
-    assert m.n_unscored == 6
-    # The irrelevant last row is in no mean: U of the others is 0.5, 0.7, 0.8 and unknown.
-    assert m.mean_uncertainty == Share(pytest.approx(2 / 3), 3, 1, None)
+    close(m.uncertainty, [0.5, 0.7, 0.8, nan, 0.5])
+    close(m.support_maximum, [0.9, 0.4, 0.2, nan, 1])
+    # The irrelevant last row is no support of a passage.
     close(m.passage_importance, [(0.9 + 0.2 + 0.2) / 3, (0.1 + 0.4) / 2, 0.3])
     close(m.passage_support, [1, nan, nan])
-    # Most uncertain first, then unscored, then irrelevant.
-    assert m.order.tolist() == [2, 1, 0, 3, 4]
-    frame = m.to_frame()
-    assert len(frame) == 15 and frame["probability"].isna().sum() == 6
-    assert frame.iloc[3].to_dict() == {
-        "claim_index": 1,
-        "claim": "c1",
-        "passage": "p0",
-        "relevant": True,
-        "probability": 0.2,
-        "judge": "by hand",
-    }
-    claims = m.claims_frame()
-    assert claims["n_supporting"].tolist() == [1, 0, 0, 0, 2] and claims["n_unscored"].tolist() == [
-        1,
-        0,
-        2,
-        3,
-        0,
-    ]
 
 
 def test_the_matrix_is_frozen_and_keeps_a_copy():
@@ -230,34 +194,3 @@ def test_parts_that_do_not_fit(changes, message):
     }
     with pytest.raises(ValueError, match=message):
         ClaimEvidenceMatrix(**(parts | changes))
-
-
-def test_aggregated_by_hand():
-    # Order by U: rows 2 (0.8), 1 (0.7), 0 (0.5), 4 (0.5), 3 (unscored); groups of 2 and 3; columns 1 and 2.
-    small = matrix().aggregated(max_claims=2, max_passages=2)
-    assert small.claims == ((2, 1), (0, 4, 3)) and small.passages == ((0,), (1, 2))
-    close(small.values, [[0.2, (0.4 + 0.3) / 2], [(0.9 + 0.5) / 2, (0.1 + 1.0 + 0.0) / 3]])
-    close(small.unscored, [[0, 2 / 4], [1 / 3, 3 / 6]])
-    whole = matrix().aggregated()
-    assert whole.claims == ((2,), (1,), (0,), (4,), (3,))
-    close(whole.values, np.array(MIXED)[[2, 1, 0, 4, 3]])
-    with pytest.raises(ValueError, match="at least 1"):
-        matrix().aggregated(max_claims=0)
-
-
-def test_aggregated_of_nothing_and_of_much():
-    empty = ClaimEvidenceMatrix((), ("p",), [], np.array([], bool), "").aggregated()
-    assert empty.values.shape == (0, 1)
-    big = matrix(np.full((1000, 130), 0.25)).aggregated()
-    assert big.values.shape == (60, 60) and (big.values == 0.25).all()
-    assert sorted(i for group in big.claims for i in group) == list(range(1000))
-
-
-@given(matrices, st.integers(1, 5), st.integers(1, 5))
-def test_aggregation_keeps_the_mean_and_the_unknown(m, rows, columns):
-    small = matrix(m).aggregated(rows, columns)
-    sizes = np.outer([len(g) for g in small.claims], [len(g) for g in small.passages])
-    scored = (1 - small.unscored) * sizes
-    assert scored.sum() == pytest.approx((~np.isnan(m)).sum())
-    assert np.nansum(small.values * scored) == pytest.approx(np.nansum(m))
-    assert (np.isnan(small.values) == (small.unscored == 1)).all()

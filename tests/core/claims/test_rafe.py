@@ -5,29 +5,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.claims.rafe import VERDICTS, counts, f1_at_k, f1_curve, precision, recall_at_k, verdicts
+from core.claims.matrix import CLAIM_STATES, claim_states
+from core.claims.rafe import VERDICTS, f1_at_k, f1_curve, verdicts
 
 nan = math.nan
 some = st.integers(0, 40)
 
 
+def test_the_verdict_on_every_state():
+    expected = ["SUPPORTED", "SUPPORTED", "SUPPORTED", "NOT_SUPPORTED", "UNSCORED", "IRRELEVANT"]
+    assert verdicts(CLAIM_STATES).tolist() == expected
+    assert set(expected) == set(VERDICTS) and verdicts([]).size == 0
+
+
 def test_verdicts_by_hand():
     m = [[0.1, 0.6], [0.1, 0.2], [0.1, nan], [nan, 0.5], [0.9, 0.9], [nan, nan]]
-    relevant = [True, True, True, True, False, True]
-    found = verdicts(m, relevant)
-    assert found.tolist() == ["SUPPORTED", "NOT_SUPPORTED", "UNSCORED", "SUPPORTED", "IRRELEVANT", "UNSCORED"]
-    assert counts(found) == (2, 1, 1, 2)
-    assert verdicts(m, relevant, threshold=0.7)[0] == "NOT_SUPPORTED"
-    assert verdicts(m)[4] == "SUPPORTED"
-    assert verdicts([]).size == 0
-    assert verdicts(np.empty((1, 0))).tolist() == ["UNSCORED"]
-
-
-def test_refused_verdicts():
-    with pytest.raises(ValueError, match="one per claim"):
-        verdicts([[1.0]], [True, True])
-    with pytest.raises(ValueError, match="SUPPORTED"):
-        counts(["supported"])
+    found = verdicts(claim_states(m))
+    assert found.tolist() == ["SUPPORTED", "NOT_SUPPORTED", "UNSCORED", "SUPPORTED", "SUPPORTED", "UNSCORED"]
+    assert verdicts(claim_states(m, 0.7))[0] == "NOT_SUPPORTED"
+    assert verdicts(claim_states(np.empty((1, 0)))).tolist() == ["UNSCORED"]
 
 
 @pytest.mark.parametrize(
@@ -40,6 +36,7 @@ def test_refused_verdicts():
         (2, 0, 10, 1 / 3),  # P = 1, R = 1/5: 2 * 0.2 / 1.2
         (30, 10, 10, 6 / 7),  # P = 3/4, R = 1: 1.5 / 1.75
         (1, 3, 2, 1 / 3),  # P = 1/4, R = 1/2: 0.25 / 0.75
+        (3, 0, 7.5, 4 / 7),  # a median number of claims may be K: R = 0.4
         (0, 4, 10, 0.0),
         (0, 0, 10, None),  # nothing was judged: no score, and not 0
     ],
@@ -47,12 +44,6 @@ def test_refused_verdicts():
 def test_f1_at_k_by_hand(supported, not_supported, k, expected):
     found = f1_at_k(supported, not_supported, k)
     assert found is None if expected is None else found == pytest.approx(expected, abs=1e-12)
-
-
-def test_precision_and_recall_by_hand():
-    assert precision(3, 1) == 0.75 and precision(0, 2) == 0 and precision(0, 0) is None
-    assert recall_at_k(3, 4) == 0.75 and recall_at_k(9, 4) == 1 and recall_at_k(0, 4) == 0
-    assert recall_at_k(3, 7.5) == pytest.approx(0.4)  # a median number of claims may be K
 
 
 @pytest.mark.parametrize(
@@ -100,18 +91,5 @@ def test_range_and_direction(s, n, k):
     assert f1_at_k(s + 1, n, k) >= value - 1e-12  # more support never hurts
     assert f1_at_k(s, n + 1, k) <= value + 1e-12
     assert f1_at_k(s, n, k + 1) <= value + 1e-12  # a longer good answer asks for more
-    assert min(precision(s, n), recall_at_k(s, k)) - 1e-12 <= value
-
-
-@given(
-    st.lists(st.lists(st.sampled_from([0.0, 0.4, 0.9, nan]), min_size=3, max_size=3), min_size=1, max_size=8),
-    st.data(),
-)
-def test_irrelevant_and_unscored_claims_are_in_neither_count(rows, data):
-    relevant = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
-    tally = counts(verdicts(rows, relevant))
-    assert sum(tally) == len(rows) and len(tally) == len(VERDICTS)
-    assert tally.irrelevant == relevant.count(False)
-    assert tally.supported == sum(r and 0.9 in row for r, row in zip(relevant, rows, strict=True))
-    judged = [row for r, row in zip(relevant, rows, strict=True) if r and not any(map(math.isnan, row))]
-    assert tally.not_supported == sum(0.9 not in row for row in judged)
+    p, r = s / (s + n), min(s / k, 1)
+    assert min(p, r) - 1e-12 <= value <= max(p, r) + 1e-12

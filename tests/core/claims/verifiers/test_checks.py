@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.claims.language.quantities import Date, Quantity, dates, quantities
 from core.claims.verifiers.checks import CHECKS, names
-from core.claims.verifiers.quantities import Date, Quantity, dates, quantities
 
 NONE = None
 

@@ -7,7 +7,13 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.claims.of_run.tables import claims_from_tables, claims_tables, question_claims
+from core.claims.extraction.question_claims import (
+    CLAIM_TABLES,
+    question_claims,
+    read_question,
+    rows_by_question,
+    rows_of,
+)
 from core.claims.types import Claim
 from core.run import Run
 
@@ -22,6 +28,15 @@ def run_of(tables, ids=("q",), passages=PASSAGES):
     ]
     queries = pd.DataFrame([{"query_id": q, "question": "What?"} for q in ids])
     return Run.create({"source": "upload"}, queries=queries, passages=pd.DataFrame(rows), **tables)
+
+
+def tables_of(questions):
+    return {name: pd.DataFrame(rows) for name, rows in rows_of(questions, "me").items() if rows}
+
+
+def read(run, passages=PASSAGES):
+    rows = {name: rows_by_question(run[name]).get("q", []) for name in CLAIM_TABLES}
+    return read_question("q", rows, passages)
 
 
 def mill():
@@ -52,7 +67,7 @@ def test_claims_are_numbered_by_side():
 
 
 def test_rows_of_claims():
-    run = run_of(claims_tables([mill()], "me"))
+    run = run_of(tables_of([mill()]))
     claims = run["claims"].astype("object").where(run["claims"].notna(), None)
     assert claims["claim_id"].to_list() == ["a1", "a2", "a3", "r1"]
     assert claims["start"].to_list() == [0, None, 20, None]
@@ -68,14 +83,14 @@ def test_rows_of_claims():
 
 
 def test_rows_of_support():
-    support = claims_tables([mill()], "me")["support"]
+    support = tables_of([mill()])["support"]
     cells = list(zip(support["claim_id"], support["passage_id"], strict=True))
     assert cells == [(c, p) for c in ("a1", "a2", "r1") for p in ("p1", "p3")]
     np.testing.assert_array_equal(support["probability"], [0.9, 0.1, 0.2, np.nan, np.nan, np.nan])
     np.testing.assert_array_equal(support["agreement"], [0.8] + 5 * [np.nan])
     assert set(support["judge"]) == {"me"}
     assert support["label"].isna().all()
-    conformed = run_of({"claims": claims_tables([mill()], "me")["claims"], "support": support})["support"]
+    conformed = run_of(tables_of([mill()]))["support"]
     assert conformed["start"].to_list() == [0] + 5 * [pd.NA]
     assert conformed["end"].to_list()[0] == 16
 
@@ -83,8 +98,8 @@ def test_rows_of_support():
 def test_a_claim_that_no_passage_supports_is_not_supported_and_a_pair_supports_it():
     known = question_claims("q", [Claim("red lake")], [], [("p1", "red"), ("p2", "lake")])
     known.probability[:] = [[0.4, 0.49]]
-    assert claims_tables([known], "me")["claims"]["verdict"].to_list() == ["NOT_SUPPORTED"]
-    tables = claims_tables([replace(known, joint=((0, (0, 1), 0.75),))], "me")
+    assert tables_of([known])["claims"]["verdict"].to_list() == ["NOT_SUPPORTED"]
+    tables = tables_of([replace(known, joint=((0, (0, 1), 0.75),))])
     assert tables["claims"]["verdict"].to_list() == ["SUPPORTED"]
     assert tables["joint_support"].to_dict("records") == [
         {
@@ -100,12 +115,11 @@ def test_a_claim_that_no_passage_supports_is_not_supported_and_a_pair_supports_i
 
 def test_a_question_without_passages_or_claims():
     bare = question_claims("q", [Claim("red")], [], [])
-    tables = claims_tables([bare, question_claims("r", [], [], PASSAGES)], "me")
-    assert tables["claims"][["verdict", "scored"]].to_numpy().tolist() == [[None, False]]
-    assert len(tables["support"]) == len(tables["joint_support"]) == 0
-    empty = claims_tables([], "me")
-    assert [len(frame) for frame in empty.values()] == [0, 0, 0]
-    assert claims_from_tables(run_of(empty).tables, {}) == {}
+    rows = rows_of([bare, question_claims("r", [], [], PASSAGES)], "me")
+    assert [(row["verdict"], row["scored"]) for row in rows["claims"]] == [(None, False)]
+    assert rows["support"] == rows["joint_support"] == []
+    assert rows_of([], "me") == {name: [] for name in CLAIM_TABLES}
+    assert read(run_of({})).claims == ()
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
@@ -133,13 +147,9 @@ def questions(draw):
 @given(questions())
 def test_tables_give_back_what_was_written(drawn):
     known, passages = drawn
-    run = run_of(claims_tables([known], "me"), passages=passages)
+    run = run_of(tables_of([known]), passages=passages)
     assert len(run["support"]) == known.cells.sum()
-    read = claims_from_tables(run.tables, {"q": passages})
-    assert list(read) == (["q"] if known.claims else [])
-    if not known.claims:
-        return
-    found = read["q"]
+    found = read(run, passages)
     for name in ("query_id", "claim_ids", "sides", "claims", "passage_ids", "counterparts", "joint"):
         assert getattr(found, name) == getattr(known, name), name
     for name in ("readable", "probability", "agreement", "sentences"):
@@ -147,7 +157,6 @@ def test_tables_give_back_what_was_written(drawn):
 
 
 def test_rows_that_belong_to_nothing_are_passed_over():
-    tables = claims_tables([replace(mill(), joint=((0, (0, 2), 0.6),))], "me")
-    read = claims_from_tables(run_of(tables).tables, {"q": PASSAGES[:1]})["q"]
-    np.testing.assert_array_equal(read.probability, [[0.9], [0.2], [np.nan], [np.nan]])
-    assert read.joint == ()
+    found = read(run_of(tables_of([replace(mill(), joint=((0, (0, 2), 0.6),))])), PASSAGES[:1])
+    np.testing.assert_array_equal(found.probability, [[0.9], [0.2], [np.nan], [np.nan]])
+    assert found.joint == ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from core.retrieval.stop_words import ENGLISH
+from core.text.stop_words import ENGLISH
 from core.text.words import words
 
 _CACHE = 16_384

@@ -7,6 +7,8 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+from core.pipeline.claims import find_claims
+from core.pipeline.claims_options import ClaimsOptions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,8 +18,6 @@ from core.errors import BackendError, InputError, TransientError
 from core.llm import Capabilities, CompletionCache, open_llm
 from core.llm.cache import request_key
 from core.pipeline import RetryPolicy
-from core.pipeline.claims import find_claims
-from core.pipeline.claims_options import ClaimsOptions
 from core.run import Run
 from core.text import words
 from tests.scripted import ScriptedLLM

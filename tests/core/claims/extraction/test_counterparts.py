@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.claims.of_run.counterparts import (
+from core.claims.extraction.counterparts import (
     compare_answer,
     compare_reference,
     entailment_label,

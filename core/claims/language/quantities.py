@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import regex
 
-from core.retrieval.stop_words import ENGLISH
+from core.text.stop_words import ENGLISH
 
 _CACHE = 16_384
 

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 import regex
 
-from core.claims.decomposition.sentences import sentence_spans
+from core.claims.language.quantities import counts
+from core.claims.language.sentences import sentence_spans
 from core.claims.types import Claim
-from core.claims.verifiers.quantities import counts
-from core.retrieval.stop_words import ENGLISH
+from core.text.stop_words import ENGLISH
 from core.text.words import has_words, words
 
 _CACHE = 16_384

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.claims import CLAIM_STATES, analyse_claims
+from core.claims import CLAIM_STATES, analyse_claims, claim_states, claim_uncertainty, support_maximum
+from core.claims.definitions import REASONS
+from core.claims.matrix import any_support
 from core.claims.quadrants import QUADRANTS
 from core.claims.rafe import VERDICTS
 from core.claims.ragchecker import METRICS
-from core.definitions import CLAIM_REASONS
+from core.diagnosis import Diagnosis
 from core.errors import InputError
-from core.influence import analyse
 from core.run import Run
 from core.sources.formats import FORMATS, import_file
 from core.sources.formats.records import records_of
@@ -94,7 +95,7 @@ def test_the_threshold_moves_verdicts_and_not_uncertainty():
     close(strict.claims["uncertainty"], [0.5, 0.7, 0.8, nan, 0.5])
     for wrong in (0, 1.5, nan):
         with pytest.raises(ValueError, match="threshold must lie above 0"):
-            analysed([matrix_question(MIXED)], threshold=wrong)
+            analyse_claims(strict.run, strict.influence, wrong)
 
 
 def test_each_row_of_a_run_is_what_its_matrix_says():
@@ -102,14 +103,18 @@ def test_each_row_of_a_run_is_what_its_matrix_says():
     for query_id in run.queries["query_id"]:
         answer = found.answer(query_id)
         claims = found.claims[found.claims["query_id"] == query_id]
-        own = answer.matrix.claims_frame()
-        for name in ("state", "n_supporting", "n_unscored"):
-            assert claims[name].to_list() == own[name].to_list()
-        for name in ("uncertainty", "support_maximum", "any_support"):
-            close(claims[name], own[name])
+        m = answer.matrix.probabilities
+        assert claims["state"].to_list() == claim_states(m).tolist()
+        assert claims["n_supporting"].to_list() == (m >= 0.5).sum(axis=1).tolist()
+        assert claims["n_unscored"].to_list() == np.isnan(m).sum(axis=1).tolist()
+        for function in (support_maximum, any_support, claim_uncertainty):
+            close(claims[function.__name__.replace("claim_", "")], function(m))
         q = found.queries.set_index("query_id").loc[query_id]
-        assert (q["grounding"], q["grounding_n"], q["grounding_n_left_out"]) == answer.matrix.grounding[:3]
-        close(q["mean_uncertainty"], answer.matrix.mean_uncertainty.value)
+        verdicts = answer.verdicts.tolist()
+        n, n_known = verdicts.count("SUPPORTED"), len(verdicts) - verdicts.count("UNSCORED")
+        assert (q["grounding"], q["grounding_n"]) == (n / n_known, n_known)
+        assert q["grounding_n_left_out"] == verdicts.count("UNSCORED")
+        close(q["mean_uncertainty"], np.nanmean(claim_uncertainty(m)))
         passages = found.passages[found.passages["query_id"] == query_id].sort_values("retrieval_rank")
         close(passages["importance"], answer.matrix.passage_importance)
 
@@ -188,7 +193,6 @@ def test_two_passages_together():
     answer = found.answer("q")
     assert answer.joint == ((0, (0, 2), 0.9), (0, (0, 1), 0.7), (2, (0, 2), 0.5))
     assert answer.states.tolist() == ["joint", "fragile", "joint", "unsupported"]
-    assert "joint" not in answer.matrix.states.tolist()
     # At a lower threshold the first claim needs no pair.
     _, low = analysed([matrix_question(matrix, joint=joint)], threshold=0.4)
     assert low.claims["joint"].to_list() == [False, False, False, True]
@@ -239,10 +243,11 @@ def test_why_an_answer_has_no_grounding():
         "unscored": {"answer": "Paris", "passages": one, "claims": [{"text": "Paris", "cells": {"p1": None}}]},
     }  # fmt: skip
     run, found = analysed(
-        [{"query_id": name, **q} for name, q in questions.items()], {"claims": {"complete": True}}
+        [{"query_id": name, **q} for name, q in questions.items()],
+        {"steps": {"claims": {"n_not_extracted": 0}}},
     )
     q = found.queries
-    assert q["reason"].to_list() == list(questions) and set(q["reason"]) < set(CLAIM_REASONS)
+    assert q["reason"].to_list() == list(questions) and set(q["reason"]) < set(REASONS)
     assert q["grounding"].isna().all() and (q["grounding_n"] == 0).all()
     assert q["mean_uncertainty"].isna().all()
     assert (
@@ -255,7 +260,7 @@ def test_why_an_answer_has_no_grounding():
     assert (curve["n"] == 0).all() and (curve["n_undefined"] == len(run.queries)).all()
     assert set(found.passages["quadrant"]) == {"undefined"}
     # A run that was stopped, or a file with claims for some questions only, has not looked at the others.
-    for manifest in ({"claims": {"complete": False}}, None):
+    for manifest in ({"steps": {"claims": {"n_not_extracted": 2}}}, None):
         _, part = analysed([{"query_id": name, **q} for name, q in questions.items()], manifest)
         assert part.queries["reason"].to_list()[3] == "not_run"
 
@@ -269,8 +274,8 @@ def test_a_one_word_answer_is_an_answer():
 
 def test_a_run_without_claims():
     run = simulate(SimulationOptions(queries=10, passages=4))
-    found = analyse_claims(run, analyse(run))
-    assert not found.sought and found.n_with_claims == 0 and found.judge is None
+    found = Diagnosis(run)["claims"]
+    assert not found.extracted and found.n_with_claims == 0 and found.judge is None
     assert set(found.queries["reason"]) == {"not_run"}
     assert len(found.claims) == len(found.unsupported) == len(found.to_frame()) == 0
     assert set(found.passages["quadrant"]) == {"undefined"} and found.passages["support"].isna().all()
@@ -344,7 +349,7 @@ def ragchecker_file():
 
 def test_ragchecker_metrics_of_an_imported_file_by_hand():
     run = import_file(json.dumps(ragchecker_file()).encode(), "x.json").run
-    found = analyse_claims(run, analyse(run))
+    found = Diagnosis(run)["claims"]
     row = found.ragchecker.iloc[0]
     assert {name: row[name] for name in METRICS} == pytest.approx(
         {
@@ -376,7 +381,7 @@ def test_ragchecker_metrics_without_a_reference_or_an_answer():
         and np.isnan(abstained["faithfulness"])
     )
     assert abstained["reason"] == "no_answer_claims" and none["reason"] == "not_run"
-    assert set(found.ragchecker["reason"]) <= set(CLAIM_REASONS)
+    assert set(found.ragchecker["reason"]) <= set(REASONS)
     means = found.ragchecker_means.set_index("metric")
     assert means.loc["faithfulness", ["n", "n_undefined"]].to_list() == [1, 2]
 
@@ -399,7 +404,7 @@ def test_a_run_of_our_own_goes_to_ragchecker_and_back():
     assert result["retrieved2answer"] == [[E_, N_]]
     assert (result["answer2response"], result["response2answer"]) == ([E_, N_, N_], [E_])
     back = import_file(json.dumps(file).encode(), "back.json").run
-    again = analyse_claims(back, analyse(back))
+    again = Diagnosis(back)["claims"]
     pd.testing.assert_frame_equal(again.ragchecker, own.ragchecker)
     assert own.ragchecker.iloc[0]["precision"] == pytest.approx(1 / 3) and only(own)["grounding"] == 2 / 3
     for name in ("n_supported", "n_not_supported", "grounding"):
@@ -428,7 +433,7 @@ def test_rag_uncertainty_results():
         },
     }
     run = import_file(json.dumps([entry]).encode(), "r.json").run
-    found = analyse_claims(run, analyse(run))
+    found = Diagnosis(run)["claims"]
     assert found.claims["state"].to_list() == ["well supported", "fragile", "irrelevant", "unscored"]
     assert found.claims["verdict"].to_list() == ["SUPPORTED", "SUPPORTED", "IRRELEVANT", "SUPPORTED"]
     close(found.claims["uncertainty"], [0, 0.5, nan, nan])
@@ -462,7 +467,7 @@ def test_a_saved_run_says_the_same(tmp_path):
     run, found = analysed([CANAL, matrix_question(MIXED)])
     run.save(tmp_path / "run")
     loaded = Run.load(tmp_path / "run")
-    again = analyse_claims(loaded, analyse(loaded))
+    again = Diagnosis(loaded)["claims"]
     pd.testing.assert_frame_equal(again.queries, found.queries)
     pd.testing.assert_frame_equal(again.to_frame(), found.to_frame())
 
@@ -507,7 +512,7 @@ def ragged_questions(draw):
 @settings(max_examples=60)
 def test_counts_add_up_whatever_the_tables_hold(questions, threshold):
     run = claims_run(questions)
-    found = analyse_claims(run, analyse(run), threshold)
+    found = Diagnosis(run, {"support": threshold})["claims"]
     q = found.queries
     assert (
         q["n_supported"] + q["n_not_supported"] + q["n_irrelevant"] + q["n_unscored"] == q["n_claims"]
@@ -517,7 +522,7 @@ def test_counts_add_up_whatever_the_tables_hold(questions, threshold):
     ).all()
     assert (q["reason"].isna() == q["grounding"].notna()).all()
     assert q["grounding"].dropna().between(0, 1).all() and q["mean_uncertainty"].dropna().between(0, 1).all()
-    assert set(q["reason"].dropna()) | set(found.ragchecker["reason"].dropna()) <= set(CLAIM_REASONS)
+    assert set(q["reason"].dropna()) | set(found.ragchecker["reason"].dropna()) <= set(REASONS)
     assert set(found.claims["state"]) <= set(CLAIM_STATES) and set(found.claims["verdict"]) <= set(VERDICTS)
     assert set(found.passages["quadrant"]) <= {*QUADRANTS, "undefined"}
     assert len(found.claims) == q["n_claims"].sum() and len(found.passages) == len(run.passages)
@@ -533,17 +538,73 @@ def test_counts_add_up_whatever_the_tables_hold(questions, threshold):
     assert len(found.to_frame()) >= len(found.claims)
 
 
-def test_another_threshold_is_the_same_as_a_new_analysis_and_reads_no_answer_again(monkeypatch):
-    run, first = analysed([CANAL])
-    influence = first.influence
-    assert first.claims["n_removed"].notna().any()
-    monkeypatch.setattr("core.claims.of_run.removals.causal_labels", None)
-    moved = first.at(0.9)
+def test_another_threshold_lays_nothing_out_and_compares_no_answer_again(monkeypatch):
+    run, _ = analysed([CANAL])
+    diagnosis = Diagnosis(run)
+    assert diagnosis["claims"].claims["n_removed"].notna().any()
+    for name in ("_rows_of", "causal_labels"):
+        monkeypatch.setattr(f"core.claims.analysis.layout.{name}", None)
+    moved = diagnosis.at({"support": 0.9})["claims"]
+    frames = moved.queries, moved.claims, moved.passages
     monkeypatch.undo()
-    new = analyse_claims(run, influence, 0.9)
-    pd.testing.assert_frame_equal(moved.queries, new.queries)
-    pd.testing.assert_frame_equal(moved.claims, new.claims)
-    pd.testing.assert_frame_equal(moved.passages, new.passages)
+    new = analyse_claims(run, moved.influence, 0.9)
+    for again, fresh in zip(frames, (new.queries, new.claims, new.passages), strict=True):
+        pd.testing.assert_frame_equal(again, fresh)
     assert moved.threshold == 0.9
-    with pytest.raises(ValueError, match="threshold must lie above 0"):
-        first.at(0)
+
+
+def test_irrelevant_claims_are_removed_with_nobody():
+    """Leaving p1 out makes both claims disappear, but only one of them could be supported."""
+    one = matrix_question(
+        [[0.9]], ["The canal opened in 1914."], answer="The canal opened in 1914. I hope this helps!"
+    )
+    one["passages"][0] |= {"ablated_answer": "Coffee grows there.", "ablated_status": "answered"}
+    one["claims"].append({"text": "I hope this helps!", "claim_id": "a2", "relevance": "IRRELEVANT"})
+    _, found = analysed([one])
+    assert found.claims["n_removed"].to_list() == [1, 1]
+    assert found.passages["n_removed"].to_list() == [1]
+
+
+def test_an_ablation_in_error_has_no_effect_even_if_it_has_text():
+    one = matrix_question([[0.9, 0.9]], ["It opened in 1914."], answer="It opened in 1914.")
+    one["passages"][0] |= {"ablated_answer": "Rome", "ablated_status": "error"}
+    one["passages"][1] |= {"ablated_answer": "Rome", "ablated_status": None}
+    _, found = analysed([one])
+    assert found.answer("q1").causal.tolist() == [["unknown", "changed"]]
+    assert found.claims[["n_removed", "n_removals"]].to_numpy().tolist() == [[1, 1]]
+    assert found.passages["n_removed"].fillna(-1).to_list() == [-1, 1]
+
+
+def test_a_verdict_of_the_file_that_agrees_with_a_single_passage_or_with_a_pair_has_not_changed():
+    def changed(verdict):
+        claim = {"text": "A", "verdict": verdict, "cells": {"p1": 0.4, "p2": 0.4}}
+        passages = [{"passage_id": "p1"}, {"passage_id": "p2"}]
+        one = {"passages": passages, "claims": [claim], "joint": [("a1", "p1", "p2", 0.8)]}
+        return analysed([one])[1].n_verdicts_changed
+
+    # By single passages it is not supported, by the pair it is: a file may have looked at either.
+    assert (changed("SUPPORTED"), changed("NOT_SUPPORTED")) == (0, 0)
+    cells = {"text": "A", "verdict": "SUPPORTED", "cells": {"p1": 0.4}}
+    assert analysed([{"passages": [{"passage_id": "p1"}], "claims": [cells]}])[1].n_verdicts_changed == 1
+
+
+def test_an_irrelevant_claim_enters_no_metric_of_ragchecker():
+    plain = {
+        **matrix_question([[1.0, 0.0]], ["It opened in 1914."]),
+        "claims": [
+            {"text": "It opened in 1914.", "claim_id": "a1", "counterpart": E_, "cells": {"p1": 1.0, "p2": 0.0}},
+            {"text": "It is long.", "claim_id": "r1", "side": "reference", "counterpart": N_,
+             "cells": {"p1": 0.0, "p2": 1.0}},
+        ],
+    }  # fmt: skip
+    talk = {
+        "text": "So they say.",
+        "relevance": "IRRELEVANT",
+        "counterpart": N_,
+        "cells": {"p1": 0.0, "p2": 1.0},
+    }
+    more = {**plain, "claims": [*plain["claims"], talk | {"claim_id": "a2"},
+                                talk | {"claim_id": "r2", "side": "reference"}]}  # fmt: skip
+    first, second = (analysed([one])[1].ragchecker.drop(columns="query_id") for one in (plain, more))
+    assert first.iloc[0]["precision"] == 1 and first.iloc[0]["recall"] == 0
+    pd.testing.assert_frame_equal(first, second)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import regex
 
-from core.claims.decomposition.sentences import sentence_spans
-from core.retrieval.stop_words import ENGLISH
+from core.claims.language.sentences import sentence_spans
+from core.text.stop_words import ENGLISH
 
 _TOKEN = regex.compile(
     r"""(?P<numeral>[〇零一二两兩三四五六七八九十百千万萬亿億]+(?=[年月日天个個名位岁歲次米公吨噸元度层層座艘世]))

@@ -1,0 +1,1 @@
+"""Sentences, bare values, numbers, dates and stems of English, Vietnamese and Chinese texts."""
