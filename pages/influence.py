@@ -18,14 +18,19 @@ if headlines.opening("influence"):
 
     left, right = st.columns(2)
     with left:
-        st.subheader("Influence rank vs retrieval rank", anchor=False)
-        run.chart("rank_against_rank")
+        st.subheader("Does what the model uses come first?", anchor=False)
+        run.chart("ndcg_against_chance")
     with right:
         st.subheader("Influence by retrieval rank", anchor=False)
         run.chart("influence_by_rank")
 
-    st.subheader("How concentrated the influence is", anchor=False)
-    run.chart("entropy_dominance")
+    left, right = st.columns(2)
+    with left:
+        st.subheader("Influence rank vs retrieval rank", anchor=False)
+        run.chart("rank_against_rank")
+    with right:
+        st.subheader("How concentrated the influence is", anchor=False)
+        run.chart("entropy_dominance")
 
     st.subheader("The two orders of one question", anchor=False)
     run.slope()

@@ -78,6 +78,7 @@ class Job:
     def cancelled(self) -> bool:
         """Whether the job was asked to stop, or nobody has looked at it for too long."""
         if self.expires and time.monotonic() - self.looked > EXPIRES:
+            self.error = "This estimate was given up, because nobody looked at it for a while."
             self.cancel()
         return self._cancel.is_set()
 
@@ -149,7 +150,7 @@ class Registry:
             job.result = work(job)
             end = "cancelled" if job.cancelled() else "finished"
         except Cancelled as error:
-            end, job.error = "cancelled", str(error)
+            end, job.error = "cancelled", job.error or str(error)
         except LeadlineError as error:
             end, job.error = "failed", str(error)
         except Exception:

@@ -73,7 +73,7 @@ def test_overview_shows_findings_and_every_card_with_its_n(open_app, healthy, te
     # q1 and q2 have an order; q3 is inert and q4 has no answer.
     assert values["Divergent"] == "1 of 2"
     said = texts(app).replace("\\", "")
-    assert "n = 2 questions" in said and "of random orders" in said
+    assert "n = 2 questions; 95 % interval" in said and "by chance" in said
     assert "1 × inert" in said and "1 × empty baseline" in said
     assert "1 of 4 questions have no answer (1 empty)." in said
     (link,) = [link.proto for link in app.get("page_link") if link.proto.label.startswith("An empty one")]
@@ -83,7 +83,7 @@ def test_overview_shows_findings_and_every_card_with_its_n(open_app, healthy, te
 
 
 def test_a_run_without_findings_says_so(open_app, healthy, texts, small_run, tmp_path):
-    run = small_run.derive({}, queries=small_run.queries.head(1), passages=small_run.passages.head(4))
+    run = small_run.derive({}, queries=small_run.queries.head(1), passages=small_run.passages.head(0))
     run.save(tmp_path / "samples" / "recorded_run")
     assert "Nothing stands out" in texts(healthy(open_app()))
 
@@ -93,8 +93,8 @@ def test_influence_page_compares_with_chance(open_app, healthy, texts, recorded)
     assert "a random order of the passages falls below" in texts(app)
     # Without its first passage q1's wrong answer becomes the reference answer.
     assert "Harmful passage** · 1 of 2 questions" in texts(app)
-    # Verdicts, histogram, ranks, by rank, entropy, slope, failure modes.
-    assert len(app.get("plotly_chart")) == 7
+    # Verdicts, histogram, nDCG, by rank, ranks, entropy, slope, failure modes.
+    assert len(app.get("plotly_chart")) == 8
 
 
 def test_influence_of_an_upload_compares_reported_with_recomputed(open_app, healthy, texts):

@@ -7,9 +7,9 @@ from typing import Any
 import streamlit as st
 
 from core.influence.definitions import METRICS, MODES, PER_PASSAGE
-from core.retrieval.stop_words import ENGLISH
 from core.text.diff import mark_words, word_diff
 from core.text.display import count, number
+from core.text.stop_words import ENGLISH
 from ui import cached, headlines, questions, show
 from ui.plain import plain, shortened, tinted
 from ui.state import session
