@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import headlines, job_panel, show
+from ui import headlines, job_panel, questions, show
 from ui.router import require_entrypoint
 from ui.sections import claims
 from ui.sections.claims import form, run
@@ -21,7 +21,7 @@ if show.needs_run():
         run.unsupported()
 
         st.subheader("One answer", anchor=False)
-        chosen = run.picker()
+        chosen = questions.deep_linked_picker("claims_question", of="claims")
         if chosen is not None:
             claims.draw(chosen)
 

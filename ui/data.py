@@ -49,12 +49,7 @@ def simulation() -> None:
             st.rerun()
     run = session().run
     if run is not None and session().origin == "simulation":
-        st.page_link(
-            router.OVERVIEW,
-            label="Open the overview",
-            icon=":material/monitoring:",
-            query_params=sources.address(),
-        )
+        sources.link(router.OVERVIEW, "Open the overview", "monitoring")
 
 
 def _shown_options() -> SimulationOptions:

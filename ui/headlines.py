@@ -159,9 +159,4 @@ def _box(diagnostic: Diagnostic) -> None:
         st.markdown(plain(missing))
     page = router.page_of(diagnostic.name)
     if page is not None:
-        st.page_link(
-            page,
-            label="Details",
-            icon=":material/arrow_forward:",
-            query_params=sources.address(),
-        )
+        sources.link(page, "Details")

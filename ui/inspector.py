@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from core import diagnostics
@@ -31,13 +29,9 @@ def _reported(query_id: str) -> None:
         return
     with st.expander(f"Values from the file ({count(len(frame), 'value')})"):
         st.caption("Shown as the file has them; not used in calculations.")
-        columns: dict[str, Any] = {
-            "name": "Name",
-            "by": "Source",
-            "value": st.column_config.NumberColumn("Number", format="%g"),
-            "text": st.column_config.TextColumn("Text", width="large"),
-        }
-        show.table(frame, "Values that the file reports", columns, column_order=list(columns))
+        number, text = show.numeric("Number", "%g"), show.wide("Text")
+        columns = {"name": "Name", "by": "Source", "value": number, "text": text}
+        show.table(frame, "Values that the file reports", columns)
 
 
 def every_section(query_id: str) -> None:

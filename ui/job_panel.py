@@ -92,6 +92,13 @@ def _watch(job_id: str) -> None:
     job = registry().get(job_id)
     if job is None or not job.active:
         st.rerun()
+    progress(job)
+    _partial(job)
+    _links(job)
+
+
+def progress(job: Job) -> None:
+    """Draw how far a job is, or its place among those that wait, and the button that stops it."""
     job.seen()
     if job.place:
         st.progress(0.0, plain(f"Waiting for {job.waits_for}: place {job.place}", one_line=True))
@@ -99,13 +106,11 @@ def _watch(job_id: str) -> None:
         st.progress(job.meter.share, plain(job.meter.line(), one_line=True))
     else:
         st.progress(0.0, plain(job.meter.what or "starting", one_line=True).capitalize() + " …")
-    with st.container(horizontal=True):
-        if st.button("Cancel", icon=":material/cancel:", key="job_cancel", disabled=job.cancelled()):
-            job.cancel()
-        _partial(job)
+    key = f"{job.kind}_cancel"
+    if st.button("Cancel", icon=":material/cancel:", key=key, disabled=job.cancelled()):
+        job.cancel()
     if job.cancelled():
         st.caption("Stopping after the call that is running now …")
-    _links(job)
 
 
 def _partial(job: Job) -> None:
@@ -199,11 +204,8 @@ def _links(job: Job) -> None:
     run, shown = session().run, job.result or job.partial
     if job.kind == "run" and run is not None and shown is not None and run.run_id == shown.run_id:
         with st.container(horizontal=True):
-            for page, label, icon in (
-                (router.OVERVIEW, "Overview", ":material/monitoring:"),
-                (router.INSPECTOR, "Question inspector", ":material/search:"),
-            ):
-                st.page_link(page, label=label, icon=icon, query_params=sources.address())
+            sources.link(router.OVERVIEW, "Overview", "monitoring")
+            sources.link(router.INSPECTOR, "Question inspector", "search")
 
 
 def _done(run: Run, job: Job) -> str:

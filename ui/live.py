@@ -24,11 +24,7 @@ def settings(dataset: Dataset, choice: ModelChoice) -> None:
     retrieval = _retrieval(dataset)
     steps = step_form.every_step(PAGE, choice)
     if st.button(
-        "Estimate cost",
-        icon=":material/calculate:",
-        type="primary",
-        key="live_plan",
-        disabled=steps is None,
+        "Estimate cost", icon=":material/calculate:", type="primary", key="live_plan", disabled=steps is None
     ):
         job_panel.estimate(PAGE, Work(steps or (), choice, dataset=dataset, retrieval=retrieval))
         st.rerun()

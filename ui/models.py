@@ -8,8 +8,8 @@ import streamlit as st
 
 from core.errors import Cancelled, LeadlineError
 from core.llm import BACKENDS
-from core.pipeline import ModelChoice
-from ui import servers
+from core.pipeline import ModelChoice, Progress
+from ui import job_panel, servers
 from ui.jobs import Job, registry
 from ui.plain import plain, shortened
 from ui.servers import Models
@@ -153,10 +153,11 @@ def _start_fetch(choice: ModelChoice, wanted: str) -> None:
     start = servers.pulling(choice, wanted)
 
     def work(job: Job) -> str:
+        job.meter = Progress(unit="MB")
         parts = start()
         try:
             for part in parts:
-                job.meter.update(part.done or 0, part.total or 0, part.what)
+                job.meter.update((part.done or 0) // 10**6, (part.total or 0) // 10**6, part.what)
                 if job.cancelled():
                     raise Cancelled(f"Fetching {wanted} was cancelled; what was fetched is not lost.")
         finally:
@@ -183,8 +184,4 @@ def _watch_fetch(job_id: str) -> None:
     job = registry().get(job_id)
     if job is None or not job.active:
         st.rerun()
-    meter = job.meter
-    size = f" · {meter.done / 1e6:,.0f} of {meter.total / 1e6:,.0f} MB" if meter.total else ""
-    st.progress(meter.share, plain(f"{job.title}: {meter.what or 'asking the server'}{size}", one_line=True))
-    if st.button("Cancel", icon=":material/cancel:", key="live_fetch_cancel", disabled=job.cancelled()):
-        job.cancel()
+    job_panel.progress(job)

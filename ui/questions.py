@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from core.diagnosis import Diagnosis
 from ui import cached, router, sources
 from ui.plain import plain, shortened
 from ui.state import session
 
 CHOICES = 500  # a longer menu is slow in the browser; the search box narrows it
-Labels = Callable[[Any], dict[str, str]]
 
 
 def row(query_id: str, diagnostic: str | None = None) -> Any:
@@ -28,13 +27,12 @@ def title(query_id: str, length: int = 90) -> str:
     return plain((shortened(found.iloc[0], length) if len(found) else "") or query_id, one_line=True)
 
 
-def picker(key: str, wanted: str | None = None, labels_of: Labels | None = None) -> str | None:
+def picker(key: str, wanted: str | None = None, of: str | None = None) -> str | None:
     """Draw a menu of questions, with a search box where there are many; return the chosen id.
 
-    ``labels_of`` makes the menu's lines, by id, from rows of the run; by default they have the labels that
-    diagnostics give to the questions.
+    Each line has the question and what the diagnostic ``of`` has in its columns; by default the labels that
+    all of them give.
     """
-    labels_of = labels_of or _labels
     frame = _queries()
     if frame.empty:
         st.info("This run has no questions.", icon=":material/inbox:")
@@ -43,9 +41,9 @@ def picker(key: str, wanted: str | None = None, labels_of: Labels | None = None)
     if found.empty:
         st.info("No question contains these words; try fewer.", icon=":material/search_off:")
         return None
-    labels = labels_of(found.head(CHOICES))
+    labels = _labels(found.head(CHOICES), of)
     if wanted is not None and wanted not in labels:
-        labels = labels_of(frame[frame["query_id"] == wanted]) | labels
+        labels = _labels(frame[frame["query_id"] == wanted], of) | labels
     if wanted is not None:
         st.session_state[key] = wanted
     elif st.session_state.get(key) not in labels:
@@ -56,7 +54,7 @@ def picker(key: str, wanted: str | None = None, labels_of: Labels | None = None)
     return chosen if chosen in labels else None
 
 
-def deep_linked_picker(key: str = "inspector_question", labels_of: Labels | None = None) -> str | None:
+def deep_linked_picker(key: str = "inspector_question", of: str | None = None) -> str | None:
     """Draw a menu bound to the address: a link opens its question."""
     state, asked = session(), st.query_params.get("question")
     ids = _queries()["query_id"]
@@ -71,7 +69,7 @@ def deep_linked_picker(key: str = "inspector_question", labels_of: Labels | None
             )
     elif asked is None and state.question is not None and (ids == state.question).any():
         wanted = state.question
-    chosen = picker(key, wanted, labels_of)
+    chosen = picker(key, wanted, of)
     if chosen is not None:
         state.question = chosen
         st.query_params["question"] = chosen
@@ -80,12 +78,7 @@ def deep_linked_picker(key: str = "inspector_question", labels_of: Labels | None
 
 def link(query_id: str, label: str = "Open in the inspector", page: str = router.INSPECTOR) -> None:
     """Draw a link to a question, by default in the inspector."""
-    st.page_link(
-        page,
-        label=label,
-        icon=":material/arrow_forward:",
-        query_params=sources.address(question=query_id),
-    )
+    sources.link(page, label, question=query_id)
 
 
 def _queries() -> pd.DataFrame:
@@ -113,23 +106,25 @@ def _search(frame: Any, key: str) -> Any:
     return frame
 
 
-def _labels(frame: Any) -> dict[str, str]:
-    """Return a line for each question: its text, and the words that diagnostics have for it."""
-    words = cached.once("words for questions", lambda d: _words(d))
+def _labels(frame: Any, of: str | None) -> dict[str, str]:
+    words = cached.once(f"words for questions of {of}", lambda diagnosis: _words(diagnosis, of))
     return {
         str(i): " · ".join((shortened(text, 110) or str(i), *words.get(i, ())))
         for i, text in zip(frame["query_id"], frame["question"], strict=True)
     }
 
 
-def _words(diagnosis: Any) -> dict[str, list[str]]:
+def _words(diagnosis: Diagnosis, of: str | None) -> dict[str, list[str]]:
+    """Return what the columns of one diagnostic say of each question, or the labels that all of them give."""
     found: dict[str, list[str]] = {}
     for diagnostic in diagnosis.diagnostics:
-        if diagnostic.lacks(diagnosis.run) is not None:
+        if of not in (None, diagnostic.name) or diagnostic.lacks(diagnosis.run) is not None:
             continue
         frame = diagnosis[diagnostic.name].queries
         for column in diagnostic.columns:
             for query_id, value in zip(frame["query_id"], frame[column.name], strict=True):
                 if isinstance(value, str):
                     found.setdefault(query_id, []).append(value.lower())
+                elif of is not None:
+                    found.setdefault(query_id, []).append(f"{column.title} {column.text(value)}")
     return found

@@ -18,6 +18,29 @@ _LOG = logging.getLogger("leadline")
 
 OVERVIEW, INSPECTOR, SIDE_BY_SIDE = "pages/overview.py", "pages/inspector.py", "pages/side_by_side.py"
 LIVE, DATA, METHODS = "pages/live.py", "pages/data.py", "pages/methods.py"
+_PAGES = (
+    (OVERVIEW, "Overview", "monitoring", "What is wrong with the run, and its headline numbers."),
+    (
+        INSPECTOR,
+        "Question inspector",
+        "search",
+        "One question: its answer, and what every diagnostic says of it.",
+    ),
+    (
+        SIDE_BY_SIDE,
+        "Side by side",
+        "compare",
+        "Two to four runs: their numbers, set-ups and shared questions.",
+    ),
+    (LIVE, "Live run", "play_circle", "Ask a model about your documents and measure which passages it used."),
+    (DATA, "Data", "database", "Import, simulate, open or export runs."),
+    (
+        METHODS,
+        "Methods and glossary",
+        "menu_book",
+        "What every number means, how it is computed, and its limits.",
+    ),
+)
 
 
 def page_of(diagnostic: str) -> str | None:
@@ -33,51 +56,14 @@ def build_pages() -> dict[str, list[Page]]:
         for diagnostic in diagnostics.DIAGNOSTICS
         if (page := page_of(diagnostic.name)) is not None
     ]
+    overview, inspector, side_by_side, live, data, methods = (
+        st.Page(path, title=title, icon=f":material/{icon}:", help=about, default=path == OVERVIEW)
+        for path, title, icon, about in _PAGES
+    )
     return {
-        "Diagnose": [
-            st.Page(
-                OVERVIEW,
-                title="Overview",
-                icon=":material/monitoring:",
-                default=True,
-                help="What is wrong with the run, and its headline numbers.",
-            ),
-            *own,
-            st.Page(
-                INSPECTOR,
-                title="Question inspector",
-                icon=":material/search:",
-                help="One question: its answer, and what every diagnostic says of it.",
-            ),
-            st.Page(
-                SIDE_BY_SIDE,
-                title="Side by side",
-                icon=":material/compare:",
-                help="Two to four runs: their numbers, their set-ups, and the questions they share.",
-            ),
-        ],
-        "Get data": [
-            st.Page(
-                LIVE,
-                title="Live run",
-                icon=":material/play_circle:",
-                help="Ask a model about your documents and measure which passages it used.",
-            ),
-            st.Page(
-                DATA,
-                title="Data",
-                icon=":material/database:",
-                help="Import, simulate, open or export runs.",
-            ),
-        ],
-        "Read": [
-            st.Page(
-                METHODS,
-                title="Methods and glossary",
-                icon=":material/menu_book:",
-                help="What every number means, how it is computed, and its limits.",
-            ),
-        ],
+        "Diagnose": [overview, *own, inspector, side_by_side],
+        "Get data": [live, data],
+        "Read": [methods],
     }
 
 

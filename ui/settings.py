@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from core import diagnostics
@@ -10,23 +12,9 @@ from core.diagnosis import settings_of
 
 def panel() -> None:
     """Draw every setting; the address carries it under its name, so every link does."""
-    for setting in settings_of(diagnostics.DIAGNOSTICS):
-        if setting.is_switch:
-            st.toggle(
-                setting.title,
-                bool(setting.default),
-                key=setting.name,
-                bind="query-params",
-                help=setting.help,
-            )
+    for one in settings_of(diagnostics.DIAGNOSTICS):
+        shown: dict[str, Any] = {"key": one.name, "bind": "query-params", "help": one.help}
+        if one.is_switch:
+            st.toggle(one.title, bool(one.default), **shown)
         else:
-            st.slider(
-                setting.title,
-                setting.low,
-                setting.high,
-                float(setting.default),
-                setting.step,
-                key=setting.name,
-                bind="query-params",
-                help=setting.help,
-            )
+            st.slider(one.title, one.low, one.high, float(one.default), one.step, **shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -12,7 +12,7 @@ from core.charts.theme import alt_text
 from core.diagnosis import QuestionColumn
 from core.run import Run
 from core.spreadsheet import csv_bytes
-from ui import router
+from ui import router, sources
 from ui.plain import plain
 from ui.state import session
 
@@ -41,13 +41,9 @@ def needs_run() -> bool:
             "Upload a file, ask a model about your own documents, or look around with simulated data."
         )
         with st.container(horizontal=True):
-            st.page_link(
-                router.DATA, label="Upload a file", icon=":material/upload:", query_params={"door": "Upload"}
-            )
-            st.page_link(router.LIVE, label="Start a live run", icon=":material/play_circle:")
-            st.page_link(
-                router.DATA, label="Simulate", icon=":material/science:", query_params={"door": "Simulation"}
-            )
+            sources.link(router.DATA, "Upload a file", "upload", door="Upload")
+            sources.link(router.LIVE, "Start a live run", "play_circle")
+            sources.link(router.DATA, "Simulate", "science", door="Simulation")
     return False
 
 
@@ -73,8 +69,11 @@ def cards(values: Sequence[tuple[str, str, str, str]]) -> None:
                     st.caption(basis)
 
 
-def table(frame: Any, alt: str, columns: Mapping[str, Any] | None = None, **options: Any) -> None:
-    """Draw at most 1,000 rows of a table; say so when there are more."""
+def table(frame: pd.DataFrame, alt: str, columns: Mapping[str, Any] | None = None, **options: Any) -> None:
+    """Draw at most 1,000 rows of a table; of the columns that are named, those with a value anywhere."""
+    if columns is not None:
+        filled = [name for name in columns if _has_values(frame[name].head(ROWS_SHOWN))]
+        options["column_order"] = filled or list(columns)
     st.dataframe(
         frame.head(ROWS_SHOWN),
         hide_index=True,
@@ -85,6 +84,20 @@ def table(frame: Any, alt: str, columns: Mapping[str, Any] | None = None, **opti
     )
     if len(frame) > ROWS_SHOWN:
         st.caption(f"The first {ROWS_SHOWN:,} of {len(frame):,} rows; the download holds all of them.")
+
+
+def _has_values(values: pd.Series) -> bool:
+    return bool((values.notna() & (values.astype("str") != "")).any())
+
+
+def numeric(title: str, pattern: str = "%.2f", about: str | None = None) -> Any:
+    """Return a table's column of numbers."""
+    return st.column_config.NumberColumn(title, format=pattern, help=about)
+
+
+def wide(title: str, width: Literal["small", "medium", "large"] = "large", about: str | None = None) -> Any:
+    """Return a table's column of text."""
+    return st.column_config.TextColumn(title, width=width, help=about)
 
 
 def column(one: QuestionColumn, title: str, values: pd.Series) -> Any:

@@ -97,18 +97,8 @@ def _what_to_do(offered: dict[str, str]) -> None:
         )
         with st.container(horizontal=True):
             if session().run is not None:
-                st.page_link(
-                    router.LIVE,
-                    label="Ask the same questions of another model",
-                    icon=":material/play_circle:",
-                    query_params=sources.continue_live(),
-                )
-            st.page_link(
-                router.DATA,
-                label="Saved runs",
-                icon=":material/folder_open:",
-                query_params=sources.address(door="Saved runs"),
-            )
+                sources.continue_live("Ask the same questions of another model")
+            sources.link(router.DATA, "Saved runs", "folder_open", door="Saved runs")
 
 
 def numbers(comparison: Comparison) -> None:
@@ -185,9 +175,7 @@ def questions(comparison: Comparison) -> None:
         st.info("No shared question differs in this way.", icon=":material/check_circle:")
         return
     columns = {name: column for name, column in _columns(sides, found).items() if found[name].notna().any()}
-    show.table(
-        found, "Shared questions with the answers and numbers of every run", columns, column_order=columns
-    )
+    show.table(found, "Shared questions with the answers and numbers of every run", columns)
     _one_question(found, sides)
 
 

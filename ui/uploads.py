@@ -162,20 +162,11 @@ def _loaded(kept: Mapping[str, Any]) -> None:
         icon=":material/check_circle:",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.page_link(
-            router.OVERVIEW,
-            label="Open the overview",
-            icon=":material/monitoring:",
-            query_params=sources.address(),
-        )
-        if _can_be_continued(validation):
-            st.page_link(
-                router.LIVE,
-                label="Continue live",
-                icon=":material/play_circle:",
-                query_params=sources.continue_live(),
-                help="Ask a model the same questions with the same passages, to see which ones it uses.",
-            )
+        sources.link(router.OVERVIEW, "Open the overview", "monitoring")
+        # The report says where a live run would bring what the file lacks.
+        if any(LIVE in line for line in validation.missing):
+            about = "Ask a model the same questions with the same passages, to see which ones it uses."
+            sources.continue_live("Continue live", about)
         if not state.saved:
             st.button(
                 "Save to my runs",
@@ -185,11 +176,6 @@ def _loaded(kept: Mapping[str, Any]) -> None:
                 help="The file is kept in this tab only; a saved run can be shared by its link.",
             )
     report(validation, "data")
-
-
-def _can_be_continued(validation: Any) -> bool:
-    """Tell whether the report says that a live run would bring what the file lacks."""
-    return any(LIVE in line for line in validation.missing)
 
 
 def report(validation: Any, key: str) -> None:

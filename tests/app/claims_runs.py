@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from core.claims import ClaimsStep
+from core.claims.step import ClaimsStep
 from core.run import Run
 
 HOSTILE = "<img src=x onerror=alert(1)> **b** $x^2$ \u202eevil\u202c :smile:"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
@@ -11,8 +9,6 @@ from core.retrieval_quality.definitions import METRICS
 from core.text.display import count, number
 from ui import cached, headlines, questions, show
 from ui.plain import plain
-
-_numeric = st.column_config.NumberColumn
 
 
 def draw(query_id: str) -> None:
@@ -42,13 +38,13 @@ def metrics() -> None:
     with right:
         columns = {
             "metric": "Metric",
-            "k": _numeric("k", format="%d"),
-            "mean": _numeric("Mean", format="%.2f"),
-            "low": _numeric("95 % from", format="%.2f"),
-            "high": _numeric("to", format="%.2f"),
-            "n": _numeric("n", format="localized"),
-            "n_left_out": _numeric("Undefined", format="localized"),
-            "left_out": st.column_config.TextColumn("Undefined because", width="large"),
+            "k": show.numeric("k", "%d"),
+            "mean": show.numeric("Mean"),
+            "low": show.numeric("95 % from"),
+            "high": show.numeric("to"),
+            "n": show.numeric("n", "localized"),
+            "n_left_out": show.numeric("Undefined", "localized"),
+            "left_out": show.wide("Undefined because"),
         }
         titles = {name: metric.title for name, metric in METRICS.items()}
         frame = result.summary.assign(metric=result.summary["metric"].map(titles))
@@ -66,15 +62,14 @@ def places() -> None:
             f"answer most (95 % interval {low} to {high} %)."
         )
     found = result.queries[result.queries["first_gold_rank"].notna()]
-    columns: dict[str, Any] = {
-        "query_id": st.column_config.TextColumn("Id", width="small"),
-        "question": st.column_config.TextColumn("Question", width="large"),
-        "first_gold_rank": _numeric("Retrieval rank", format="%g"),
-        "gold_influence_rank": _numeric("Influence rank", format="%g", help="1 is used most"),
+    columns = {
+        "query_id": show.wide("Id", "small"),
+        "question": show.wide("Question"),
+        "first_gold_rank": show.numeric("Retrieval rank", "%g"),
+        "gold_influence_rank": show.numeric("Influence rank", "%g", "1 is used most"),
         "gold_most_influential": "Used most",
         "why": "Undefined because",
     }
     why = found["influence_reason"].map(lambda code: headlines.reason(code).title, na_action="ignore")
     with st.expander(f"Ranks of the gold passage ({count(len(found), 'question')})"):
-        shown, alt = found.assign(why=why), "Ranks of the gold passage, one row per question"
-        show.table(shown, alt, columns, column_order=list(columns))
+        show.table(found.assign(why=why), "Ranks of the gold passage, one row per question", columns)

@@ -124,29 +124,23 @@ def _table(query_id: str, answer: AnswerClaims) -> None:
         removed=[_of(n, total) for n, total in zip(frame["n_removed"], frame["n_removals"], strict=True)],
         **{name: [_listed(words) for words in frame[name]] for name in ("added", "dropped")},
     )
-    numeric = st.column_config.NumberColumn
     columns = {
-        "text": st.column_config.TextColumn("Claim", width="large"),
+        "text": show.wide("Claim"),
         "state": "State",
         "verdict": "Verdict",
-        "uncertainty": numeric("U(c)", format="%.2f"),
-        "support_maximum": numeric("Best support", format="%.2f"),
-        "best": st.column_config.TextColumn("By passage", width="medium"),
-        "n_supporting": numeric("Supporting", format="%d", help="Passages that support it"),
-        "n_unscored": numeric("Unscored", format="%d", help="Passages it could not be verified against"),
-        "removed": st.column_config.TextColumn(
-            "Removed by", help="Passages without which the claim changes or disappears"
+        "uncertainty": show.numeric("U(c)"),
+        "support_maximum": show.numeric("Best support"),
+        "best": show.wide("By passage", "medium"),
+        "n_supporting": show.numeric("Supporting", "%d", "Passages that support it"),
+        "n_unscored": show.numeric("Unscored", "%d", "Passages it could not be verified against"),
+        "removed": show.wide(
+            "Removed by", "medium", "Passages without which the claim changes or disappears"
         ),
-        "added": st.column_config.TextColumn(
-            "Added", help="Words of the claim that are not in that answer span"
-        ),
-        "dropped": st.column_config.TextColumn(
-            "Left out", help="Words of that answer span that are in no claim"
-        ),
+        "added": show.wide("Added", "medium", "Words of the claim that are not in that answer span"),
+        "dropped": show.wide("Left out", "medium", "Words of that answer span that are in no claim"),
     }
-    present = [name for name in columns if (frame[name].notna() & (frame[name].astype("str") != "")).any()]
     with st.expander(f"The claims as a table ({count(len(frame), 'claim')})"):
-        show.table(frame, "Claims of this answer", columns, column_order=present)
+        show.table(frame, "Claims of this answer", columns)
 
 
 def _said(answer: AnswerClaims, claim: int) -> str:

@@ -19,27 +19,6 @@ from ui.state import session
 _CARDS = 4  # unsupported claims with a box of their own
 _PAGE = "pages/claims.py"
 _FIGURE = "ExpertQA all AUROC"
-_numeric = st.column_config.NumberColumn
-
-
-def picker() -> str | None:
-    """Draw the menu of questions, each with how many of its claims are supported."""
-    found = analysis().queries.set_index("query_id")
-
-    def labels(frame: Any) -> dict[str, str]:
-        rows = found.loc[frame["query_id"]]
-        return {
-            str(i): f"{shortened(row.question, 110) or i} · {_supported(row)}"
-            for i, row in zip(rows.index, rows.itertuples(), strict=True)
-        }
-
-    return questions.deep_linked_picker("claims_question", labels)
-
-
-def _supported(row: Any) -> str:
-    if isinstance(row.reason, str):
-        return f"no grounding ({row.reason.replace('_', ' ')})"
-    return f"{int(row.n_supported):,} of {count(int(row.grounding_n), 'claim')} supported"
 
 
 def judged_by() -> None:
@@ -139,15 +118,15 @@ def unsupported() -> None:
                 st.caption(f"{about}best support {number(row.support_maximum)}")
                 questions.link(str(row.query_id), "Read the answer", _PAGE)
     columns = {
-        "text": st.column_config.TextColumn("Claim", width="large"),
-        "question": st.column_config.TextColumn("Question", width="medium"),
-        "support_maximum": _numeric("Best support", format="%.2f"),
+        "text": show.wide("Claim"),
+        "question": show.wide("Question", "medium"),
+        "support_maximum": show.numeric("Best support"),
         "best_passage_id": "By passage",
-        "best_title": st.column_config.TextColumn("Its title", width="medium"),
-        "query_id": st.column_config.TextColumn("Question id", width="small"),
+        "best_title": show.wide("Its title", "medium"),
+        "query_id": show.wide("Question id", "small"),
     }
     with st.expander(f"All unsupported claims ({count(len(frame), 'claim')})"):
-        show.table(frame, "Unsupported claims", columns, column_order=list(columns))
+        show.table(frame, "Unsupported claims", columns)
 
 
 def download() -> None:
@@ -190,20 +169,14 @@ def ragchecker() -> None:
         )
         return
     columns = {
-        "title": st.column_config.TextColumn("Metric", width="medium"),
-        "mean": _numeric("Mean", format="%.2f"),
-        "n": _numeric("n", format="localized", help="Questions"),
-        "n_undefined": _numeric("Undefined", format="localized", help="Questions without this metric"),
-        "meaning": st.column_config.TextColumn("Meaning", width="large"),
+        "title": show.wide("Metric", "medium"),
+        "mean": show.numeric("Mean"),
+        "n": show.numeric("n", "localized", "Questions"),
+        "n_undefined": show.numeric("Undefined", "localized", "Questions without this metric"),
+        "meaning": show.wide("Meaning"),
     }
     frame = frame.assign(
         title=[METRICS[name].title for name in frame["metric"]],
         meaning=[METRICS[name].meaning for name in frame["metric"]],
     )
-    show.table(
-        frame,
-        "RAGChecker's metrics, means over questions",
-        columns,
-        column_order=list(columns),
-        height="content",
-    )
+    show.table(frame, "RAGChecker's metrics, means over questions", columns, height="content")

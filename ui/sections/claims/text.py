@@ -173,6 +173,5 @@ _component = st.components.v2.component("leadline_claim_text", html=_HTML, css=_
 def draw(answer: AnswerClaims) -> None:
     """Draw the text of an answer with its claims coloured, underlined and ready to tell about themselves."""
     _component(
-        key="claim_text",
-        data={"pieces": pieces(answer), "notes": notes(answer), "legend": legend(answer)},
+        key="claim_text", data={"pieces": pieces(answer), "notes": notes(answer), "legend": legend(answer)}
     )

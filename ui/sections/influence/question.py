@@ -69,12 +69,7 @@ def _agreement(row: Any) -> None:
                 f"nats; {number(row['entropy_normalised'])} of the maximum",
                 METRICS["entropy"].meaning,
             ),
-            (
-                "Noise floor",
-                number(row["noise_quantile"]),
-                noise,
-                METRICS["noise_quantile"].meaning,
-            ),
+            ("Noise floor", number(row["noise_quantile"]), noise, METRICS["noise_quantile"].meaning),
         ]
     )
 
@@ -115,29 +110,23 @@ def _passages(query_id: str) -> None:
 
 
 def _table(analysed: Any, raw: Any) -> None:
-    frame = analysed.assign(
-        title=raw["title"],
-        flags=[", ".join(_flags(row)) for _, row in analysed.iterrows()],
-    ).sort_values("retrieval_order", kind="stable")
-    numeric = st.column_config.NumberColumn
+    flags = [", ".join(_flags(row)) for _, row in analysed.iterrows()]
+    frame = analysed.assign(title=raw["title"], flags=flags).sort_values("retrieval_order", kind="stable")
     columns = {
-        "retrieval_rank": numeric("Retrieval rank", format="%g"),
+        "retrieval_rank": show.numeric("Retrieval rank", "%g"),
         "passage_id": "Id",
-        "title": st.column_config.TextColumn("Title", width="medium"),
-        "retrieval_score": numeric("Score", format="%.2f"),
-        "influence": numeric("Influence", format="%.3f"),
-        "influence_low": numeric("from", format="%.3f", help="Smallest over the repeated baselines"),
-        "influence_high": numeric("to", format="%.3f", help="Largest over the repeated baselines"),
-        "influence_rank": numeric("Influence rank", format="%g"),
-        "rank_shift": numeric("Shift", format="%+g", help="Retrieval rank minus influence rank"),
+        "title": show.wide("Title", "medium"),
+        "retrieval_score": show.numeric("Score"),
+        "influence": show.numeric("Influence", "%.3f"),
+        "influence_low": show.numeric("from", "%.3f", "Smallest over the repeated baselines"),
+        "influence_high": show.numeric("to", "%.3f", "Largest over the repeated baselines"),
+        "influence_rank": show.numeric("Influence rank", "%g"),
+        "rank_shift": show.numeric("Shift", "%+g", "Retrieval rank minus influence rank"),
         "above_noise": "Above noise",
         "is_gold": "Gold",
         "flags": "Failure modes",
     }
-    present = [
-        name for name in columns if frame[name].notna().any() and (frame[name].astype("str") != "").any()
-    ]
-    show.table(frame, "Passages of this question", columns, column_order=present)
+    show.table(frame, "Passages of this question", columns)
 
 
 def _passage(question: Any, raw: Any, row: Any, *, opened: bool) -> None:
