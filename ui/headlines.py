@@ -89,34 +89,35 @@ def findings(name: str | None = None) -> None:
     """Draw what is wrong, most severe first: of the whole run, or what one diagnostic says."""
     found = [one for one in cached.findings() if name in (None, one.diagnostic)]
     grave = [one for one in found if one.severity != "low"] or found
-    _boxes(grave)
+    _boxes(grave, titled=name is None)
     if len(grave) < len(found):
         with st.expander(f"Minor findings ({len(found) - len(grave)})"):
-            _boxes([one for one in found if one not in grave])
+            _boxes([one for one in found if one not in grave], titled=name is None)
     if not found and name is None:
         st.markdown("**Nothing stands out:** no diagnostic found more than chance alone would give.")
 
 
-def _boxes(found: Sequence[Finding]) -> None:
+def _boxes(found: Sequence[Finding], *, titled: bool) -> None:
     if found:
-        with st.grid(2, min_column_width=320):
+        with st.grid(min(2, len(found)), min_column_width=320):
             for one in found:
                 with st.container(border=True, gap="xsmall", height="stretch"):
-                    _finding(one)
+                    _finding(one, titled=titled)
 
 
-def _finding(one: Finding) -> None:
+def _finding(one: Finding, *, titled: bool) -> None:
     label, icon, colour = _BADGES[one.severity]
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
         st.badge(label, icon=icon, color=colour, help="Severity")  # type: ignore[arg-type]
-        st.caption(plain(diagnostic_of(one.diagnostic).title))
+        if titled:
+            st.caption(plain(diagnostic_of(one.diagnostic).title))
     st.markdown(f"**{plain(one.sentence)}**")
     if one.basis:
         st.caption(plain(one.basis))
     if one.advice:
         st.markdown(plain(one.advice))
     for query_id in one.query_ids[:_LINKS]:
-        questions.link(query_id, questions.title(query_id))
+        questions.link(query_id, questions.title(query_id, 50))
     if len(one.query_ids) > _LINKS:
         st.caption(f"and {count(len(one.query_ids) - _LINKS, 'more question')}")
 
@@ -142,21 +143,15 @@ def undefined(diagnostic: str) -> None:
 
 def overview() -> None:
     """Draw a box for every diagnostic: its numbers, or why it has none."""
-    with st.grid(2, min_column_width=320):
-        for diagnostic in diagnostics.DIAGNOSTICS:
-            with st.container(border=True, gap="small", height="stretch"):
-                _box(diagnostic)
-
-
-def _box(diagnostic: Diagnostic) -> None:
-    st.subheader(plain(diagnostic.title), anchor=False)
-    st.caption(plain(diagnostic.question))
-    missing = lacks(diagnostic.name)
-    if missing is None:
-        numbers(diagnostic.name)
-        undefined(diagnostic.name)
-    else:
-        st.markdown(plain(missing))
-    page = router.page_of(diagnostic.name)
-    if page is not None:
-        sources.link(page, "Details")
+    for diagnostic in diagnostics.DIAGNOSTICS:
+        with st.container(border=True):
+            page, missing = router.page_of(diagnostic.name), lacks(diagnostic.name)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"**{plain(diagnostic.title)}** · {plain(diagnostic.question)}", width="content")
+                if page is not None:
+                    sources.link(page, "Details")
+            if missing is None:
+                numbers(diagnostic.name)
+                undefined(diagnostic.name)
+            else:
+                st.markdown(plain(missing))

@@ -81,9 +81,7 @@ class InfluenceStep(PerQuestion):
     ] = 0
     closed_book: Annotated[
         bool,
-        Option(
-            "--closed-book", "One call without passages.", title="Also ask without passages (closed book)"
-        ),
+        Option("--closed-book", "One call without passages.", title="Closed-book answer"),
     ] = True
     seed: Annotated[int, Option("--seed", "Seed of the calls.")] = 0
     max_tokens: Annotated[

@@ -17,11 +17,13 @@ METHOD = """
    1 when no word sequence is shared.
 5. **Rank.** Passages are ranked by influence; equal influences share their average rank.
 6. **Agree?** Spearman's ρ compares that order with the retriever's. ρ at or above the threshold is
-   *aligned*, below it *divergent*, and *undefined* where there is no order to compare, with the
-   reason.
-7. **Noise.** Where the unablated question was asked several times, the 95 % point of how far those
+   *aligned*, below it *divergent*, and *undefined* where there is no order to compare or where
+   ties keep every order below the threshold, with the reason.
+7. **First?** nDCG by influence asks whether what the model uses comes first, and sees a single passage that
+   carries the answer, which ρ cannot. Its chance level comes from random orders of the same influences.
+8. **Noise.** Where the unablated question was asked several times, the 95th percentile of how far those
    answers differ is the noise floor: influence below it may be the model's own unsteadiness.
-8. **Closed book.** The question is also asked with no passage; an answer that stays the same did
+9. **Closed book.** The question is also asked with no passage; an answer that stays the same did
    not need them.
 """
 
