@@ -341,12 +341,12 @@ class Diagnostic:
         """Return why there is nothing to say of a run, or None."""
         return next((need.sentence for need in self.needs if not need.is_met(run)), None)
 
-    def define(self, name: str, kind: str = METRIC) -> Definition:
-        """Return the definition called ``name`` among those of its kind; KeyError when there is none."""
+    def define(self, name: str, kind: str | None = None) -> Definition:
+        """Return the definition called ``name`` (of one kind, where given); KeyError when there is none."""
         for definition in self.definitions:
-            if (definition.name, definition.kind) == (name, kind):
+            if definition.name == name and kind in (None, definition.kind):
                 return definition
-        raise KeyError(f"{self.name} defines no {name!r} among its {kind.lower()}")
+        raise KeyError(f"{self.name} defines no {name!r}" + (f" among its {kind.lower()}" if kind else ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ from typing import Any
 import streamlit as st
 
 from core.errors import InputError
+from core.sources.content import read_content
 from core.sources.formats import FORMATS, IMPORT_FORMATS, INFLUENCE_CSV, import_file
-from core.sources.formats.abilities import LIVE
-from core.sources.formats.content import keys_of, read_content
 from core.sources.influence_csv import MAPPABLE, suggest_mapping, template_csv
 from core.sources.mapping import check_mapping
 from core.sources.table import read_table
@@ -100,7 +99,7 @@ def _columns_to_map(data: bytes, name: str, file_format: str) -> list[str]:
     """Return the file's columns where naming some of them can help, else nothing."""
     try:
         if file_format not in (AUTO, INFLUENCE):
-            return keys_of(read_content(data, name), COLUMNS_SHOWN) if FORMATS[file_format].fields else []
+            return read_content(data, name).keys(COLUMNS_SHOWN) if FORMATS[file_format].fields else []
         columns = [str(column) for column in read_table(data, name).frame.columns]
     except InputError:
         return []
@@ -164,7 +163,7 @@ def _loaded(kept: Mapping[str, Any]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         sources.link(router.OVERVIEW, "Open the overview", "monitoring")
         # The report says where a live run would bring what the file lacks.
-        if any(LIVE in line for line in validation.missing):
+        if any("continue live" in line for line in validation.missing):
             about = "Ask a model the same questions with the same passages, to see which ones it uses."
             sources.continue_live("Continue live", about)
         if not state.saved:

@@ -62,7 +62,7 @@ def _data(runs: Sequence[tuple[str, ArrayLike]], bounds: tuple[float, float] | N
                 name,
                 values,
                 float(values.mean()) if values.size else np.nan,
-                interval if values.size > 1 else None,
+                None if np.isnan(interval[0]) else interval,
                 every.size - values.size,
             )
         )

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
-
 from core.claims.decomposition.decompose import decompositions
-from core.claims.extraction.counterparts import entailment_label
 from core.claims.extraction.question_claims import (
     ANSWER,
     CLAIM_TABLES,
@@ -22,25 +19,18 @@ from core.claims.extraction.question_claims import (
     rows_by_question,
     rows_of,
 )
-from core.claims.extraction.texts import Pairings, QuestionTexts, missing_pairings
-from core.claims.types import Ints, Verifier
-from core.claims.verifiers.checked import (
-    CheckedVerifier,
-    Scores,
-    VerifierError,
-    VerifyFunction,
-    as_verifier,
-    most_alike_sentences,
-)
-from core.claims.verifiers.joint import joint_support
+from core.claims.extraction.texts import QuestionTexts
+from core.claims.extraction.verification import Verification
+from core.claims.types import Verifier
+from core.claims.verifiers.checked import VerifyFunction, as_verifier
 from core.claims.verifiers.judge import JudgeVerifier
 from core.claims.verifiers.nli import NLIVerifier
-from core.claims.verifiers.offline import OfflineVerifier, default_verifier
-from core.errors import BackendError, InputError
+from core.claims.verifiers.offline import default_verifier
+from core.errors import InputError
 from core.llm import BACKENDS, LLM, backend
+from core.pipeline.asking import Asker
 from core.pipeline.rows import Rows, questions_of
-from core.pipeline.step_asker import StepAsker
-from core.pipeline.steps import ModelChoice, Option, StepPlan, StepWork
+from core.pipeline.steps import ModelChoice, Option, StepPlan, StepWork, check_ranges
 from core.run import Run
 from core.text.display import count
 
@@ -131,10 +121,7 @@ class ClaimsStep:
         for name, allowed in (("verifier", VERIFIERS), ("decompose", DECOMPOSERS)):
             if getattr(self, name) not in allowed:
                 raise InputError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}.")
-        for name, (low, high) in _RANGES.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise InputError(f"{name} must be a whole number from {low} to {high}, got {value!r}.")
+        check_ranges(self, _RANGES)
         for name in ("joint", "references"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}.")
@@ -178,13 +165,13 @@ class ClaimsStep:
         """Return the model that judges or breaks up answers; None where neither is one's work."""
         if not self.needs_llm:
             return None
-        kind = backend(self.verifier_llm or live.backend).kind
+        kind = backend(self.verifier_llm).kind if self.verifier_llm is not None else live.backend
         # The settings of one back end mean nothing to another.
-        same = live if kind == backend(live.backend).kind else ModelChoice(kind)
+        same = live if kind == live.backend else ModelChoice(kind)
         named = self.verifier_model if self.verifier == JUDGE else None
         return ModelChoice(kind, named or same.model, self.verifier_url or same.base_url)
 
-    def opened_verifier(self, asker: StepAsker, seed: int = 0) -> Verifier:
+    def opened_verifier(self, asker: Asker, seed: int = 0) -> Verifier:
         """Return the verifier; nothing is loaded or asked yet.
 
         Raises
@@ -209,7 +196,7 @@ class ClaimsStep:
             return NLIVerifier(self.verifier_model)
         return default_verifier()
 
-    def open(self, run: Run, asker: StepAsker) -> StepWork:
+    def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work; see `core.pipeline.steps.Step`.
 
         Its facts are ``decomposition`` and ``verifier``; ``n_questions``; ``n_claims`` (of answers),
@@ -224,64 +211,52 @@ class ClaimsStep:
 class _Work(StepWork):
     """What is known by now. Questions whose claims failed to be extracted, or verified, are left to do."""
 
-    def __init__(self, step: ClaimsStep, run: Run, asker: StepAsker) -> None:
+    def __init__(self, step: ClaimsStep, run: Run, asker: Asker) -> None:
         self.settings = step.settings
         self.batch = _JUDGE_BATCH if step.is_judged else _BATCH
         self._step, self._run, self._asker = step, run, asker
+        self._asked = questions_of(run)
         self._before: Mapping[str, Any] = run.manifest.get("steps", {}).get(step.name, {})
         self._decomposer: LLM | None = asker.llm if step.decomposer == MODEL else None
-        self._verifier = step.opened_verifier(asker)
-        # The offline verifier compares words, every other one is taken to understand what it reads.
-        self._titled = not isinstance(self._verifier, OfflineVerifier)
-        self._first = CheckedVerifier(self._verifier)
-        # A reply that cannot be used is in the cache: only under another seed is the model asked again. Cells
-        # that failed before may fail for ever: that is no reason to give up.
+        # A reply that cannot be used is in the cache: only under another seed is the model asked again.
         self._tries = int(self._before.get("tries", 0))
-        self._again = CheckedVerifier(step.opened_verifier(asker, _SEEDS_APART * self._tries), is_alive=True)
-        self._asked = questions_of(run)
-        self._waiting: set[str] | None = None
-        self._seen: set[str] = set()
-        self._new: dict[str, QuestionClaims] = {}  # extracted, not yet verified
-        self._joint_left = set(self._before.get("joint_left", ()))
-        self._by_rules: dict[str, list[str]] = {}
-        self._reasons: dict[str, Counter[str]] = {}
+        again = step.opened_verifier(asker, _SEEDS_APART * self._tries)
+        left = self._before.get("joint_left", ())
+        self._verification = Verification(step.opened_verifier(asker), again, step.joint, left)
+        self._todo: frozenset[str] | None = None  # at first
+        self._tried: set[str] = set()
+        self._extracted: dict[str, QuestionClaims] = {}  # in this drive
+        self._by_rules: Counter[str] = Counter(self._before.get("decomposition_reasons", {}))
 
     def todo(self, run: Run) -> Sequence[str]:
         ids, support = run.queries["query_id"], run["support"]
         unscored = support.loc[support["probability"].isna(), "query_id"]
-        left = {*unscored, *self._uncompared(run), *self._joint_left, *self._not_extracted(run)}
+        left = self._verification.joint_left.union(unscored, self._uncompared(run), self._not_extracted(run))
         listed = ids[ids.isin(left)].to_list()
-        if self._waiting is None:
-            self._waiting = set(listed)
+        if self._todo is None:
+            self._todo = frozenset(listed)
         return listed
 
     def work(self, ids: Sequence[str]) -> Rows:
-        texts = {query_id: self._texts(query_id) for query_id in ids}
-        before = {
-            query_id: self._read(texts[query_id]) for query_id in ids if query_id in self._rows["claims"]
-        }
-        self._extract([one for query_id, one in texts.items() if query_id not in {*before, *self._new}])
-        new = {query_id: self._new[query_id] for query_id in ids if query_id not in before}
-        found = {
-            **self._verified(
-                {query_id: (texts[query_id], one) for query_id, one in before.items()}, self._again
-            ),
-            **self._verified(
-                {query_id: (texts[query_id], one) for query_id, one in new.items()}, self._first
-            ),
-        }
-        self._done(ids)
-        return rows_of((found[query_id] for query_id in ids), self._verifier.name)
+        texts = [self._texts(query_id) for query_id in ids]
+        old = [one for one in texts if one.query_id in self._rows["claims"]]
+        new = [one for one in texts if one.query_id not in self._rows["claims"]]
+        self._extract([one for one in new if one.query_id not in self._extracted])
+        verified = [
+            *self._verification.missing([(one, self._read(one)) for one in old]),
+            *self._verification.new([(one, self._extracted[one.query_id]) for one in new]),
+        ]
+        self._tried.update(ids)
+        return rows_of(verified, self._verification.name)
 
     def failed(self, query_id: str, reason: str) -> Rows:
-        texts = self._texts(query_id)
-        known = self._read(texts) if query_id in self._rows["claims"] else self._new.get(query_id)
+        self._tried.add(query_id)
+        is_old = query_id in self._rows["claims"]
+        known = self._read(self._texts(query_id)) if is_old else self._extracted.get(query_id)
         if known is None:
-            self._waiting = (self._waiting or set()) - {query_id}
             return {}
-        self._reasons[query_id] = Counter({reason: int(known.unscored.sum())})
-        self._done([query_id])
-        return rows_of([known], self._verifier.name)
+        self._verification.failed(known, reason)
+        return rows_of([known], self._verification.name)
 
     def plan(self, ids: Sequence[str]) -> StepPlan:
         """Estimate the calls; repairs, comparisons with references and pairs of passages are not counted."""
@@ -306,17 +281,17 @@ class _Work(StepWork):
     def facts(self, run: Run) -> Mapping[str, Any]:
         claims, n_cells = run["claims"], len(run["support"])
         n_unscored = int(run["support"]["probability"].isna().sum())
-        reasons = sum(self._reasons.values(), Counter[str]())
+        reasons = sum(self._verification.reasons.values(), Counter[str]())
         if (later := n_unscored - reasons.total()) > 0:
             reasons[_LATER] = later
-        by_rules = Counter(self._before.get("decomposition_reasons", {}))
-        by_rules.update(reason for listed in self._by_rules.values() for reason in listed)
+        joint_left = sorted(self._verification.joint_left)
         n_answer = int(claims["side"].eq(ANSWER).sum())
-        n_left = len(self._not_extracted(run))
+        n_not_extracted = len(self._not_extracted(run))
+        ended = self._todo is not None and self._todo <= self._tried
         model = self._decomposer
         return {
             "decomposition": "rules" if model is None else f"model:{model.name}",
-            "verifier": self._verifier.name,
+            "verifier": self._verification.name,
             "n_questions": len(run.queries),
             "n_claims": n_answer,
             "n_reference_claims": len(claims) - n_answer,
@@ -324,14 +299,12 @@ class _Work(StepWork):
             "n_unscored": n_unscored,
             "unscored_reasons": dict(reasons),
             "n_counterparts_unscored": len(self._uncompared(run)),
-            "n_by_rules": by_rules.total(),
-            "decomposition_reasons": dict(by_rules),
-            "n_not_extracted": n_left,
-            "joint_left": sorted(self._joint_left),
-            "tries": self._tries + (not self._waiting),
-            "notes": _notes(n_left, n_unscored, n_cells, reasons, len(self._joint_left))
-            if not self._waiting
-            else [],
+            "n_by_rules": self._by_rules.total(),
+            "decomposition_reasons": dict(self._by_rules),
+            "n_not_extracted": n_not_extracted,
+            "joint_left": joint_left,
+            "tries": self._tries + ended,
+            "notes": _notes(n_not_extracted, n_unscored, n_cells, reasons, len(joint_left)) if ended else [],
         }
 
     def _texts(self, query_id: str) -> QuestionTexts:
@@ -364,15 +337,10 @@ class _Work(StepWork):
     def _not_extracted(self, run: Run) -> Sequence[str]:
         """Return the questions that were not looked at; of the others some have no claim."""
         ids = run.queries["query_id"]
-        if self._before.get("n_questions") == len(ids) and not self._before.get("n_not_extracted"):
+        before = self._before
+        if before.get("complete") and before["n_questions"] == len(ids) and not before["n_not_extracted"]:
             return []
-        return ids[~ids.isin({*run["claims"]["query_id"], *self._seen})].to_list()
-
-    def _done(self, ids: Sequence[str]) -> None:
-        self._seen.update(ids)
-        self._waiting = (self._waiting or set()) - set(ids)
-        for query_id in ids:
-            self._new.pop(query_id, None)
+        return ids[~ids.isin({*run["claims"]["query_id"], *self._extracted})].to_list()
 
     def _extract(self, listed: Sequence[QuestionTexts]) -> None:
         results = iter(
@@ -382,57 +350,8 @@ class _Work(StepWork):
         )
         for one in listed:
             found = [next(results) for _ in one.to_decompose]
-            self._by_rules[one.query_id] = [result.reason for result in found if result.reason]
-            self._new[one.query_id] = one.claims(found)
-
-    def _verified(
-        self, asked: Mapping[str, tuple[QuestionTexts, QuestionClaims]], verifier: CheckedVerifier
-    ) -> dict[str, QuestionClaims]:
-        pairings = {
-            query_id: missing_pairings(texts, known, titled=self._titled)
-            for query_id, (texts, known) in asked.items()
-        }
-        scores = iter(verifier.judge([group for one in pairings.values() for group in one.groups]))
-        cells = [group for one in pairings.values() for group in one.groups[: len(one.cells)]]
-        sentences = iter(most_alike_sentences(self._verifier, cells) if cells else ())
-        found = {}
-        for query_id, (texts, known) in asked.items():
-            one = pairings[query_id]
-            said = [next(scores) for _ in one.groups]
-            places = [texts.in_passages(columns, next(sentences), self._titled) for _, columns in one.cells]
-            self._reasons[query_id] = _why(said[: len(one.cells)])
-            found[query_id] = _filled(known, one, said, places)
-            if self._step.joint and one.cells:
-                self._joint_left.add(query_id)
-            if query_id in self._joint_left:
-                found[query_id] = self._joined(texts, found[query_id], one.rows, verifier)
-        return found
-
-    def _joined(
-        self, texts: QuestionTexts, known: QuestionClaims, changed: set[int], verifier: CheckedVerifier
-    ) -> QuestionClaims:
-        """Try pairs of passages for the claims of the answer whose cells are new, or all where it failed."""
-        rows = [
-            i
-            for i, side in enumerate(known.sides)
-            if side == ANSWER and known.claims[i].relevant and (i in changed or not changed)
-        ]
-        columns = np.flatnonzero(known.readable)
-        evidence, n_failed = texts.evidence(titled=self._titled), verifier.n_failed
-        try:
-            pairs = joint_support(
-                [known.claims[i].text for i in rows],
-                [evidence[j] for j in columns],
-                known.probability[np.ix_(np.array(rows, dtype=np.int64), columns)],
-                verifier,
-            )
-        except (BackendError, VerifierError):  # the cells are there all the same
-            return known
-        if verifier.n_failed == n_failed:
-            self._joint_left.discard(texts.query_id)
-        joint = [one for one in known.joint if one[0] not in rows]
-        joint += [(rows[i], (int(columns[a]), int(columns[b])), p) for i, (a, b), p in pairs]
-        return replace(known, joint=tuple(sorted(joint, key=lambda one: one[0])))
+            self._by_rules.update(result.reason for result in found if result.reason)
+            self._extracted[one.query_id] = one.claims(found)
 
     def _calls_of_a_passage(self) -> int:
         """Return the calls that a judge makes about one passage and the claims of an answer."""
@@ -440,33 +359,6 @@ class _Work(StepWork):
         if self._asker.llm.capabilities.answer_logprob:
             return 2 * CLAIMS_EXPECTED
         return math.ceil(CLAIMS_EXPECTED / self._step.claims_per_call) * self._step.repeats
-
-
-def _filled(
-    known: QuestionClaims, asked: Pairings, found: Sequence[Scores], sentences: Sequence[Ints]
-) -> QuestionClaims:
-    """Put what a verifier said into place."""
-    for (rows, columns), scores, places in zip(asked.cells, found, sentences, strict=False):
-        area = np.ix_(np.array(rows), np.array(columns))
-        known.probability[area] = scores.probability
-        known.agreement[area] = scores.agreement
-        known.sentences[area] = places
-    labels = list(known.counterparts)
-    for place, label in asked.settled.items():
-        labels[place] = label
-    for rows, scores in zip(asked.compared, found[len(asked.cells) :], strict=True):
-        for place, probabilities in zip(rows, scores.probability, strict=True):
-            labels[place] = entailment_label(probabilities)
-    return replace(known, counterparts=tuple(labels))
-
-
-def _why(found: Sequence[Scores]) -> Counter[str]:
-    """Count unscored cells by reason."""
-    reasons: Counter[str] = Counter()
-    for scores in found:
-        if scores.reason:
-            reasons[scores.reason] += int(np.isnan(scores.probability).sum())
-    return reasons
 
 
 def _notes(

@@ -64,10 +64,8 @@ METRICS = by_name(
         formula="95 % point of 1 − ROUGE-L F1(baseline, repeat) over R repeats", range="[0, 1]",
         direction="lower = steadier model", undefined_when="no repeats were run"),
     Definition("reported_verdicts", "Reported verdicts",
-        "Verdicts of an imported file that do not follow from the file's own scores.",
-        undefined_when="the file reports no verdict",
-        advice="Trust the recomputed verdicts; how the file ranked ties and constant influences usually explains "
-        "the difference."),
+        "Labels that an imported file states, compared with those recomputed from its own scores.",
+        advice="Published figures stay comparable with labels as published; what is undefined has no verdict."),
 )  # fmt: skip
 
 REASONS = by_name(

@@ -131,8 +131,8 @@ def mode_counts(q: pd.DataFrame, tested: Mapping[str, int]) -> pd.DataFrame:
     DataFrame
         One row per mode: ``name, n, of``; ``low, high``, the 95 % interval of the share; ``expected``, the
         count that random orders of the same influences give, with its middle 95 %, ``expected_low`` and
-        ``expected_high``; ``p_value`` of a count at least as high, Holm-corrected over the modes. The last
-        four are NaN where chance cannot produce the mode, or where no question could be tested.
+        ``expected_high``; ``p_value`` of a count at least as high, Holm-corrected over all modes that
+        were tested. The last four are NaN where chance cannot produce the mode, or none could be tested.
     """
     rows = []
     for name in MODES:
@@ -143,4 +143,6 @@ def mode_counts(q: pd.DataFrame, tested: Mapping[str, int]) -> pd.DataFrame:
             row[5:] = [chance.sum(), *poisson_binomial_interval(chance), poisson_binomial_tail(chance, n)]
         rows.append(row)
     found = pd.DataFrame(rows, columns=_COLUMNS)
-    return found.assign(p_value=holm(found["p_value"]))
+    # A reader looks at all modes at once: each that was tested counts, also where chance cannot produce it.
+    adjusted = holm(found["p_value"].fillna(1.0).where(found["of"] > 0))
+    return found.assign(p_value=np.where(found["p_value"].notna(), adjusted, np.nan))

@@ -9,6 +9,7 @@ import pytest
 from core.diagnosis import (
     METRIC,
     MODE,
+    REASON,
     Definition,
     Diagnosis,
     Diagnostic,
@@ -181,8 +182,9 @@ def test_definitions_are_found_by_name_and_kind():
     one, other = Definition("x", "X", "a number"), Definition("x", "X", "a mode", MODE)
     diagnostic = Diagnostic("d", "D", "?", lambda d: None, lambda a: (), definitions=(one, other))
     assert diagnostic.define("x") is one and diagnostic.define("x", MODE) is other
-    with pytest.raises(KeyError, match="d defines no 'y' among its metrics"):
-        diagnostic.define("y", METRIC)
+    assert diagnostic.define("x", METRIC) is one
+    with pytest.raises(KeyError, match="d defines no 'x' among its undefined because"):
+        diagnostic.define("x", REASON)
 
 
 def test_the_diagnostics_fit_together():
@@ -210,7 +212,7 @@ def test_every_number_finding_and_column_is_defined(source):
             assert number.place == "data" or number.title, number.key
             if isinstance(number.value, dict) and number.place != "data":
                 assert all(diagnostic.define(name, number.define) for name in number.value)
-            elif number.define:
+            elif number.define not in ("", *(definition.kind for definition in diagnostic.definitions)):
                 assert diagnostic.define(number.define)
     assert len(set(keys)) == len(keys)
     for finding in diagnosis.findings():

@@ -104,7 +104,7 @@ def _alt(cells: HeatmapCells, shown: Shown) -> str:
         moved = int((cells.removed >= MOVED_FROM).sum())
         what = "a claim" if cells.labels is not None else "at least half of the claims"
         unknown = int(np.isnan(cells.removed).sum())
-        text += f" Leaving a passage out changes {what} or makes it disappear in {several(moved, 'cell')}"
+        text += f" Leaving a passage out changes or removes {what} in {several(moved, 'cell')}"
         text += f" and is unknown in {unknown:,}."
     if cells.labels is None:
         text += " Neighbouring claims or passages share a cell."

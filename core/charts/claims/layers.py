@@ -30,10 +30,10 @@ class _Mark(NamedTuple):
 
 # White and outlined where it lies on strong blue: seen there, and in the legend of either page.
 _MARKS = {
-    "both": _Mark("Supports; changed or gone without it", "star", "#FFFFFF", 14),
+    "both": _Mark("Supports; gone or changed without it", "star", "#FFFFFF", 14),
     "text only": _Mark("Supports; kept without it", "circle", "#FFFFFF", 8),
-    "causal only": _Mark("No support; changed or gone without it", "diamond", "#F0A030", 11),
-    "unscored": _Mark("Not scored; changed or gone without it", "diamond-tall", "#B8679A", 13),
+    "causal only": _Mark("No support; gone or changed without it", "diamond", "#F0A030", 11),
+    "unscored": _Mark("Not scored; gone or changed without it", "diamond-tall", "#B8679A", 13),
 }
 
 

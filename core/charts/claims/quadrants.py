@@ -140,7 +140,7 @@ def _draw(data: _Data) -> go.Figure:
 
 
 def _rule(data: _Data) -> str:
-    return "influential = above the noise" if data.with_noise else "influential = above 0"
+    return "used = above the noise" if data.with_noise else "used = above 0"
 
 
 def _defined(data: _Data) -> list[tuple[str, int, float]]:

@@ -39,8 +39,8 @@ def relevance(claims: pd.DataFrame, of_answer: Bools) -> Bools:
 def claim_scores(layout: MatrixLayout, pairs: Sequence[Pair], threshold: float) -> pd.DataFrame:
     """Return the scores of every claim, of answers and references alike, in the order of the layout.
 
-    ``pairs`` are those that reach the threshold. A claim that no passage supports alone but two do together is
-    SUPPORTED, in a state of its own.
+    ``pairs`` are those that reach the threshold. A claim that no passage supports alone but two do together
+    is SUPPORTED, in a state of its own.
 
     Returns
     -------

@@ -69,13 +69,10 @@ class Decomposition:
     reason : str or None
         Why the splitter's claims stand in for the model's; None where the model's were used, and where
         no model was asked.
-    n_calls : int
-        Calls spent on this answer; 0 where the same answer stands earlier in the list.
     """
 
     claims: tuple[Claim, ...]
     reason: str | None = None
-    n_calls: int = 0
 
 
 def decompose(
@@ -118,18 +115,12 @@ def decompose(
 def decompositions(
     answers: Sequence[str], llm: LLM | None = None, ask: Ask | None = None
 ) -> list[Decomposition]:
-    """Break answers into claims, as `decompose`, and say for each what it cost and why not by the model."""
+    """Break answers into claims, as `decompose`, and say for each why not by the model."""
     different = dict.fromkeys(answers)
     split = {answer: sentence_claims(answer) for answer in different}
     replies = _replies(split, llm, ask) if llm is not None else {}
     results = {answer: _result(answer, split[answer], replies.get(answer)) for answer in different}
-    seen: set[str] = set()
-    listed = []
-    for answer in answers:
-        result = results[answer]
-        listed.append(Decomposition(result.claims, result.reason) if answer in seen else result)
-        seen.add(answer)
-    return listed
+    return [results[answer] for answer in answers]
 
 
 def messages_for(sentences: Sequence[str]) -> tuple[Message, ...]:
@@ -168,8 +159,8 @@ def _result(answer: str, split: list[SentenceClaims], reply: JsonReply | None) -
     if reply is None:
         return Decomposition(by_rules)
     if not reply.ok:
-        return Decomposition(by_rules, reply.reason, reply.n_calls)
-    return Decomposition(_checked(answer, split, reply.value["claims"]), None, reply.n_calls)
+        return Decomposition(by_rules, reply.reason)
+    return Decomposition(_checked(answer, split, reply.value["claims"]))
 
 
 def _checked(

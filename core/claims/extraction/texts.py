@@ -1,20 +1,19 @@
-"""What the claims of a question are taken from, and what a verifier is asked about them."""
+"""What the claims of a question are extracted from."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from core.claims.decomposition.decompose import Decomposition
 from core.claims.decomposition.split import split_claims
-from core.claims.extraction.counterparts import ENTAILMENT, NEUTRAL, compare_answer, compare_reference
-from core.claims.extraction.question_claims import ANSWER, REFERENCE, QuestionClaims, question_claims
+from core.claims.extraction.question_claims import QuestionClaims, question_claims
 from core.claims.language.self_contained import self_contained
-from core.claims.types import Claim, ClaimGroup, Ints
+from core.claims.types import Claim, Ints
 from core.text.abstention import answer_status
 from core.text.words import has_words, words
 
@@ -111,58 +110,3 @@ class QuestionTexts:
 
 def _different(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple({tuple(words(text)): text for text in reversed(texts) if has_words(text)}.values())[::-1]
-
-
-@dataclass(slots=True)
-class Pairings:
-    """What a verifier is asked about one question, and where the results belong.
-
-    ``cells`` are rows and columns of the matrix, one for each of the first groups; ``compared`` are rows, one
-    for each of the others. ``settled`` needs no verifier.
-    """
-
-    groups: list[ClaimGroup] = field(default_factory=list)
-    cells: list[tuple[list[int], list[int]]] = field(default_factory=list)
-    compared: list[list[int]] = field(default_factory=list)
-    settled: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def rows(self) -> set[int]:
-        """The claims that have a cell among those asked about."""
-        return {i for rows, _ in self.cells for i in rows}
-
-
-def missing_pairings(texts: QuestionTexts, known: QuestionClaims, *, titled: bool) -> Pairings:
-    """Return what is not known yet of a question's claims.
-
-    Claims of the answer and of the reference are never in one group: what a judge says of an answer must not
-    depend on whether a reference answer is there. ``titled``: the verifier reads, rather than compares words.
-    """
-    asked = Pairings()
-    evidence = texts.evidence(titled)
-    for rows, columns in _unscored(known):
-        asked.cells.append((rows, columns))
-        asked.groups.append(([known.claims[i].text for i in rows], [evidence[j] for j in columns]))
-    for side, compare in ((ANSWER, compare_answer), (REFERENCE, compare_reference)):
-        places = [i for i, there in enumerate(known.sides) if there == side and known.counterparts[i] is None]
-        if texts.is_compared and any(known.claims[i].relevant for i in places):
-            claims = [known.claims[i] for i in places]
-            found = compare(texts.question, texts.answer, claims, texts.references, not titled)
-            for i, said in found.settled.items():
-                asked.settled[places[i]] = ENTAILMENT if said else NEUTRAL
-            for premises, chosen in found.asked.items():
-                asked.compared.append([places[i] for i in chosen])
-                asked.groups.append(([claims[i].text for i in chosen], premises))
-    return asked
-
-
-def _unscored(known: QuestionClaims) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield rectangles of unscored cells: rows of one side, and the columns that lack the same rows."""
-    for side in (ANSWER, REFERENCE):
-        missing = known.unscored & np.array([there == side for there in known.sides], dtype=bool)[:, None]
-        alike: dict[tuple[int, ...], list[int]] = {}
-        for j in range(len(known.passage_ids)):
-            rows = tuple(int(i) for i in np.flatnonzero(missing[:, j]))
-            if rows:
-                alike.setdefault(rows, []).append(j)
-        yield from ((list(rows), columns) for rows, columns in alike.items())

@@ -41,24 +41,13 @@ class Judgement:
         Share of SUPPORTED among the verdicts, or the model's own probability; NaN where there is no verdict.
     agreement : ndarray of float64, same shape
         Share of the verdicts that say what most of them say, 0.5 to 1; NaN with fewer than two verdicts.
-    n_verdicts : ndarray of int64, same shape
-        Verdicts each cell rests on; fewer than asked for where calls failed.
     reasons : tuple of str
         Why verdicts are missing, each reason once.
-    n_calls : int
-        Calls spent; where log-probabilities are read, readings.
     """
 
     probability: Floats
     agreement: Floats
-    n_verdicts: np.ndarray[Any, np.dtype[np.int64]]
     reasons: tuple[str, ...]
-    n_calls: int
-
-    @property
-    def n_failed(self) -> int:
-        """Cells without any verdict, left unscored; a claim or passage without a word counts too."""
-        return int(np.isnan(self.probability).sum())
 
 
 class _Question(NamedTuple):
@@ -121,19 +110,15 @@ class JudgeVerifier:
         self._read = score
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
-        """Return the probability that each passage supports each claim; see `judge`."""
-        return self.judge(claims, passages).probability
+        """Return the probability that each passage supports each claim."""
+        return self.support_many([(claims, passages)])[0]
 
     def support_many(self, groups: Sequence[ClaimGroup]) -> list[Floats]:
         """Return `support` for many (claims, passages); all calls are made together."""
         return [judgement.probability for judgement in self.judge_many(groups)]
 
-    def judge(self, claims: Sequence[str], passages: Sequence[str]) -> Judgement:
-        """Return the verdicts with what they rest on."""
-        return self.judge_many([(claims, passages)])[0]
-
     def judge_many(self, groups: Sequence[ClaimGroup]) -> list[Judgement]:
-        """Return `judge` for many (claims, passages); all calls are made together.
+        """Return `support` for many (claims, passages) with agreement and reasons; all calls are together.
 
         Raises
         ------
@@ -162,7 +147,6 @@ class JudgeVerifier:
             )
             for question, reply in zip(same, replies, strict=True):
                 tally = tallies[question.group]
-                tally.n_calls += reply.n_calls
                 if not reply.ok:
                     tally.fail(str(reply.reason))
                     continue
@@ -180,7 +164,6 @@ class JudgeVerifier:
         scored = read([turns for turns in conversations for _ in _LABELS], list(_LABELS) * len(conversations))
         for k, question in enumerate(questions):
             tally = tallies[question.group]
-            tally.n_calls += len(_LABELS)
             yes, no = scored[2 * k : 2 * k + 2]
             if yes is None or no is None:
                 tally.fail("the prompt and the labels do not fit into the model's context together")
@@ -195,7 +178,6 @@ class _Tally:
         self._sum = np.zeros((n_claims, n_passages))
         self._n = np.zeros((n_claims, n_passages), dtype=np.int64)
         self._reasons: dict[str, None] = {}
-        self.n_calls = 0
 
     def add(self, claim: int, passage: int, probability: float) -> None:
         self._sum[claim, passage] += probability
@@ -208,7 +190,7 @@ class _Tally:
         with np.errstate(invalid="ignore"):
             share = self._sum / self._n
         agreement = np.where(self._n > 1, np.maximum(share, 1 - share), np.nan)
-        return Judgement(share, agreement, self._n, tuple(self._reasons), self.n_calls)
+        return Judgement(share, agreement, tuple(self._reasons))
 
 
 def _questions(groups: Sequence[ClaimGroup], most: int) -> Iterator[_Question]:

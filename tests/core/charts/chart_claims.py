@@ -2,9 +2,8 @@
 
 import numpy as np
 import pandas as pd
-from core.claims.of_run.analysis import analyse_claims
 
-from core.influence import analyse
+from core.diagnosis import Diagnosis
 from core.run import Run
 
 SENTENCE = "It opened in 1890."
@@ -63,8 +62,7 @@ def claims_run(matrices, *, influence=None, ablated=None, joint=(), **options):
 
 def claims_analysis(matrices, threshold=0.5, **options):
     """Return the analysis of `claims_run`."""
-    run = claims_run(matrices, **options)
-    return analyse_claims(run, analyse(run), threshold)
+    return Diagnosis(claims_run(matrices, **options), {"support": threshold})["claims"]
 
 
 def one_answer(matrix, threshold=0.5, **options):

@@ -28,7 +28,10 @@ _OWN_TEMPLATES = ("hovertemplate",)
 
 
 def test_every_public_figure_is_tested_here():
-    assert set(influence.__all__) == set(WHOLE_RUN) | set(ONE_QUESTION) | {"recovery_chart", "verdict_changes"}
+    assert set(influence.__all__) == set(WHOLE_RUN) | set(ONE_QUESTION) | {
+        "recovery_chart",
+        "verdict_changes",
+    }
     assert set(retrieval_quality.__all__) == {"retrieval_quality_chart"}
     # Tested in files of their own.
     assert set(claims.__all__) == {

@@ -1,7 +1,8 @@
 import pytest
 
-from core.charts import alt_text, f1_at_k_chart
+from core.charts.claims import f1_at_k_chart
 from core.charts.claims.f1 import ks_of
+from core.charts.theme import alt_text
 from tests.core.charts.chart_claims import claims_analysis
 
 YES, NO, OPEN = [0.9], [0.1], [None]

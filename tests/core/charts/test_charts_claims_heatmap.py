@@ -3,10 +3,13 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from core.charts import alt_text, claims_heatmap
-from core.charts.claims.cells import cells_of
-from core.charts.theme import STYLES
+from core.charts.claims import claims_heatmap
+from core.charts.claims.cells import _block_means, _grouped, heatmap_cells
+from core.charts.theme import STYLES, alt_text
 from tests.core.charts.chart_claims import SENTENCE, one_answer
 from tests.core.charts.chart_runs import HOSTILE, shown_strings
 
@@ -38,7 +41,7 @@ def heatmaps(figure):
 
 
 def test_rows_are_in_order_of_uncertainty_with_irrelevant_claims_last():
-    cells = cells_of(five_claims())
+    cells = heatmap_cells(five_claims())
     assert [row.name for row in cells.rows] == ["C2", "C4", "C3", "C1", "C5"]
     assert [row.style for row in cells.rows] == STATES
     assert [row.uncertainty for row in cells.rows] == pytest.approx([0.9, 0.75, 0.6, 0.45, 0.9])
@@ -55,7 +58,7 @@ def test_rows_are_in_order_of_uncertainty_with_irrelevant_claims_last():
 
 
 def test_cells_by_hand():
-    cells = cells_of(five_claims())
+    cells = heatmap_cells(five_claims())
     assert np.array_equal(
         cells.values, [[0.1, 0.1], [0.5, 0], [np.nan, 0.4], [0.9, 0.2], [0.1, 0.1]], equal_nan=True
     )
@@ -64,7 +67,7 @@ def test_cells_by_hand():
 
 
 def test_hover_says_claim_passage_judgement_sentence_and_judge():
-    cells = cells_of(five_claims(title="Bridges"))
+    cells = heatmap_cells(five_claims(title="Bridges"))
     assert cells.hover[1][0] == (
         "C4: Claim 4 is so.<br>P1: p1<br>Bridges<br>Probability 0.50: supports<br>Judge: a judge"
         f"<br>“{SENTENCE}”"
@@ -75,7 +78,7 @@ def test_hover_says_claim_passage_judgement_sentence_and_judge():
 
 def test_hover_of_the_verdict_names_state_scores_and_pairs():
     answer = one_answer([[0.2, 0.3, 0.1]], joint=[("q1", "c1", "p1", "p3", 0.71)])
-    (row,) = cells_of(answer).rows
+    (row,) = heatmap_cells(answer).rows
     assert row.style == "joint"
     assert row.hover == (
         "C1: Claim 1 is so.<br>SUPPORTED, joint<br>U(c) 0.80, best support 0.30<br>P1 + P3 together: 0.71"
@@ -108,7 +111,7 @@ def test_nothing_is_missing_of_an_irrelevant_claim():
     assert alt_text(figure).endswith("1 cell not scored.")
     hover = [cell for trace in heatmaps(figure) for row in trace.text for cell in row]
     assert ["Not scored by" in cell for cell in hover] == [False, True, False, False]
-    assert ["Irrelevant: nothing in it" in cell for cell in hover] == [False, False, True, True]
+    assert ["Irrelevant: no checkable" in cell for cell in hover] == [False, False, True, True]
 
 
 def test_the_column_of_verdicts_tells_states_by_symbol_and_verdicts_by_letter():
@@ -196,7 +199,7 @@ def test_large_matrices_share_cells_and_say_so():
 
 def test_group_means_by_hand():
     answer = one_answer([[1.0, 0.0], [0.5, None]])
-    cells = cells_of(answer, most=1)
+    cells = heatmap_cells(answer, most=1)
     assert cells.values.tolist() == [[0.5]]
     assert cells.unscored.tolist() == [[0.25]]
     assert cells.labels is None
@@ -212,8 +215,8 @@ def test_a_group_is_marked_from_half_of_its_removals_on():
     # Without p1 all is gone; without p2 nothing is.
     texts = ["Unwin planned the town.", "It opened in 1903."]
     answer = one_answer([[0.9, 0.9], [0.9, 0.9]], texts=[texts], ablated=[["I don't know.", " ".join(texts)]])
-    assert cells_of(answer, most=1).removed.tolist() == [[0.5]]
-    assert "Removals that change or remove a claim: 50 %" in cells_of(answer, most=1).hover[0][0]
+    assert heatmap_cells(answer, most=1).removed.tolist() == [[0.5]]
+    assert "Leave-one-out: a claim changes or disappears in 50 %" in heatmap_cells(answer, most=1).hover[0][0]
 
 
 def test_the_most_cells_drawn_one_by_one_stay_below_two_megabytes():
@@ -279,3 +282,35 @@ def test_hostile_text_arrives_escaped(shown):
         assert "bold</b>" not in text
         assert not re.search(r"[\x00-\x1f\u202e]", text)
         assert len(html.unescape(text)) < 900
+
+
+def test_neighbours_share_a_cell_by_hand():
+    # By U: rows 1 (0.9), 3 (0.75), 2 (0.6), 0 (0.45), then the irrelevant row 4; groups of 2 and 3.
+    cells = heatmap_cells(five_claims(), most=2)
+    assert [row.name for row in cells.rows] == ["2 claims", "3 claims"] and cells.columns == ("P1", "P2")
+    np.testing.assert_allclose(cells.values, [[0.3, 0.05], [0.5, 0.7 / 3]])
+    np.testing.assert_allclose(cells.unscored, [[0, 0], [1 / 3, 0]])
+
+
+def test_a_thousand_claims_share_sixty_rows():
+    cells = heatmap_cells(one_answer(np.full((1_000, 130), 0.25).tolist()))
+    assert cells.values.shape == (60, 60) and (cells.values == 0.25).all()
+
+
+matrices = st.tuples(st.integers(0, 7), st.integers(0, 7)).flatmap(
+    lambda shape: arrays(float, shape, elements=st.sampled_from([0.0, 0.2, 0.5, 1.0, np.nan]))
+)
+
+
+@given(matrices, st.integers(1, 5), st.integers(1, 5))
+def test_sharing_cells_keeps_the_mean_and_the_unknown(m, n_rows, n_columns):
+    rows, columns = _grouped(range(m.shape[0]), n_rows), _grouped(range(m.shape[1]), n_columns)
+    for groups, n in ((rows, m.shape[0]), (columns, m.shape[1])):
+        assert [i for group in groups for i in group] == list(range(n))
+        assert not groups or max(map(len, groups)) - min(map(len, groups)) <= 1
+    means, unscored = _block_means(m, rows, columns), _block_means(np.isnan(m).astype(float), rows, columns)
+    sizes = np.outer([len(group) for group in rows], [len(group) for group in columns])
+    scored = (1 - unscored) * sizes.reshape(unscored.shape)
+    assert scored.sum() == pytest.approx((~np.isnan(m)).sum())
+    assert np.nansum(means * scored) == pytest.approx(np.nansum(m))
+    assert (np.isnan(means) == (unscored == 1)).all()

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.charts import alt_text, passage_importance_bars
+from core.charts.claims import passage_importance_bars
 from core.charts.claims.importance import _data
+from core.charts.theme import alt_text
 from tests.core.charts.chart_claims import claims_analysis, one_answer
 from tests.core.charts.chart_runs import HOSTILE, shown_strings
 

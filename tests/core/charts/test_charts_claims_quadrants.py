@@ -5,8 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.charts import alt_text, claims_quadrants
-from core.charts.claims.quadrants import _cells, _data
+from core.charts.claims import claims_quadrants
+from core.charts.claims.quadrants import _data, _grid
+from core.charts.theme import alt_text
 from tests.core.charts.chart_claims import claims_analysis
 from tests.core.charts.chart_runs import HOSTILE, shown_strings
 
@@ -86,7 +87,7 @@ def test_the_threshold_is_drawn():
 def test_cells_keep_no_influence_apart_and_the_threshold_as_a_border():
     influence = np.array([0.0, 0.0, 0.001, 0.9])
     support = np.array([0.3, 0.29999, 1.0, 0.0])
-    cells = _cells(influence, support, 0.3)
+    cells = _grid(influence, support, 0.3)
     assert cells.influence[:2].tolist() == pytest.approx([-0.03, 0])
     border = int(np.flatnonzero(cells.support == 0.3)[0])
     assert cells.counts.sum() == 4
@@ -97,7 +98,7 @@ def test_cells_keep_no_influence_apart_and_the_threshold_as_a_border():
 
 
 def test_cells_where_only_certainty_supports():
-    cells = _cells(np.array([0.5, 0.5]), np.array([1.0, 0.99]), 1.0)
+    cells = _grid(np.array([0.5, 0.5]), np.array([1.0, 0.99]), 1.0)
     border = int(np.flatnonzero(cells.support == 1.0)[0])
     assert cells.counts[border:].sum() == cells.counts[:border].sum() == 1
 

@@ -25,7 +25,10 @@ def test_labels_that_ties_leave_undefined_are_a_part_of_their_own():
     assert (tied.name, tied.n, tied.style) == ("Undefined: ties cannot reach τ", 1, "neutral")
     # One untied question of three passages: 5 of 6 orders are below 0.7.
     assert aligned.meaning == "ρ ≥ 0.7; 0.2 by chance"
-    assert [part.name for part in _data(analysis.labelled(0.7, as_published=True))] == ["Aligned", "Divergent"]
+    assert [part.name for part in _data(analysis.labelled(0.7, as_published=True))] == [
+        "Aligned",
+        "Divergent",
+    ]
 
 
 def test_figure():

@@ -14,7 +14,9 @@ def test_one_marker_a_question_against_its_own_chance():
     }
     assert drawn["q1"] == pytest.approx((0.7103, 1)) and drawn["q2"] == pytest.approx((0.7103, 0.5))
     assert "q3" not in drawn
-    assert alt_text(figure).startswith("nDCG by influence against chance of 2 questions: mean 0.75, 0.71 by chance")
+    assert alt_text(figure).startswith(
+        "nDCG by influence against chance of 2 questions: mean 0.75, 0.71 by chance"
+    )
 
 
 def test_nothing_to_judge(empty_analysis):

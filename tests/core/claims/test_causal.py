@@ -265,3 +265,9 @@ def test_a_text_read_as_a_whole_is_its_sentences_together():
     assert (
         parse_text(text).words == parse("Glass floats on tin.").words | parse("Unwin built 12 houses.").words
     )
+
+
+def test_a_number_that_is_only_in_the_question_takes_no_ones_place():
+    said, other = "Unwin built the bridge in 1903.", "Unwin built the bridge before 1950."
+    assert became(said, other, question="When was it built?") == "changed"
+    assert became(said, other, question="Was the bridge built before 1950?") == "gone"

@@ -3,30 +3,32 @@
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from core.pipeline.claims import find_claims
-from core.pipeline.claims_options import ClaimsOptions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.claims.step import ClaimsStep
 from core.claims.verifiers.judge import JudgeVerifier
 from core.claims.verifiers.offline import OfflineVerifier
 from core.errors import BackendError, InputError, TransientError
 from core.llm import Capabilities, CompletionCache, open_llm
 from core.llm.cache import request_key
 from core.pipeline import RetryPolicy
+from core.pipeline.step_asker import StepAsker
+from core.pipeline.steps import ModelChoice, fill
 from core.run import Run
 from core.text import words
 from tests.scripted import ScriptedLLM
 from tests.servers.fault_proxy import OK, fault_proxy, garbage, server_error
 
 ONCE = RetryPolicy(attempts=1, first_wait=0.0, longest_wait=0.0, budget=1.0)
-PLAIN = ClaimsOptions(joint=False, references=False)
-JUDGE = ClaimsOptions(verifier="judge", joint=False, references=False)
-BY_RULES = ClaimsOptions(verifier="judge", decompose="rules", joint=False, references=False)
+PLAIN = ClaimsStep(joint=False, references=False)
+JUDGE = ClaimsStep(verifier="judge", joint=False, references=False)
+BY_RULES = ClaimsStep(verifier="judge", decompose="rules", joint=False, references=False)
 TEXTS = ("The red mill is old. It burned.", "A lake is near the mill.")
 
 
@@ -73,6 +75,12 @@ class WordVerifier:
         return np.array([[shared(c, p) for p in passages] for c in claims]) if found is None else found
 
 
+def find_claims(run, step=None, *, verifier=None, **arguments):
+    """Fill the run's claims, by a verifier of one's own if there is one."""
+    step = step or ClaimsStep()
+    return fill(run, step if verifier is None else replace(step, own=verifier), **arguments)
+
+
 def matrix(run, query_id="q0"):
     rows = run["support"][run["support"]["query_id"] == query_id]
     return {
@@ -82,7 +90,7 @@ def matrix(run, query_id="q0"):
 
 
 def facts(run):
-    return run.manifest["claims"]
+    return run.manifest["steps"]["claims"]
 
 
 def test_the_tables_of_a_small_run():
@@ -101,20 +109,31 @@ def test_the_tables_of_a_small_run():
     assert set(found["support"]["judge"]) == {"words"}
     assert (found.run_id, found.name, found.manifest["notes"]) == ("abc", "mills", ["kept"])
     assert facts(found) | {"seconds": 0} == {
+        "options": {
+            "verifier": "words",
+            "decompose": "auto",
+            "repeats": 1,
+            "claims_per_call": 5,
+            "joint": False,
+            "references": False,
+        },
+        "model": None,
+        "n_done": 1,
+        "n_left": 0,
+        "reasons": {},
+        "notes": [],
         "decomposition": "rules",
         "verifier": "words",
-        "options": PLAIN.to_dict() | {"verifier": "words"},
         "n_questions": 1,
         "n_claims": 3,
         "n_reference_claims": 0,
         "n_cells": 4,
         "n_unscored": 0,
-        "reasons": {},
+        "unscored_reasons": {},
         "n_counterparts_unscored": 0,
         "n_by_rules": 0,
         "decomposition_reasons": {},
-        "n_left": 0,
-        "left_reasons": {},
+        "n_not_extracted": 0,
         "joint_left": [],
         "n_calls": 0,
         "seconds": 0,
@@ -194,7 +213,7 @@ def test_what_a_verifier_cannot_judge_is_unscored_and_asked_again(fault, reason)
 
     verifier = WordVerifier(broken)
     first = find_claims(make_run(*answers), PLAIN, verifier=verifier)
-    assert (facts(first)["n_unscored"], facts(first)["reasons"]) == (2, {reason: 2})
+    assert (facts(first)["n_unscored"], facts(first)["unscored_reasons"]) == (2, {reason: 2})
     assert facts(first)["complete"]
     lake = first["claims"].iloc[1]
     assert not lake["scored"] and pd.isna(lake["verdict"])
@@ -207,7 +226,7 @@ def test_what_a_verifier_cannot_judge_is_unscored_and_asked_again(fault, reason)
 
     verifier.broken = lambda *_: None
     healed = find_claims(again, PLAIN, verifier=verifier)
-    assert facts(healed)["n_unscored"] == 0 and facts(healed)["reasons"] == {}
+    assert facts(healed)["n_unscored"] == 0 and facts(healed)["unscored_reasons"] == {}
     whole = find_claims(make_run(*answers), PLAIN, verifier=WordVerifier())
     for name in ("claims", "support", "joint_support"):
         pd.testing.assert_frame_equal(healed[name], whole[name])
@@ -251,7 +270,7 @@ def test_a_failure_of_many_questions_at_once_is_looked_for_one_by_one():
         return None
 
     found = find_claims(make_run("The mill is old.", "It burned."), PLAIN, verifier=Many(broken))
-    assert facts(found)["reasons"] == {"The verifier failed (ValueError: … is no claim).": 2}
+    assert facts(found)["unscored_reasons"] == {"The verifier failed (ValueError: … is no claim).": 2}
     assert matrix(found)["a1", "p1"] == 1.0
 
 
@@ -293,13 +312,13 @@ def test_other_settings_and_imported_claims_are_replaced():
     second = find_claims(first, PLAIN, verifier=Other(lambda *_: np.zeros((1, 2))))
     assert set(second["support"]["judge"]) == {"other"}
     assert second["claims"]["verdict"].to_list() == ["NOT_SUPPORTED"]
-    third = find_claims(second, ClaimsOptions(references=False), verifier=(judge := Other()))
+    third = find_claims(second, ClaimsStep(references=False), verifier=(judge := Other()))
     assert judge.cells.total() == 2 and set(third["support"]["probability"]) == {0.75, 1.0}
 
 
 def test_questions_that_came_later_are_found():
     first = find_claims(make_run("The mill is old."), PLAIN, verifier=WordVerifier())
-    longer = make_run("The mill is old.", "It burned.", claims=facts(first))
+    longer = make_run("The mill is old.", "It burned.", steps={"claims": facts(first)})
     longer = Run.create(
         longer.manifest, **{**longer.tables, "claims": first["claims"], "support": first["support"]}
     )
@@ -335,7 +354,7 @@ def test_every_relevant_claim_has_a_cell_for_every_passage_with_a_word(answers, 
     n_texts = sum(text == "a mill" for text in texts)
     assert len(found["support"]) == (found["claims"]["relevance"] == "RELEVANT").sum() * n_texts
     n_missing = int(found["support"]["probability"].isna().sum())
-    assert facts(found)["n_unscored"] == n_missing == sum(facts(found)["reasons"].values())
+    assert facts(found)["n_unscored"] == n_missing == sum(facts(found)["unscored_reasons"].values())
     assert (found["claims"]["verdict"].notna() <= found["claims"]["scored"]).all()
     assert facts(find_claims(found, PLAIN, verifier=WordVerifier()))["n_unscored"] == 0
 
@@ -349,7 +368,7 @@ def test_reference_claims_and_counterparts():
         ("I don't know.", "abstained"),
         references=[["The old mill burned.", "The mill is red and old."], ["A lake is near."]],
     )
-    options = ClaimsOptions(joint=False)
+    options = ClaimsStep(joint=False)
     verifier = WordVerifier()
     found = find_claims(run, options, verifier=verifier)
     claims = found["claims"].set_index(["query_id", "claim_id"])
@@ -362,7 +381,7 @@ def test_reference_claims_and_counterparts():
     assert claims["counterpart"].fillna("").to_list() == ["Entailment", "Neutral", "Entailment", "", ""]
     assert matrix(found, "q1")[("r1", "p2")] == 1.0
     assert find_claims(found, options, verifier=verifier) is found
-    without = find_claims(run, ClaimsOptions(joint=False, references=False), verifier=verifier)
+    without = find_claims(run, ClaimsStep(joint=False, references=False), verifier=verifier)
     assert set(without["claims"]["side"]) == {"answer"}
     assert without["claims"]["counterpart"].isna().all()
 
@@ -371,7 +390,7 @@ def test_bare_values_are_compared_as_words():
     questions = ["In which year did the mill burn?"] * 3
     run = make_run("1866", "The mill burned in 1866.", "1901", references=[["1866"]] * 3, questions=questions)
     verifier = WordVerifier(lambda claims, passages: np.zeros((len(claims), len(passages))))
-    found = find_claims(run, ClaimsOptions(joint=False), verifier=verifier)
+    found = find_claims(run, ClaimsStep(joint=False), verifier=verifier)
     claims = found["claims"].set_index(["query_id", "side"])
     assert claims.loc[("q0", "answer"), "text"] == f"{questions[0]} 1866"
     assert claims.loc[("q1", "reference"), "text"] == f"{questions[0]} 1866"
@@ -391,7 +410,7 @@ def test_a_comparison_that_fails_is_asked_again():
         return [[np.nan]] if passages[0] not in TEXTS else None
 
     run = make_run("The mill is old.", references=[["The mill burned."]])
-    options = ClaimsOptions(joint=False)
+    options = ClaimsStep(joint=False)
     first = find_claims(run, options, verifier=WordVerifier(broken))
     assert first["claims"]["counterpart"].isna().all()
     assert (facts(first)["n_counterparts_unscored"], facts(first)["n_unscored"]) == (2, 0)
@@ -410,7 +429,7 @@ def test_two_passages_together():
     def strict(claims, passages):
         return [[float(shared(c, p) == 1) for p in passages] for c in claims]
 
-    options = ClaimsOptions(references=False)
+    options = ClaimsStep(references=False)
     verifier = WordVerifier(strict)
     found = find_claims(run, options, verifier=verifier)
     assert found["joint_support"].to_numpy().tolist() == [["q0", "a1", "p1", "p2", 1.0, "words"]]
@@ -427,7 +446,7 @@ def test_pairs_that_could_not_be_judged_are_asked_again():
             raise TimeoutError
         return np.zeros((len(claims), len(passages)))
 
-    options = ClaimsOptions(references=False)
+    options = ClaimsStep(references=False)
     run = make_run("The mill burned.", "The lake burned.")
     first = find_claims(run, options, verifier=WordVerifier(no_pairs))
     assert facts(first)["joint_left"] == ["q0", "q1"] and facts(first)["n_unscored"] == 0
@@ -481,7 +500,7 @@ def test_a_model_that_breaks_up_and_judges():
 
 
 def test_repeated_verdicts_agree_or_not():
-    options = ClaimsOptions(verifier="judge", decompose="rules", repeats=3, joint=False, references=False)
+    options = ClaimsStep(verifier="judge", decompose="rules", repeats=3, joint=False, references=False)
     llm = ScriptedLLM(lambda r: json.dumps({"1": "SUPPORTED" if r.seed else "NOT_SUPPORTED"}))
     found = find_claims(make_run("The mill is old."), options, llm=llm)
     np.testing.assert_allclose(found["support"]["probability"], 2 / 3)
@@ -514,7 +533,7 @@ def test_a_model_that_fails_in_the_middle_loses_nothing():
     run = make_run("The mill is old.", "It burned down.")
     first = find_claims(run, JUDGE, llm=ScriptedLLM(failing), cache=cache, retry=ONCE)
     assert facts(first)["complete"]
-    assert facts(first)["reasons"] == {"The model is busy.": facts(first)["n_unscored"]}
+    assert facts(first)["unscored_reasons"] == {"The model is busy.": facts(first)["n_unscored"]}
     assert first["support"]["probability"].notna().sum() >= 1
     llm = ScriptedLLM(script)
     second = find_claims(first, JUDGE, llm=llm, cache=cache)
@@ -530,12 +549,12 @@ def test_a_model_that_has_gone_when_cells_are_asked_again():
     first = find_claims(make_run("The mill is old."), BY_RULES, llm=llm)
     assert facts(first)["n_unscored"] == 1
     second = find_claims(first, BY_RULES, llm=ScriptedLLM(script, down=True), retry=ONCE)
-    assert facts(second)["reasons"] == {"The scripted model is down.": 1}
+    assert facts(second)["unscored_reasons"] == {"The scripted model is down.": 1}
     pd.testing.assert_frame_equal(second["support"], first["support"])
 
 
 def test_an_nli_model_that_is_not_there(tmp_path):
-    options = ClaimsOptions(verifier="nli", verifier_model=str(tmp_path / "absent"))
+    options = ClaimsStep(verifier="nli", verifier_model=str(tmp_path / "absent"))
     with pytest.raises(BackendError, match="cannot be loaded"):
         find_claims(make_run("The mill is old."), options)
 
@@ -550,11 +569,15 @@ def test_a_question_that_cannot_be_broken_up_is_left_for_the_next_time():
 
     first = find_claims(make_run(*answers), JUDGE, llm=ScriptedLLM(failing))
     assert first["claims"]["query_id"].to_list() == ["q0"]
-    assert (facts(first)["complete"], facts(first)["n_left"]) == (False, 1)
-    assert facts(first)["left_reasons"] == {"The model failed (ValueError: odd model).": 1}
+    assert (facts(first)["n_not_extracted"], facts(first)["n_left"]) == (1, 1)
+    assert facts(first)["reasons"] == {"The model failed on this question (ValueError: odd model).": 1}
+    assert facts(first)["notes"] == [
+        "Claims of 1 question were not extracted. Run the step again to try them again."
+    ]
     llm = ScriptedLLM(script)
     second = find_claims(first, JUDGE, llm=llm)
-    assert second["claims"]["query_id"].to_list() == ["q0", "q1"] and facts(second)["complete"]
+    assert second["claims"]["query_id"].to_list() == ["q0", "q1"] and facts(second)["n_left"] == 0
+    assert facts(second)["notes"] == second.manifest["notes"] == []
     assert llm.calls == 3
 
 
@@ -579,7 +602,7 @@ def test_a_reply_that_cannot_be_used_is_asked_for_again_although_it_is_in_the_ca
 def test_no_call_is_made_twice_after_a_cancel(stop_at, tmp_path):
     answers = [f"The mill number {i} is old. It burned in {1800 + i}." for i in range(9)]
     run = make_run(*answers, references=[[f"It burned in {1800 + i}."] for i in range(9)])
-    options = ClaimsOptions(verifier="judge")
+    options = ClaimsStep(verifier="judge")
     log = []
 
     def logged(request):
@@ -617,7 +640,7 @@ def test_progress_and_partial_runs():
         PLAIN,
         verifier=WordVerifier(),
         progress=lambda *told: seen.append(told),
-        on_question=partial.append,
+        on_part=partial.append,
     )
     assert seen[:2] == [(0, 40, "question 1 of 40"), (16, 40, "question 17 of 40")]
     assert [done for done, *_ in seen] == [0, 16, 32, 40]
@@ -725,20 +748,21 @@ def test_the_default_needs_nothing_and_other_judges_get_its_sentences():
             {"verifier": "nli", "verifier_model": " "},
             "verifier_model must be a name or a path, or None, got ' '.",
         ),
-        ({"verifier_model": "m"}, "verifier_model is used by the verifier nli only, got 'm' for offline."),
+        ({"verifier_model": "m"}, "verifier_model is for the verifiers judge and nli, got 'm' for offline."),
+        ({"own": "offline"}, "verifier must be a Verifier or a function"),
     ],
 )
 def test_settings_that_cannot_be(options, message):
     with pytest.raises(InputError, match=re.escape(message)):
-        ClaimsOptions(**options)
+        ClaimsStep(**options)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (ClaimsOptions(verifier="judge"), "The verifier judge needs llm"),
-        (ClaimsOptions(verifier="nli"), "The verifier nli needs verifier_model"),
-        (ClaimsOptions(decompose="model"), 'decompose="model" needs llm'),
+        (ClaimsStep(verifier="judge"), "claims needs llm"),
+        (ClaimsStep(verifier="nli"), "The verifier nli needs verifier_model"),
+        (ClaimsStep(decompose="model"), "claims needs llm"),
     ],
 )
 def test_settings_that_lack_a_model(options, message):
@@ -749,15 +773,76 @@ def test_settings_that_lack_a_model(options, message):
 @pytest.mark.parametrize(
     ("options", "decomposer", "needs"),
     [
-        (ClaimsOptions(), "rules", False),
-        (ClaimsOptions(decompose="model"), "model", True),
-        (ClaimsOptions(verifier="judge"), "model", True),
-        (ClaimsOptions(verifier="judge", decompose="rules"), "rules", True),
-        (ClaimsOptions(verifier="nli", verifier_model="m"), "rules", False),
+        (ClaimsStep(), "rules", False),
+        (ClaimsStep(decompose="model"), "model", True),
+        (ClaimsStep(verifier="judge"), "model", True),
+        (ClaimsStep(verifier="judge", decompose="rules"), "rules", True),
+        (ClaimsStep(verifier="nli", verifier_model="m"), "rules", False),
     ],
 )
 def test_who_decomposes_and_whether_a_model_is_needed(options, decomposer, needs):
     assert (options.decomposer, options.needs_llm) == (decomposer, needs)
+
+
+def test_the_options_of_a_run_make_the_same_step_again():
+    step = ClaimsStep(verifier="nli", verifier_model="m", joint=False)
+    assert ClaimsStep(**step.settings) == step
+    judge = ClaimsStep(
+        verifier="judge", verifier_model="large", verifier_llm="ollama", verifier_url="http://x"
+    )
+    # The model is written down beside the options; its address may change.
+    assert ClaimsStep(**judge.settings) == ClaimsStep(verifier="judge")
+    found = find_claims(make_run("The mill is old."), PLAIN, verifier=WordVerifier())
+    with pytest.raises(InputError, match="got 'words'"):
+        ClaimsStep(**facts(found)["options"])
+
+
+def test_which_model_judges():
+    live = ModelChoice("ollama", "small", "http://here")
+    assert ClaimsStep().model(live) is None
+    assert ClaimsStep(verifier="judge").model(live) == live
+    named = ClaimsStep(verifier="judge", verifier_model="large", verifier_url="http://there")
+    assert named.model(live) == ModelChoice("ollama", "large", "http://there")
+    # Model and address of one back end mean nothing to another.
+    other = ClaimsStep(verifier="judge", verifier_llm="openai")
+    assert other.model(live) == ModelChoice("openai")
+    assert ClaimsStep(decompose="model").model(live) == live
+
+
+def planned(run, step, llm=None):
+    asker = StepAsker(llm, None, None, lambda: False, lambda n: None)
+    return step.open(run, asker).plan(run.queries["query_id"].to_list())
+
+
+def test_what_it_will_cost_before_it_does():
+    run = make_run("The mill is old.", ("", "empty"), (None, None))
+    assert planned(run, ClaimsStep()).about == 0
+    llm = ScriptedLLM(script)
+    # The empty answer states nothing; the one that is not there yet will.
+    assert planned(run, JUDGE, llm).about == 2 * (1 + 2)
+    assert planned(run, BY_RULES, llm).about == 2 * 2
+    assert planned(run, replace(BY_RULES, repeats=3, claims_per_call=2), llm).about == 2 * 2 * 6
+    assert planned(run, ClaimsStep(decompose="model"), llm).about == 2
+    assert planned(run, BY_RULES, ScoringLLM()).about == 2 * 2 * 6
+    plan = planned(run, JUDGE, llm)
+    assert plan.about_tokens > 100 * plan.about and "3 claims an answer" in plan.notes[0]
+
+
+def test_a_verifier_that_is_known_to_work_may_lose_its_model_and_nothing_is_lost():
+    left = iter(range(16))
+
+    def broken(*_):
+        if next(left, None) is None:
+            raise BackendError("The server has gone.")
+
+    run = make_run(*(f"The mill number {i} is old." for i in range(20)))
+    found = find_claims(run, PLAIN, verifier=WordVerifier(broken))
+    assert facts(found)["unscored_reasons"] == {"The server has gone.": 8}
+    assert facts(found)["reasons"] == {"The server has gone.": 4} and facts(found)["n_left"] == 4
+    assert facts(found)["notes"] == [
+        "8 of 40 pairs of claim and passage have no score: The server has gone. "
+        "Run the step again to try them again."
+    ]
 
 
 # --- a real server
@@ -809,7 +894,7 @@ def test_cells_that_a_real_server_failed_on_are_filled_and_no_others_asked(llama
             ("q1", "p1"): False,
             ("q1", "p2"): True,
         }
-        assert facts(first)["n_unscored"] == sum(facts(first)["reasons"].values()) == 2
+        assert facts(first)["n_unscored"] == sum(facts(first)["unscored_reasons"].values()) == 2
         assert first["claims"]["scored"].all()
         n_before = len(proxy.requests("/chat/completions"))
         proxy.schedule = lambda _: OK

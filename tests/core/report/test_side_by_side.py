@@ -72,7 +72,9 @@ def test_headlines_by_hand():
 
 def test_claims_have_rows_where_every_run_has_them():
     with_claims = claims_run([CANAL], {"name": "With"})
-    silent = claims_run([{"answer": "", "answer_status": "empty"}], {"name": "Silent", "steps": {"claims": {}}})
+    silent = claims_run(
+        [{"answer": "", "answer_status": "empty"}], {"name": "Silent", "steps": {"claims": {}}}
+    )
     table = headline_table(sides(with_claims, silent)).set_index("Number")
     shown = table.loc[["Mean grounding", "Mean claim uncertainty U", "Supported claims"]]
     assert shown["A · With"].to_list() == ["1.00, n = 1", "0.70, n = 1", "2 of 2"]

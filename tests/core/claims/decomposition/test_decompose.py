@@ -157,7 +157,7 @@ def test_a_failed_reply_falls_back_to_the_rules_for_that_answer_only(bad, calls,
     )
     broken, fine = decompositions([ANSWER, "Rome is old and large."], llm)
     assert broken.claims == split_claims(ANSWER)
-    assert reason in broken.reason and broken.n_calls == calls
+    assert reason in broken.reason and llm.calls == calls + 1
     assert (fine.claims[0].text, fine.claims[0].dropped, fine.reason) == ("Rome is old.", ("large",), None)
 
 
@@ -166,7 +166,6 @@ def test_calls_one_for_each_different_answer_that_has_something_to_break_up():
     answers = [ANSWER, "Paris", "", "I don't know the answer.", "in 1902", ANSWER, "Rome is old."]
     found = decompositions(answers, llm)
     assert llm.calls == 2
-    assert [result.n_calls for result in found] == [1, 0, 0, 0, 0, 0, 1]
     assert [result.claims for result in found] == [split_claims(answer) for answer in answers]
     assert decompose([], llm) == []
 

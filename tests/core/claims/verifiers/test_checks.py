@@ -30,6 +30,7 @@ def result(name, claim, sentence, passage=None):
         ("It has twenty-five seats.", "There are 25 seats.", 1),
         ("It has 25 seats.", "There are 26 seats.", 0),
         ("It has 25 seats.", "There are 26 windows.", NONE),
+        ("It has 25 seats.", "It has about 30 seats.", NONE),  # a rough number is no rival
         ("It cost $2.5 million.", "The price was 2,500,000 dollars.", 1),
         ("It cost $2.5 million.", "The price was $3 million.", 0),
         ("About 1,800 km of it are dug.", "The canal has 1,794 km.", 1),
@@ -101,6 +102,7 @@ def test_a_bare_number_counts_what_the_question_asks_for(claim, expected):
         ("The mill was old.", "Long ago, the MILL was old, they say.", 1),
         ("The mill was old.", "The old mill was sold.", NONE),
         ("The mill", "The mill was old.", NONE),
+        ("The mill burned.", "Then the mill burned down.", NONE),  # three words in a row are no quotation
         ("它建于一九一二年", "桥它建于一九一二年。", 1),
         ("它建于年", "桥它建于年。", NONE),
     ],
@@ -147,6 +149,12 @@ def test_names_are_not_the_first_words_of_sentences():
         ("The bridge was not only destroyed but sold.", "The bridge was destroyed, sold.", NONE),
         ("The bridge was destroyed in the war.", "The bridge was destroyed in the war.", NONE),
         ("The bridge was not destroyed.", "Coffee is grown in Brazil.", NONE),
+        # Three of five words are shared: too few to be about the same thing.
+        (
+            "The old stone bridge was not destroyed by floods.",
+            "The bridge was destroyed by old cannons.",
+            NONE,
+        ),
         ("Nó không phải là thủ đô.", "Nó là thủ đô.", 0),
         ("Hãng hàng không có trụ sở ở đây.", "Hãng hàng không có trụ sở ở đây.", NONE),
         ("长城没有被毁。", "长城被毁。", 0),
@@ -184,6 +192,10 @@ def test_quantities_and_dates_keep_apart():
         Quantity((1_500_000.0, 1500.0), "mass", False),
         Quantity((12_000.0,), "length", True),
     )
+
+
+def test_a_comma_behind_four_digits_is_no_thousands_separator():
+    assert quantities("It is 1234,567 m long.") == (Quantity((1234.567,), "length", False),)
 
 
 pieces = st.lists(

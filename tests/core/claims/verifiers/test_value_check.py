@@ -76,6 +76,8 @@ def test_a_value_alone_is_looked_for_everywhere(claim, expected):
         ("蜜蜂住在蜂巢里。", "通惠河连接北京和通州。", 0),
         # 通惠 惠河 河连 连着 着北 北京: three of six
         ("通惠河连着北京", "通惠河在北京。", None),
+        ("通惠河连着北京", "通惠河很长。", None),  # two of six
+        ("通惠河连着北京", "通惠很长。", 0),  # one of six
         ("蜜蜂", "通惠河连接北京和通州。", None),
         ("The Chinese word 蜜蜂住在 means that bees live in it.", "The mill burned.", None),
     ],
@@ -83,6 +85,12 @@ def test_a_value_alone_is_looked_for_everywhere(claim, expected):
 def test_ideographs(claim, passage, expected):
     found = check_ideographs(claim, passage, passage)
     assert (None if math.isnan(found) else found) == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [("12,000 m and 5 t", 1), ("12,000 m and 6 t", 0)])
+def test_every_measure_of_a_value_must_be_there(value, expected):
+    text = "It is 12 km long and carries 5000 kg."
+    assert check_value(f"How long is it, and what does it carry? {value}", text, text) == expected
 
 
 def test_around_is_the_sentence_and_its_neighbours():
