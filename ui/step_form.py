@@ -97,6 +97,6 @@ def _widget(option: Option, key: str, default: Any) -> Any:
     if isinstance(default, int):
         return int(st.number_input(option.title, step=1, **shown))
     if option.choices:
-        titles = dict(option.choices)
-        return st.selectbox(option.title, list(titles), format_func=titles.get, **shown)
+        titles: dict[Any, str] = dict(option.choices)
+        return st.selectbox(option.title, list(titles), format_func=titles.__getitem__, **shown)
     return (st.text_input(option.title, **shown) or "").strip() or default
