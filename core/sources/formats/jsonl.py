@@ -129,8 +129,8 @@ FORMAT = Format(
     write,
     losses=(
         "A JSON list or a CSV comes back as JSON Lines.",
-        "Other names of a field (query, documents, response, references, doc_id …) come back as question, "
-        "passages, answer, answers and id.",
+        "Other names of a field (query, prompt, documents, response, references, topic, doc_id …) come back "
+        "as question, passages, answer, answers, kind and id.",
         "A passage given as a text comes back as an object with that text.",
         "What gold says of the passages is written out as is_gold.",
         "Fields that are null, empty lists, blank correct answers and passages without text are left out; so "
