@@ -84,7 +84,9 @@ def findings_per_run(analysis, size=QUESTIONS):
     q, found = analysis.queries[[*MODES, *(f"{mode}_by_chance" for mode in ORDER_MODES)]], []
     for start in range(0, len(q), size):
         part = q.iloc[start : start + size]
-        tested = dict.fromkeys(MODES, 0) | {m: int(part[f"{m}_by_chance"].notna().sum()) for m in ORDER_MODES}
+        # Without answers and references, over-reliance and inert are what is looked at besides.
+        tested = dict.fromkeys(MODES, 0) | {"over_reliance": size, "inert": size}
+        tested |= {mode: int(part[f"{mode}_by_chance"].notna().sum()) for mode in ORDER_MODES}
         table = mode_counts(part, tested).set_index("name")
         found.append((table.loc[list(ORDER_MODES), "p_value"] <= 0.05).to_numpy())
     runs = np.array(found)
@@ -106,7 +108,7 @@ def test_a_failure_mode_is_a_finding_of_random_use_in_at_most_5_percent_of_runs(
 def test_a_planted_mode_is_found(mode, planted, power):
     """Power in runs of 60 questions without ties; a share of them has the mode planted, the rest is random.
 
-    Measured: 98, 99 and 99 of 100 runs. Without ties chance alone shows the last two modes in 71 % of
+    Measured: 98 of 100 runs each. Without ties chance alone shows the last two modes in 71 % of
     questions, so that much has to be planted; where most influences are 0, far less.
     """
     rng = np.random.default_rng(7)
