@@ -183,7 +183,7 @@ class ClaimsStep:
             return as_verifier(self.own)
         if self.verifier == JUDGE:
             if asker.llm is None:
-                raise InputError("The verifier judge needs llm, a language model; there is none.")
+                raise InputError("The verifier judge needs llm, a language model.")
             return JudgeVerifier(
                 asker.llm, asker.ask, self.claims_per_call, self.repeats, seed=seed, score=asker.score
             )
@@ -191,7 +191,7 @@ class ClaimsStep:
             if self.verifier_model is None:
                 raise InputError(
                     "The verifier nli needs verifier_model, the name or path of a cross-encoder such as "
-                    "cross-encoder/nli-deberta-v3-base; there is none."
+                    "cross-encoder/nli-deberta-v3-base."
                 )
             return NLIVerifier(self.verifier_model)
         return default_verifier()
