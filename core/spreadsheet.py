@@ -8,7 +8,6 @@ comes back unchanged. Numbers are never touched.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from core.sources.formulas import neutralise, neutralise_text
+from core.text.strict import clean, finite
 
 
 def csv_bytes(frame: pd.DataFrame, data_source: str | None = None) -> bytes:
@@ -39,7 +39,7 @@ def csv_bytes(frame: pd.DataFrame, data_source: str | None = None) -> bytes:
     if data_source is not None:
         safe["data_source"] = data_source
     text: str = safe.to_csv(index=False, lineterminator="\n")
-    return text.encode("utf-8-sig", errors="backslashreplace")
+    return clean(text).encode("utf-8-sig")
 
 
 def _safe(values: pd.Series) -> pd.Series:
@@ -59,8 +59,7 @@ def _safe_cell(value: object) -> object:
         return value
     if isinstance(value, (list, tuple, np.ndarray, dict)):
         value = json.dumps(plain(value), ensure_ascii=False)
-    text = str(value).encode("utf-8", "backslashreplace").decode()
-    return neutralise_text(text)
+    return neutralise_text(clean(str(value)))
 
 
 def plain(value: Any) -> Any:
@@ -72,5 +71,5 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return finite(value)
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)

@@ -9,10 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from core.report.summary import run_summary
 
-from core.claims import analyse_claims
-from core.influence import analyse
+from core.diagnosis import Diagnosis
 from core.run import Run
 from core.sources.dataset import load_dataset
 from core.sources.influence_csv import template_csv
@@ -93,8 +91,7 @@ def test_the_recorded_run_is_a_whole_real_run_over_these_questions(recorded):
 
 def test_the_readme_states_the_recorded_numbers(recorded):
     text = (SAMPLES / "README.md").read_text("utf-8")
-    influence = analyse(recorded)
-    found = run_summary(recorded, influence, analyse_claims(recorded, influence))
+    found = Diagnosis(recorded).summary()
     assert f"{found['n_claims']} claims in {found['n_with_claims']} answers" in text
     assert (
         f"of which {found['n_claims_supported']} are called supported, {found['n_claims_joint']} of them"

@@ -9,8 +9,8 @@ import streamlit as st
 
 from core.errors import InputError
 from core.report.exports import csv_bytes
+from core.sources.content import read_content
 from core.sources.formats import FORMATS, IMPORT_FORMATS, INFLUENCE_CSV, import_file
-from core.sources.formats.content import keys_of, read_content
 from core.sources.influence_csv import MAPPABLE, suggest_mapping, template_csv
 from core.sources.mapping import check_mapping
 from core.sources.table import read_table
@@ -100,7 +100,7 @@ def _columns_to_map(data: bytes, name: str, file_format: str) -> list[str]:
     """Return the file's columns where naming some of them can help, else nothing."""
     try:
         if file_format not in (AUTO, INFLUENCE):
-            return keys_of(read_content(data, name), COLUMNS_SHOWN) if FORMATS[file_format].fields else []
+            return read_content(data, name).keys(COLUMNS_SHOWN) if FORMATS[file_format].fields else []
         columns = [str(column) for column in read_table(data, name).frame.columns]
     except InputError:
         return []

@@ -28,8 +28,8 @@ from core.claims.verifiers.nli import NLIVerifier
 from core.claims.verifiers.offline import default_verifier
 from core.errors import InputError
 from core.llm import BACKENDS, LLM, backend
+from core.pipeline.asking import Asker
 from core.pipeline.rows import Rows, questions_of
-from core.pipeline.step_asker import StepAsker
 from core.pipeline.steps import ModelChoice, Option, StepPlan, StepWork, check_ranges
 from core.run import Run
 from core.text.display import count
@@ -165,13 +165,13 @@ class ClaimsStep:
         """Return the model that judges or breaks up answers; None where neither is one's work."""
         if not self.needs_llm:
             return None
-        kind = backend(self.verifier_llm or live.backend).kind
+        kind = backend(self.verifier_llm).kind if self.verifier_llm is not None else live.backend
         # The settings of one back end mean nothing to another.
-        same = live if kind == backend(live.backend).kind else ModelChoice(kind)
+        same = live if kind == live.backend else ModelChoice(kind)
         named = self.verifier_model if self.verifier == JUDGE else None
         return ModelChoice(kind, named or same.model, self.verifier_url or same.base_url)
 
-    def opened_verifier(self, asker: StepAsker, seed: int = 0) -> Verifier:
+    def opened_verifier(self, asker: Asker, seed: int = 0) -> Verifier:
         """Return the verifier; nothing is loaded or asked yet.
 
         Raises
@@ -196,7 +196,7 @@ class ClaimsStep:
             return NLIVerifier(self.verifier_model)
         return default_verifier()
 
-    def open(self, run: Run, asker: StepAsker) -> StepWork:
+    def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work; see `core.pipeline.steps.Step`.
 
         Its facts are ``decomposition`` and ``verifier``; ``n_questions``; ``n_claims`` (of answers),
@@ -211,7 +211,7 @@ class ClaimsStep:
 class _Work(StepWork):
     """What is known by now. Questions whose claims failed to be extracted, or verified, are left to do."""
 
-    def __init__(self, step: ClaimsStep, run: Run, asker: StepAsker) -> None:
+    def __init__(self, step: ClaimsStep, run: Run, asker: Asker) -> None:
         self.settings = step.settings
         self.batch = _JUDGE_BATCH if step.is_judged else _BATCH
         self._step, self._run, self._asker = step, run, asker
@@ -337,7 +337,9 @@ class _Work(StepWork):
     def _not_extracted(self, run: Run) -> Sequence[str]:
         """Return the questions that were not looked at; of the others some have no claim."""
         ids = run.queries["query_id"]
-        if self._before.get("n_questions") == len(ids) and not self._before.get("n_not_extracted"):
+        before = self._before
+        all_done = before.get("complete") and not before.get("n_not_extracted")
+        if all_done and before.get("n_questions") == len(ids):
             return []
         return ids[~ids.isin({*run["claims"]["query_id"], *self._extracted})].to_list()
 

@@ -27,7 +27,7 @@ from core.pipeline import (
     run_id_of,
 )
 from core.pipeline.begin import AnsweringStep
-from core.pipeline.steps import asks_questions, model_facts, options_of
+from core.pipeline.steps import asks_questions
 from core.run import Run
 from core.sources.dataset import Dataset
 
@@ -75,6 +75,8 @@ def opened_work(source: str, given: Given) -> Work:
     unknown = next((name for name in wanted if name not in known), None)
     if unknown is not None:
         raise InputError(f"--steps can name {', '.join(known)}, got {unknown!r}.")
+    # Whatever the order on the command line: there must be answers before anything is said of them.
+    wanted = sorted(dict.fromkeys(wanted), key=lambda name: not asks_questions(known[name]))
     steps = tuple(_step(known[name], given[name], live) for name in wanted)
     opened: dict[ModelChoice | None, LLM | None] = {None: None}
     llms = {}
@@ -147,24 +149,14 @@ def _begun(
         run_id = run_id_of(data, options, llm, step)
         check_free(run_id, out, overwrite)
         there = None if overwrite else occupant(out)
-        if there is not None and (saved := _earlier(out, there, step, llm)) is not None:
-            return saved
+        # An unfinished run of an older version lacks the questions that were not answered yet.
+        if there is not None and ("steps" in there or there.get("complete")):
+            run = Run.load(out)
+            return run.renamed(name) if name else run
     line = ProgressLine("questions")
     run = begin(data, options, llm, step, name=name, progress=line, cancelled=cancelled)
     line.clear()
     return run
-
-
-def _earlier(out: str, manifest: dict[str, Any], step: Step, llm: LLM) -> Run | None:
-    """Return what an earlier try left of the same run."""
-    if "steps" in manifest:
-        return Run.load(out)
-    if not manifest.get("complete"):  # an older version saved no question that was not answered
-        return None
-    # Nor did it write down its steps; but the run id tells what was asked, and of whom.
-    facts = {"options": options_of(step), "model": model_facts(llm), "complete": True}
-    run = Run.load(out)
-    return Run.create({**run.manifest, "steps": {step.name: facts}}, **run.tables)
 
 
 def _all_passages(source: str, data: Dataset) -> int:

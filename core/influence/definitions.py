@@ -63,6 +63,9 @@ METRICS = by_name(
     Definition("noise_quantile", "Noise floor", "How far the answer moves when no passage is left out.",
         formula="95 % point of 1 − ROUGE-L F1(baseline, repeat) over R repeats", range="[0, 1]",
         direction="lower = steadier model", undefined_when="no repeats were run"),
+    Definition("reported_verdicts", "Reported verdicts",
+        "Labels that an imported file states, compared with those recomputed from its own scores.",
+        advice="Published figures stay comparable with labels as published; what is undefined has no verdict."),
 )  # fmt: skip
 
 REASONS = by_name(

@@ -132,7 +132,7 @@ def mode_counts(q: pd.DataFrame, tested: Mapping[str, int]) -> pd.DataFrame:
         One row per mode: ``name, n, of``; ``low, high``, the 95 % interval of the share; ``expected``, the
         count that random orders of the same influences give, with its middle 95 %, ``expected_low`` and
         ``expected_high``; ``p_value`` of a count at least as high, Holm-corrected over all modes that
-        were tested. The last four are NaN where chance cannot produce the mode, or where none could be tested.
+        were tested. The last four are NaN where chance cannot produce the mode, or none could be tested.
     """
     rows = []
     for name in MODES:

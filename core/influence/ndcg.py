@@ -81,7 +81,9 @@ def ndcg_rows(order: Floats, influence: Floats) -> Floats:
     k = gain.shape[1]
     chance = gain.mean(1) * discount.sum(1)
     variance = k * gain.var(1) * k * discount.var(1) / max(1, k - 1)
-    return np.minimum(1.0, np.stack([(discount * gain).sum(1), chance, variance], axis=1))
+    found = np.stack([(discount * gain).sum(1), chance, variance], axis=1)
+    # Rounding must not turn a perfect order into 0.9999999999999999.
+    return np.where(np.abs(found - 1) < 1e-12, 1.0, found)
 
 
 def ndcg_p_values(order: Floats, influence: Floats) -> Floats:
@@ -89,7 +91,8 @@ def ndcg_p_values(order: Floats, influence: Floats) -> Floats:
     discount, gain = _scaled(order, influence)
     observed = (discount * gain).sum(1) - 1e-12
     p_values = np.full(len(order), np.nan)
-    for rows, sums in random_sums(discount, gain, _ORDERS):
+    # Sorted, so that the orders drawn do not depend on the order in which the passages come.
+    for rows, sums in random_sums(np.sort(discount, axis=1), np.sort(gain, axis=1), _ORDERS):
         reached = (sums >= observed[rows, None]).sum(1)
         drawn = sums.shape[1] == _ORDERS  # else these are all orders, and the observed one is among them
         p_values[rows] = (reached + drawn) / (sums.shape[1] + drawn)
@@ -174,7 +177,7 @@ def _p_of_run(blocks: list[tuple[Floats, Floats]], surplus: float, variance: flo
         return float(norm.sf(surplus / math.sqrt(variance)))
     rng, sums = np.random.default_rng(0), np.zeros(_RUN_ORDERS)
     for block in blocks:
-        for discount, gain in zip(*_scaled(*block), strict=True):
+        for discount, gain in zip(*(np.sort(part, axis=1) for part in _scaled(*block)), strict=True):
             dealt = rng.permuted(np.tile(gain, (_RUN_ORDERS, 1)), axis=1)
             sums += dealt @ discount - gain.mean() * discount.sum()
     return float((1 + np.count_nonzero(sums >= surplus - 1e-9)) / (1 + _RUN_ORDERS))

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from core.errors import InputError
-from core.llm.redact import encodable
 from core.llm.storage import user_cache_dir
 from core.llm.types import LLM, Completion, Request
+from core.text.strict import clean
 
 T = TypeVar("T")
 CACHE_FILE = "completions.db"
@@ -137,7 +137,7 @@ class CompletionCache:
         row = (
             key,
             model,
-            encodable(completion.text),
+            clean(completion.text),
             completion.finish_reason,
             completion.prompt_tokens,
             completion.completion_tokens,

@@ -9,10 +9,10 @@ from typing import Any
 
 from core.errors import InputError, TransientError
 from core.llm.prompts import NumberedPassage, passage_message
-from core.llm.redact import encodable
 from core.llm.remote import estimate_tokens
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
 from core.llm.user_function import Outcome, UserFunction
+from core.text.strict import clean
 
 _ERRORS_KEPT = 100
 _TEXT_NAMES = ("text", "content", "response", "answer")
@@ -111,13 +111,11 @@ class FunctionLLM:
     def _completion(self, outcome: Outcome[str | Completion]) -> Completion:
         value = outcome.value
         if isinstance(value, Completion):
-            return replace(
-                value, text=encodable(value.text.strip()), latency=value.latency or outcome.seconds
-            )
+            return replace(value, text=clean(value.text.strip()), latency=value.latency or outcome.seconds)
         if outcome.error is not None:
             return Completion.failed(self._reason(outcome.error), latency=outcome.seconds)
         # What the function's own model read and wrote is not known: no tokens.
-        return Completion(encodable((value or "").strip()), "stop", 0, 0, outcome.seconds)
+        return Completion(clean((value or "").strip()), "stop", 0, 0, outcome.seconds)
 
 
 def answer_text(value: object) -> str | None:

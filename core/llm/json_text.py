@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from core.text.strict import JsonReader, NotJson
+
 MOST_CHARACTERS = 200_000
 MOST_DEPTH = 32
 _MOST_TRIES = 20
-_LONGEST_NUMBER = 308  # digits; beyond, arithmetic on it overflows
 _FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 _OPENER = re.compile(r"[\[{]")
 _BRACKET = re.compile(r"[\[\]{}]")
 _WORD = re.compile(r"\S")
 # A string is taken whole, so that a comma inside one stays.
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
-
-
-class NotJson(ValueError):
-    """There is no JSON in a text, or it is one that must not be used; says why."""
 
 
 def json_values(text: str) -> Iterator[Any]:
@@ -115,77 +111,15 @@ def _behind_prose(text: str, start: int, error: NotJson) -> int:
 def _decode(text: str, start: int) -> tuple[Any, int]:
     """Return the value that begins there, and how many characters it takes."""
     text = text[start:]
+    reader = JsonReader(max_depth=MOST_DEPTH)
     try:
-        value, end = _DECODER.raw_decode(text)
+        return reader.parse_start(text)
     except json.JSONDecodeError as error:
         mended = _TRAILING_COMMA.sub(r"\1", text)
         if mended == text:
             raise NotJson(f"{error.msg} at character {error.pos + 1}") from error
         try:
             # Where it ends in the text as it came is not known; nothing behind it is looked at.
-            value, end = _DECODER.raw_decode(mended)[0], len(text)
-        except (ValueError, RecursionError):
+            return reader.parse_start(mended)[0], len(text)
+        except json.JSONDecodeError:
             raise NotJson(f"{error.msg} at character {error.pos + 1}") from error
-    except ValueError as error:
-        raise NotJson(str(error)) from error
-    except RecursionError as error:
-        raise NotJson(f"it is nested deeper than {MOST_DEPTH}") from error
-    _check(value)
-    return value, end
-
-
-def _check(value: Any) -> None:
-    todo = [(value, 1)]
-    while todo:
-        node, depth = todo.pop()
-        if depth > MOST_DEPTH and isinstance(node, dict | list):
-            raise NotJson(f"it is nested deeper than {MOST_DEPTH}")
-        if isinstance(node, dict):
-            todo.extend((part, depth + 1) for pair in node.items() for part in pair)
-        elif isinstance(node, list):
-            todo.extend((part, depth + 1) for part in node)
-        elif isinstance(node, str) and not _is_text(node):
-            raise NotJson("a string holds half a surrogate pair")
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise NotJson(f"the name {twice[:50]!r} comes twice in one object")
-    return found
-
-
-def _whole_number(text: str) -> int:
-    if len(text) > _LONGEST_NUMBER:
-        raise NotJson("a number is too large")
-    return int(text)
-
-
-def _fraction(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise NotJson("a number is too large")
-    return value
-
-
-def _no_number(text: str) -> float:
-    raise NotJson(f"{text} is no JSON")
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_object,
-    parse_int=_whole_number,
-    parse_float=_fraction,
-    parse_constant=_no_number,
-    strict=False,
-)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from core.text.strict import clean
+
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 8  # shorter values stand in ordinary words
 # What servers and their clients put into messages: `Bearer …`, keys that begin like those of known services.
@@ -13,11 +15,6 @@ _KEYS = re.compile(
 )
 _USER = re.compile(r"(?<=://)[^\s/@]+@")
 _QUERY = re.compile(r"(?<=://)([^\s?]*)\?[^\s'\"<>]+")
-
-
-def encodable(text: str) -> str:
-    """Replace halves of surrogate pairs: they can be neither sent nor saved, and must not sink a run."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def error_text(error: BaseException) -> str:
@@ -49,4 +46,4 @@ def without_secrets(text: str) -> str:
         if len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name):
             text = text.replace(value, "…")
     text = _QUERY.sub(r"\1?…", _USER.sub("…@", text))
-    return encodable(_KEYS.sub("…", text))
+    return clean(_KEYS.sub("…", text))

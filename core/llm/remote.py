@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from typing import Any, TypeVar
 
 from core.errors import InputError, TransientError
-from core.llm.redact import encodable
 from core.llm.types import Completion, IsCancelled, Message, OnDone, Request, stop_if
+from core.text.strict import clean
 
 T = TypeVar("T")
 Call = Callable[[Request], Awaitable[Completion]]
@@ -239,7 +239,7 @@ def without_prefill(messages: Sequence[Message]) -> tuple[list[dict[str, str]], 
     A prompt may end with the beginning of the model's own turn. Few servers continue it, most would answer
     it as a turn of its own; so it is left out, and `without_echo` takes it off an answer that begins with it.
     """
-    turns = [{"role": m.role, "content": encodable(m.content)} for m in messages]
+    turns = [{"role": m.role, "content": clean(m.content)} for m in messages]
     prefix = turns.pop()["content"] if len(turns) > 1 and turns[-1]["role"] == "assistant" else ""
     return turns, prefix
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.errors import InputError
-from core.llm.json_text import NotJson, json_values
+from core.llm.json_text import json_values
 from core.llm.types import LLM, Completion, Message, Request
+from core.text.strict import NotJson
 
 DEFAULT_JSON_TOKENS = 512
 _SHOWN_REPLY = 2_000  # characters of a bad reply that the repair call shows

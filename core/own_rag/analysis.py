@@ -124,6 +124,7 @@ def analyze(
             "style": FUNCTION_STYLE.name if function is not None else style or DEFAULT_STYLE,
         }
         asking, *others = _steps(steps, options_of_answers)
+        models = {step.name: _model_of(step, model) for step in others}
         options = RunOptions(k=k, passage_words=passage_words, retriever=retriever)
         data = read_questions(questions, documents, retrieved_elsewhere=retrieve is not None)
         title = name or f"{data.name}, {model.name}"
@@ -146,7 +147,7 @@ def analyze(
             run = fill(
                 run,
                 step,
-                llm=_model_of(step, model),
+                llm=models.get(step.name, model),
                 cache=store,
                 progress=_reporter(progress, stack, step),
                 on_part=save_run if save is not None else None,
@@ -183,10 +184,12 @@ def _model_of(step: Step, model: LLM) -> LLM | None:
     """Return the model that a step asks: the one that answers, unless it names another."""
     live = ModelChoice(str(getattr(model, "kind", "")), model.name)
     chosen = step.model(live)
-    if chosen is None or chosen == live:
-        if chosen is not None and isinstance(model, FunctionLLM) and not asks_questions(step):
-            raise InputError(f"The step {step.name} needs a language model; answer is a function.")
-        return model if chosen is not None else None
+    if chosen is None:
+        return None
+    if chosen == live and isinstance(model, FunctionLLM):
+        raise InputError(f"The step {step.name} needs a language model; answer is a function.")
+    if chosen == live:
+        return model
     options = {"base_url": chosen.base_url} if chosen.base_url is not None else {}
     return open_llm(chosen.backend, chosen.model, **options)
 

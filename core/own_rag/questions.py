@@ -13,10 +13,10 @@ import pandas as pd
 from core.errors import InputError
 from core.run import MANIFEST_FILE, Run
 from core.sources.continue_run import dataset_of
-from core.sources.corpus import Document
 from core.sources.dataset import Dataset, load_dataset, make_dataset
+from core.sources.fields import FieldError, Fields
 from core.sources.objects import as_passage
-from core.sources.question import EVIDENCE, FieldError, Question, fields_of, parse_question
+from core.sources.question import EVIDENCE, Document, Question, names_of, parse_question
 from core.sources.report import shorten
 
 _NAME = "Questions"
@@ -107,17 +107,17 @@ def _question(
         raise InputError(
             f"Question {place} is of the type {type(entry).__name__}; expected a text or a mapping."
         )
-    fields, _ = fields_of({"question": entry} if isinstance(entry, str) else entry)
-    own = {name for name in EVIDENCE if name in fields}
-    if not own and shared is None:
+    record = {"question": entry} if isinstance(entry, str) else entry
+    evidence = [name for field in EVIDENCE for name in names_of(field) if record.get(name) is not None]
+    if not evidence and shared is None:
         raise InputError(
             f"Question {place} brings no passages and no documents; give retrieve or documents, or put them "
             "into the question."
         )
-    unused = own if retrieved_elsewhere else set()
-    plain = {name: _plain(value) for name, value in fields.items() if name not in unused}
+    unused = evidence if retrieved_elsewhere else []
+    plain = {name: _plain(value) for name, value in record.items() if name not in unused}
     try:
-        return parse_question(plain, f"q{place:04d}", _no_corpus, shared)
+        return parse_question(Fields(plain, strict=True), f"q{place:04d}", _no_corpus, shared)
     except FieldError as error:
         raise InputError(
             f"Question {place}: {error.field} holds {shorten(error.value)!r}; expected {error.expected}."

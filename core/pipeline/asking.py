@@ -1,4 +1,4 @@
-"""Ask a model a batch of calls: from the cache where they are known, each only once, with retries."""
+"""Ask a model: from the cache where the answer is known, each call only once, counted, with retries."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from core.errors import BackendError, Cancelled, TransientError
+from core.errors import BackendError, Cancelled, InputError, TransientError
 from core.llm.cache import CompletionCache, request_key
 from core.llm.remote import Overloaded
-from core.llm.types import LLM, Completion, Request
+from core.llm.types import LLM, Completion, Message, Request
 
+_READ_AT_ONCE = 16  # kept after so many, and cancelled before the next; several times a usual batch
 _SLICE = 0.2  # waits are cut into slices, so that a cancel does not wait
 
 
@@ -77,37 +79,57 @@ class _Batch:
 
 
 class Asker:
-    """Answers requests for one run; shared by its threads.
+    """Asks for a step; shared by its threads.
 
     Parameters
     ----------
-    llm : LLM
-        The model.
-    cache : CompletionCache
-        Every completion is kept there as soon as it is there.
-    retry : RetryPolicy
+    llm : LLM or None
+        The model; without one nothing can be asked.
+    cache : CompletionCache, optional
+        Every completion is kept there as soon as it is there. None keeps them for this time only.
+    retry : RetryPolicy, optional
         What to do about transient failures.
     cancelled : callable
         Looked at after every call and during waits.
     on_answer : callable
-        Called with the number of requests that have just got their answer.
+        Called, one thread at a time, with ``n_answers`` whenever it grows.
+
+    Attributes
+    ----------
+    llm : LLM or None
+        The model; to be asked through `ask` and `score` only.
+    usage : Usage
+        What `ask` was spent on.
+    n_answers : int
+        Requests and readings answered by now, those from the cache included.
     """
 
     def __init__(
         self,
-        llm: LLM,
-        cache: CompletionCache,
-        retry: RetryPolicy,
-        cancelled: Callable[[], bool],
-        on_answer: Callable[[int], None],
+        llm: LLM | None,
+        cache: CompletionCache | None = None,
+        retry: RetryPolicy | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+        on_answer: Callable[[int], object] = lambda n: None,
     ) -> None:
+        self.llm = llm
         self.usage = Usage()
-        self._llm, self._cache, self._retry = llm, cache, retry
+        self.n_answers = 0
+        # An empty cache is false, so None is asked for by name.
+        self._cache = cache if cache is not None else CompletionCache()
+        self._retry = retry or RetryPolicy()
         self._cancelled, self._on_answer = cancelled, on_answer
         self._lock = threading.Condition()
+        self._telling = threading.Lock()
         self._in_flight: set[str] = set()
-        self._n_answers = 0  # of all threads
+        self._n_read = 0  # given answers that the model was asked to score
+        self._n_new = 0  # answers of the model, of all threads
         self._is_down = False  # a batch was given up without an answer, and there was none since
+
+    @property
+    def n_made(self) -> int:
+        """Calls that were made; those from the cache are not."""
+        return self.usage.asked + self._n_read
 
     def ask(self, requests: Sequence[Request]) -> list[Completion]:
         """Return a completion for every request, in order.
@@ -131,9 +153,10 @@ class Asker:
         an answer again: a server that is gone does not cost every question all of the retries.
         """
         self._stop_if_cancelled()
+        llm = self._model
         by_key: dict[str, Request] = {}
         copies: dict[str, int] = {}
-        keys = [request_key(self._llm, request) for request in requests]
+        keys = [request_key(llm, request) for request in requests]
         for key, request in zip(keys, requests, strict=True):
             by_key.setdefault(key, request)
             copies[key] = copies.get(key, 0) + 1
@@ -155,27 +178,71 @@ class Asker:
                 self._take_cached(missing, found, copies)
         return [found[key] for key in keys]
 
+    def score(
+        self, messages: Sequence[Sequence[Message]], answers: Sequence[str]
+    ) -> list[tuple[float, ...] | None]:
+        """Return the log-probabilities of each given answer's tokens, as a model's own ``score`` does.
+
+        For models with ``capabilities.answer_logprob``; None where there is no reading, which is not kept.
+
+        Raises
+        ------
+        Cancelled
+            ``cancelled`` said so; what is read is in the cache.
+        """
+        llm: Any = self._model
+        pairs = list(zip(messages, answers, strict=True))
+        keys = [_reading_key(llm, turns, answer) for turns, answer in pairs]
+        found = {key: kept.logprobs for key, kept in self._cache.get_many(keys).items()}
+        self._answered(sum(key in found for key in keys))
+        todo = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in found}
+        waiting = list(todo)
+        for first in range(0, len(waiting), _READ_AT_ONCE):
+            self._stop_if_cancelled()
+            part = waiting[first : first + _READ_AT_ONCE]
+            read = llm.score([todo[key][0] for key in part], [todo[key][1] for key in part])
+            for key, logprobs in zip(part, read, strict=True):
+                found[key] = logprobs
+                if logprobs is not None:
+                    kept = Completion(todo[key][1], "stop", 0, 0, 0.0, logprobs=logprobs)
+                    self._cache.put(key, kept, llm.name)
+            self._n_read += len(part)
+            self._answered(len(part))
+        return [found[key] for key in keys]
+
+    @property
+    def _model(self) -> LLM:
+        if self.llm is None:
+            raise InputError("A language model is to be asked, and there is none.")
+        return self.llm
+
+    def _answered(self, n: int) -> None:
+        if n:
+            with self._telling:
+                self.n_answers += n
+                self._on_answer(self.n_answers)
+
     def _take_cached(self, keys: Iterable[str], found: dict[str, Completion], copies: dict[str, int]) -> None:
         known = self._cache.get_many(key for key in keys if key not in found)
         found.update(known)
         if known:
             with self._lock:
                 self.usage.cached += len(known)
-            self._on_answer(sum(copies[key] for key in known))
+            self._answered(sum(copies[key] for key in known))
 
     def _ask_model(self, batch: _Batch) -> None:
         """Ask until all is answered, or give up: then the rest has an error, or it raises."""
         trial = self._is_down
-        tries, answered, of_all = 0, len(batch.found), self._n_answers
+        tries, answered, of_all = 0, len(batch.found), self._n_new
         while True:
             try:
                 self._ask_once(batch)
                 return
             except TransientError as error:
                 new = len(batch.found) > answered
-                elsewhere = isinstance(error, Overloaded) and self._n_answers > of_all
+                elsewhere = isinstance(error, Overloaded) and self._n_new > of_all
                 tries = 0 if new or elsewhere else tries + 1
-                answered, of_all = len(batch.found), self._n_answers
+                answered, of_all = len(batch.found), self._n_new
                 pause = self._retry.pause(tries, error.retry_after)
                 # A server that asks for more than what is left of the budget is not waited for.
                 over_budget = time.monotonic() - batch.last_answer + pause > self._retry.budget
@@ -198,19 +265,19 @@ class Asker:
 
         def on_done(index: int, completion: Completion) -> None:
             key = keys[index]
-            self._cache.put(key, completion, self._llm.name)
+            self._cache.put(key, completion, self._model.name)
             with self._lock:
                 batch.take(key, completion)
                 self._is_down = False
-                self._n_answers += 1
+                self._n_new += 1
                 self.usage.asked += 1
                 self.usage.prompt_tokens += completion.prompt_tokens
                 self.usage.completion_tokens += completion.completion_tokens
-            self._on_answer(batch.copies[key])
+            self._answered(batch.copies[key])
             if any(key not in batch.found for key in keys):  # a finished batch is not thrown away
                 self._stop_if_cancelled()
 
-        completions = self._llm.generate([batch.requests[key] for key in keys], on_done, self._cancelled)
+        completions = self._model.generate([batch.requests[key] for key in keys], on_done, self._cancelled)
         for index, completion in enumerate(completions):
             if keys[index] not in batch.found:  # a back end that does not call on_done for each
                 on_done(index, completion)
@@ -241,3 +308,9 @@ class Asker:
     def _stop_if_cancelled(self) -> None:
         if self._cancelled():
             raise Cancelled("Stopped on request; everything finished so far is kept.")
+
+
+def _reading_key(llm: LLM, turns: Sequence[Message], answer: str) -> str:
+    # No call asks for no tokens, so a reading is never taken for one.
+    given = (*turns, Message("assistant", answer))
+    return request_key(llm, Request(given, max_tokens=0, logprobs=True))

@@ -94,7 +94,7 @@ def begin(
     Cancelled
         ``cancelled`` said so.
     """
-    check(dataset)
+    _check(dataset)
     finder = PassageFinder(options)
     queries: list[dict[str, object]] = []
     passages: list[dict[str, object]] = []
@@ -113,9 +113,9 @@ def begin(
         "complete": False,
         "dataset": {"name": dataset.name, "digest": dataset.digest, "n_questions": len(dataset.questions)},
         "model": model_facts(llm),
-        "prompt": prompt_facts(llm, step),
+        "prompt": _prompt(llm, step),
         "retriever": _retriever(options),
-        "options": settings_of(options, step),
+        "options": _settings(options, step),
         "environment": _environment(),
         "notes": [],
         "steps": {},
@@ -124,7 +124,7 @@ def begin(
     return Run.create(manifest, **tables)
 
 
-def check(dataset: Dataset) -> None:
+def _check(dataset: Dataset) -> None:
     """Refuse a data set without questions or with one id for two of them."""
     if not dataset.questions:
         raise InputError(f"The data set {dataset.name} holds no question; give at least one.")
@@ -141,7 +141,7 @@ def run_id_of(dataset: Dataset, options: RunOptions, llm: LLM, step: AnsweringSt
     style = prompt_style(step.style)
     identity = [
         dataset.digest,
-        settings_of(options, step),
+        _settings(options, step),
         [style.instruction, style.closed_book, style.template, list(style.stop)],
         llm.name,
         dict(llm.options),
@@ -150,12 +150,12 @@ def run_id_of(dataset: Dataset, options: RunOptions, llm: LLM, step: AnsweringSt
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def settings_of(options: RunOptions, step: AnsweringStep) -> dict[str, Any]:
+def _settings(options: RunOptions, step: AnsweringStep) -> dict[str, Any]:
     """Return everything that was chosen, as plain JSON values."""
     return {**options.to_dict(), **options_of(step)}
 
 
-def prompt_facts(llm: LLM, step: AnsweringStep) -> dict[str, Any]:
+def _prompt(llm: LLM, step: AnsweringStep) -> dict[str, Any]:
     """Return the prompt of the answers as plain JSON values."""
     style = prompt_style(step.style)
     return {

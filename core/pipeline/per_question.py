@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from core.llm.types import Completion
+from core.pipeline.asking import Asker
 from core.pipeline.rows import AskedQuestion, Rows, questions_of
-from core.pipeline.step_asker import StepAsker
 from core.pipeline.steps import Call, ModelChoice, StepPlan, StepWork, options_of
 from core.run import Run
 
@@ -64,7 +64,7 @@ class PerQuestion(ABC):
         """Return further facts, see `core.pipeline.steps.StepWork.facts`."""
         return {}
 
-    def open(self, run: Run, asker: StepAsker) -> StepWork:
+    def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work."""
         return _Work(self, run, asker)
 
@@ -72,7 +72,7 @@ class PerQuestion(ABC):
 class _Work(StepWork):
     parallel = True
 
-    def __init__(self, step: PerQuestion, run: Run, asker: StepAsker) -> None:
+    def __init__(self, step: PerQuestion, run: Run, asker: Asker) -> None:
         self.settings = options_of(step)
         self._step, self._asker = step, asker
         self._question = questions_of(run)
@@ -88,7 +88,6 @@ class _Work(StepWork):
         questions = [self._question(query_id) for query_id in ids]
         calls = [self._step.calls(question) for question in questions]
         requests = [call.request for listed in calls for call in listed]
-        assert self._asker.ask is not None
         completions = iter(self._asker.ask(requests) if requests else ())
         made: dict[str, list[Any]] = {}
         for question, listed in zip(questions, calls, strict=True):

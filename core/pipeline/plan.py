@@ -14,7 +14,7 @@ import pandas as pd
 from core.errors import BackendError
 from core.llm.cache import CompletionCache, request_key
 from core.llm.types import LLM, Completion
-from core.pipeline.step_asker import StepAsker
+from core.pipeline.asking import Asker
 from core.pipeline.steps import Call, Step, StepPlan, model_facts, opened
 from core.run import Run
 
@@ -51,8 +51,8 @@ class StepCalls:
 
     Attributes
     ----------
-    step, title : str
-        Its name, and its title for people.
+    step : str
+        Its name.
     model : Mapping or None
         ``backend``, ``name`` and ``options``; None where none is asked.
     parallel : int
@@ -76,7 +76,6 @@ class StepCalls:
     """
 
     step: str
-    title: str
     model: Mapping[str, Any] | None
     parallel: int
     calls: Mapping[str, int]
@@ -249,7 +248,7 @@ def plan_steps(
     estimated = False
     for step in steps:
         llm = llms.get(step.name)
-        now, work, _ = opened(run, step, StepAsker(llm, None, None, lambda: False, lambda _: None))
+        now, work, _ = opened(run, step, Asker(llm))
         todo = work.todo(now)
         asked = [work.plan([todo[i]]) for i in _sample(len(todo), _COUNTED_QUESTIONS)]
         estimated |= len(todo) > _TOKEN_QUESTIONS or any(plan.about for plan in asked)
@@ -285,7 +284,6 @@ def _counted(
     used = llm if step.needs_llm else None
     return StepCalls(
         step.name,
-        step.title,
         model_facts(used) if used is not None else None,
         max(1, used.capabilities.parallel) if used is not None else 1,
         {kind: round(n * scale) for kind, n in counts.items()},

@@ -21,9 +21,8 @@ from core.errors import BackendError, Cancelled, InputError, LeadlineError
 from core.llm.cache import CacheError, CompletionCache
 from core.llm.redact import error_text
 from core.llm.types import LLM, Request
-from core.pipeline.asking import RetryPolicy
+from core.pipeline.asking import Asker, RetryPolicy
 from core.pipeline.rows import OF_ANSWERS, Rows, cleared, merged
-from core.pipeline.step_asker import StepAsker
 from core.run import Run
 
 T = TypeVar("T")
@@ -156,7 +155,7 @@ class Step(Protocol):
         """Return the model that it asks, given the one that answers questions; None where it asks none."""
         ...
 
-    def open(self, run: Run, asker: StepAsker) -> StepWork:
+    def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the state of one drive; loads and asks nothing yet.
 
         What an earlier drive left stands in ``run.manifest["steps"][name]``, as long as its settings are the
@@ -283,7 +282,7 @@ def plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=str))
 
 
-def opened(run: Run, step: Step, asker: StepAsker) -> tuple[Run, StepWork, Mapping[str, Any]]:
+def opened(run: Run, step: Step, asker: Asker) -> tuple[Run, StepWork, Mapping[str, Any]]:
     """Return the run without cells made under other settings, the work to do, and what was done before."""
     if step.needs_llm and asker.llm is None:
         raise InputError(f"The step {step.name} needs llm, a language model; there is none.")
@@ -293,6 +292,8 @@ def opened(run: Run, step: Step, asker: StepAsker) -> tuple[Run, StepWork, Mappi
         "options": plain(work.settings),
         "model": model_facts(asker.llm) if step.needs_llm and asker.llm is not None else None,
     }
+    if before is None and asks_questions(step) and _was_asked(run, identity):
+        return run, work, {**identity, "complete": True}
     if before is not None and all(before.get(key) == value for key, value in identity.items()):
         return run, work, before
     if asks_questions(step):  # what others said of the answers goes with the answers
@@ -300,6 +301,13 @@ def opened(run: Run, step: Step, asker: StepAsker) -> tuple[Run, StepWork, Mappi
     else:
         run = cleared(run, step.fills, [step.name])
     return run, step.open(run, asker), identity
+
+
+def _was_asked(run: Run, identity: Mapping[str, Any]) -> bool:
+    """Tell whether an older version, which wrote down no steps, has asked the same of the same model."""
+    manifest = run.manifest
+    same = identity["options"].items() <= manifest.get("options", {}).items()
+    return same and "steps" not in manifest and manifest.get("model") == identity["model"]
 
 
 def reason_of(error: Exception, who: str = "The model") -> str:
@@ -343,7 +351,7 @@ class _Drive:
         self._user_cancelled = cancelled or (lambda: False)
         self._stop = threading.Event()
         self._started = time.perf_counter()
-        self._asker = StepAsker(llm, cache, retry, self._is_cancelled, self._answered)
+        self._asker = Asker(llm, cache, retry, self._is_cancelled, self._answered)
         self._run, self._work, self._before = opened(run, step, self._asker)
         self._todo = list(self._work.todo(self._run))
         self._parts: _Parts = []

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from core.diagnosis import Diagnosis, Export
 from core.sources.formats import FORMATS
 from core.sources.formats.records import records_of
-from core.sources.formats.simulated_mark import marked
 from core.sources.formats.types import Format
+from core.sources.formats.writing import marked
 from core.spreadsheet import plain
+from core.text.strict import clean
 
 
 def exporters() -> Mapping[str, Export]:
@@ -33,7 +34,7 @@ def summary_json(diagnosis: Diagnosis) -> bytes:
         "manifest": dict(run.manifest),
     }
     text = json.dumps(plain(content), ensure_ascii=False, indent=2, allow_nan=False)
-    return text.encode("utf-8", errors="backslashreplace")
+    return clean(text).encode()
 
 
 def _records_export(name: str, file_format: Format) -> Export:

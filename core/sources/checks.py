@@ -60,16 +60,15 @@ class ColumnChecks:
         return self.frame[self.mapping[field]]
 
     def flag(
-        self, mask: Bools, field: str, expected: str, severity: Severity = "error", column: str | None = None
+        self, where: Bools | NDArray[np.int64], field: str, expected: str, severity: Severity = "error"
     ) -> None:
-        """Note the same issue for all rows of a mask; errors keep the rows out."""
-        rows = np.flatnonzero(mask)
+        """Note the same issue for all rows of a mask, or of a list of rows; errors keep the rows out."""
+        rows = np.flatnonzero(where) if where.dtype == bool else np.unique(where)
         if not rows.size:
             return
-        column = column or self.mapping[field]
+        column = self.mapping[field]
         shown = rows[:1_000]
-        values = self.text(field).iloc[shown] if field in self.mapping else [""] * shown.size
-        self.log.add_many(self.frame.index[shown], column, values, expected, severity)
+        self.log.add_many(self.frame.index[shown], column, self.text(field).iloc[shown], expected, severity)
         self.log.count_more(rows.size - shown.size, severity)
         if severity == "error":
             first = rows[~self.bad[rows]]

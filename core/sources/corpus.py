@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import InputError
 from core.sources.encoding import MAX_BYTES, read_source, to_utf8
+from core.sources.fields import FieldError, Fields, text_problem
+from core.sources.question import Document, read_document, split_texts
+from core.sources.report import shorten
+from core.text.strict import read_json
+
+__all__ = ["Document", "document_from_text", "load_corpus", "split_texts"]
 
 MAX_DOCUMENTS = 200_000
-MAX_TEXT = 1_000_000
 _SUFFIXES = (".md", ".txt")
-# Half of a surrogate pair: JSON can spell it, but it is no character and no file can hold it.
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A text to be cut into passages; ``title`` may be empty."""
-
-    title: str
-    text: str
 
 
 def load_corpus(path: Path) -> tuple[Document, ...]:
@@ -63,35 +54,6 @@ def document_from_text(text: str, title: str = "") -> Document:
     return Document(title, text)
 
 
-def split_texts(text: str) -> list[str]:
-    """Split pasted texts at lines that hold only ``---``; empty pieces are left out."""
-    return [piece.strip() for piece in _SEPARATOR.split(text) if piece.strip()]
-
-
-def parse_document(value: object) -> Document | str:
-    """Read one document of a JSON value; a string says what would be right instead."""
-    if isinstance(value, str):
-        value = {"text": value}
-    if not isinstance(value, dict):
-        return "a text or an object with title and text"
-    text, title = value.get("text"), value.get("title", "")
-    if not isinstance(text, str) or not text.strip():
-        return "a text that is not empty"
-    if title is not None and not isinstance(title, str):
-        return "a title that is text"
-    wrong = text_problem(text) or text_problem(title or "")
-    return wrong or Document((title or "").strip(), text)
-
-
-def text_problem(text: str) -> str | None:
-    """Say what would be right where a text cannot be used, or None."""
-    if len(text) > MAX_TEXT:
-        return f"a text of at most {MAX_TEXT:,} characters"
-    if _LONE_SURROGATE.search(text):
-        return "valid Unicode (this holds half of a surrogate pair)"
-    return None
-
-
 def _folder(path: Path) -> list[Document]:
     files = [
         file
@@ -117,12 +79,13 @@ def _json_lines(path: Path) -> list[Document]:
         if not line.strip():
             continue
         try:
-            document = parse_document(json.loads(line))
-        except (ValueError, RecursionError) as error:
+            documents.append(read_document(read_json(line), Fields({}, strict=True), "document")[0])
+        except ValueError as error:
             raise InputError(f"{path}, line {number} is not JSON; expected {{title, text}}.") from error
-        if isinstance(document, str):
-            raise InputError(f"{path}, line {number}: found {line[:80]!r}, expected {document}.")
-        documents.append(document)
+        except FieldError as error:
+            raise InputError(
+                f"{path}, line {number}: found {shorten(line)!r}, expected {error.expected}."
+            ) from error
         if len(documents) > MAX_DOCUMENTS:
             raise InputError(f"The corpus {path} holds more than {MAX_DOCUMENTS:,} documents.")
     return documents

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from core.errors import InputError
-from core.sources.corpus import Document, document_from_text, load_corpus, split_texts
-from core.sources.dataset_checks import digest_of, note_oddities, nothing_usable, possible
-from core.sources.dataset_file import dataset_jsonl
-from core.sources.encoding import read_source, to_utf8
-from core.sources.gold import gold_spans, holds_gold
-from core.sources.lines import read_lines
+from core.sources.corpus import document_from_text, load_corpus
+from core.sources.encoding import MAX_BYTES, read_source
+from core.sources.fields import MAX_LIST, FieldError, Fields, read_each
+from core.sources.gold import gold_spans
+from core.sources.lines import question_entries
 from core.sources.question import (
     CorpusLoader,
-    FieldError,
+    Document,
     PassageIn,
     Question,
     parse_question,
+    question_record,
+    row_of_cells,
+    split_texts,
 )
-from core.sources.report import IssueLog, ValidationReport, counted, shorten
+from core.sources.report import IssueLog, ValidationReport, counted, possibilities, rejected_frame, shorten
 
 __all__ = [
     "Dataset",
@@ -32,8 +35,6 @@ __all__ = [
     "PassageIn",
     "Question",
     "dataset_jsonl",
-    "gold_spans",
-    "holds_gold",
     "load_dataset",
     "make_dataset",
     "read_dataset",
@@ -41,6 +42,8 @@ __all__ = [
 ]
 
 MAX_QUESTIONS = 100_000
+# Looking for gold fragments that stand nowhere reads every document for every question.
+_MAX_GOLD_SEARCH = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +110,10 @@ def load_dataset(
     source = Path(path)
     folder = source.parent.resolve()
     attached = documents if corpus is None else load_corpus(Path(corpus))
-    loaded: dict[str, tuple[Document, ...] | str] = {}
+    loaded = cache(partial(_corpus, folder))
 
     def beside(value: str) -> tuple[Document, ...]:
-        if value not in loaded:
-            loaded[value] = _corpus(folder, value)
-        found = loaded[value]
+        found = loaded(value)
         if isinstance(found, str):
             raise FieldError("corpus", value, found)
         return found
@@ -170,7 +171,7 @@ def single_question(
         "answers": list(reference_answers),
     }
     try:
-        parsed = parse_question(fields, "q0001", lambda _: ())
+        parsed = parse_question(Fields(fields, strict=True), "q0001", lambda _: ())
     except FieldError as error:
         raise InputError(
             f"The field {error.field} holds {shorten(error.value)!r}; expected {error.expected}."
@@ -182,7 +183,7 @@ def make_dataset(name: str, questions: Sequence[Question], report: ValidationRep
     """Make a data set of questions that are already read; without a report, nothing is said of them."""
     kept = tuple(questions)
     if report is None:
-        report = ValidationReport(len(kept), len(kept), (), pd.DataFrame(columns=["row", "reason"]))
+        report = IssueLog().report(len(kept), rejected_frame(()), ())
     return Dataset(name, kept, digest_of(kept), report)
 
 
@@ -200,67 +201,152 @@ def _corpus(folder: Path, value: str) -> tuple[Document, ...] | str:
 
 
 def _read(
-    data: bytes,
-    source: str,
-    name: str,
-    corpus: CorpusLoader,
-    attached: tuple[Document, ...] | None,
+    data: bytes, source: str, name: str, corpus: CorpusLoader, attached: tuple[Document, ...] | None
 ) -> Dataset:
-    text = to_utf8(data, source)
-    lines = read_lines(data, text.utf8.decode(), source, MAX_QUESTIONS * 10)
+    content = question_entries(data, source)
     log = IssueLog()
-    questions: dict[str, Question] = {}
-    rejected: list[dict[str, Any]] = []
+    content.log_bad(log, "row" if content.kind == "csv" else "line")
+    numbers = sorted([*(n for n, _ in content.entries), *(bad.number for bad in content.bad)])
+    default_ids = {number: f"q{place:04d}" for place, number in enumerate(numbers, start=1)}
+    taken: set[str] = set()
     unused: dict[str, None] = {}
-    share = _Shared()
-    n_rows = 0
-    for row, fields, cells, extra in lines:
-        n_rows += 1
-        unused |= dict.fromkeys(extra)
-        try:
-            if isinstance(fields, FieldError):
-                raise fields
-            if len(questions) >= MAX_QUESTIONS:
-                raise FieldError(
-                    "question", fields.get("question", ""), f"at most {MAX_QUESTIONS:,} questions"
-                )
-            question = parse_question(fields, f"q{n_rows:04d}", corpus, attached)
-            if question.query_id in questions:
-                raise FieldError("id", question.query_id, "an id that no earlier line has")
-        except FieldError as error:
-            log.add(row, error.field, error.value, error.expected)
-            reason = f"{error.field}: expected {error.expected}"
-            rejected.append({"row": row, "reason": reason, **cells})
-            continue
-        question = replace(question, documents=share(question.documents))
+    # Lines that repeat the same documents get one tuple of them, so that they are indexed once.
+    first: dict[tuple[Document, ...], tuple[Document, ...]] = {}
+    shared: dict[int, tuple[Document, ...]] = {}
+
+    def read(row: int, entry: Any) -> Question:
+        fields = Fields(row_of_cells(entry) if content.kind == "csv" else entry, row, log, strict=True)
+        if len(taken) >= MAX_QUESTIONS:
+            raise FieldError("question", "", f"at most {MAX_QUESTIONS:,} questions")
+        question = parse_question(fields, default_ids[row], corpus, attached)
+        unused.update(dict.fromkeys(fields.rest()))
+        if question.query_id in taken:
+            raise FieldError("id", question.query_id, "an id that no earlier line has")
+        taken.add(question.query_id)
         note_oddities(log, row, question)
-        questions[question.query_id] = question
-    if not questions:
-        raise InputError(nothing_usable(source, n_rows, log))
-    kept = tuple(questions.values())
-    notes = [text.note] if text.note else []
-    notes += [f"Fields not used: {', '.join(map(shorten, list(unused)[:20]))}."] if unused else []
-    n_bare = sum(q.documents is attached for q in kept) if attached else 0
-    notes += [f"{counted(n_bare, 'line')} without passages or documents: the corpus given is searched."] * (
-        n_bare > 0
-    )
-    frame = pd.DataFrame(rejected) if rejected else pd.DataFrame(columns=["row", "reason"])
-    counts = log.n_issues, log.counts["error"]
-    report = ValidationReport(n_rows, len(kept), log.listed(), frame, tuple(notes), *possible(kept), *counts)
-    return Dataset(name, kept, digest_of(kept), report)
-
-
-class _Shared:
-    """Gives lines that repeat the same documents one tuple of them, so that they are indexed once."""
-
-    def __init__(self) -> None:
-        self._first: dict[tuple[Document, ...], tuple[Document, ...]] = {}
-        self._known: set[int] = set()
-
-    def __call__(self, documents: tuple[Document, ...]) -> tuple[Document, ...]:
         # A large corpus that is shared already is not compared document by document for every question.
-        if id(documents) in self._known:
-            return documents
-        first = self._first.setdefault(documents, documents)
-        self._known.add(id(first))
-        return first
+        if id(question.documents) in shared:
+            return question
+        documents = first.setdefault(question.documents, question.documents)
+        shared[id(documents)] = documents
+        return replace(question, documents=documents)
+
+    kept, rejected = read_each(content.entries, log, read)
+    if not kept:
+        raise InputError(_nothing_usable(source, len(numbers), log))
+    notes = list(content.notes)
+    if unused:
+        notes.append(f"Fields not used: {', '.join(map(shorten, list(unused)[:20]))}.")
+    if n_bare := sum(q.documents is attached for q in kept) if attached else 0:
+        bare = counted(n_bare, "line")
+        notes.append(f"{bare} without passages or documents: the corpus given is searched.")
+    report = log.report(len(kept), content.rejected(rejected), notes, possible(kept))
+    return make_dataset(name, kept, report)
+
+
+def dataset_jsonl(dataset: Dataset) -> bytes:
+    """Write a data set as JSON Lines in UTF-8, as `load_dataset` and `read_dataset` read them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Any; a question's documents are written into its own line.
+
+    Returns
+    -------
+    bytes
+        One line a question. Reading it gives equal questions, and so the same digest.
+
+    Raises
+    ------
+    InputError
+        The file would be too large to be read again: questions that share a large corpus are better kept
+        beside it.
+    """
+    lines: list[bytes] = []
+    size = 0
+    for question in dataset.questions:
+        n_documents = len(question.documents)
+        line = (
+            b""
+            if n_documents > MAX_LIST
+            else json.dumps(question_record(question), ensure_ascii=False).encode()
+        )
+        size += len(line) + 1
+        if n_documents > MAX_LIST or size > MAX_BYTES:
+            raise InputError(
+                f"The data set {dataset.name} is too large for one file with all documents in every line; "
+                "keep its questions as a list of prompts, and the documents as a corpus beside it."
+            )
+        lines.append(line)
+    return b"\n".join([*lines, b""])
+
+
+def digest_of(questions: Sequence[Question]) -> str:
+    """Return the SHA-256 over questions and their documents: equal content, equal digest."""
+    digest = hashlib.sha256()
+    corpora: dict[int, str] = {}
+    for q in questions:
+        key = id(q.documents)
+        if key not in corpora:
+            corpora[key] = _hash([[d.title, d.text] for d in q.documents])
+        passages = q.passages and [[p.passage_id, p.title, p.text, p.score, p.is_gold] for p in q.passages]
+        rest = [
+            q.query_id,
+            q.question,
+            corpora[key],
+            passages,
+            q.reference_answers,
+            q.gold,
+            q.kind,
+            q.language,
+        ]
+        # Only where it is known, so that digests of data sets without it stay what they were.
+        known = [q.n_gold] if q.n_gold is not None else []
+        digest.update(_hash([*rest, *known]).encode())
+    return digest.hexdigest()
+
+
+def note_oddities(log: IssueLog, row: int, question: Question) -> None:
+    """Note what is odd but can be run: gold that stands nowhere, the same passage twice."""
+    texts = [passage.text for passage in question.passages or ()]
+    if len(set(texts)) < len(texts):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        log.add(row, "passages", twice, "passages that differ within the question", "warning")
+    if not question.gold:
+        return
+    texts += [document.text for document in question.documents]
+    if sum(map(len, texts)) > _MAX_GOLD_SEARCH:
+        return
+    for fragment in question.gold:
+        if not any(gold_spans(text, [fragment]) for text in texts):
+            log.add(row, "gold", fragment, "a fragment that stands word for word in the documents", "warning")
+
+
+def possible(questions: Sequence[Question]) -> tuple[list[str], list[str]]:
+    """Say what a run of these questions will show, and what it cannot."""
+    return possibilities(questions, _ANALYSES)
+
+
+def _is_golden(question: Question) -> bool:
+    return bool(question.gold) or any(p.is_gold is not None for p in question.passages or ())
+
+
+_GOLD = "gold, or is_gold of each passage"
+_ANALYSES: tuple[tuple[str, Callable[[Question], bool], str], ...] = (
+    ("influence vs retrieval", lambda q: True, ""),
+    ("correct and incorrect answers, harmful passages", lambda q: bool(q.reference_answers), "answers"),
+    ("missed evidence", _is_golden, _GOLD),
+    ("hit, recall, MRR and nDCG of the retriever", _is_golden, _GOLD),
+)
+
+
+def _nothing_usable(source: str, n_rows: int, log: IssueLog) -> str:
+    """Say why a file gives no question at all."""
+    if log.first_error is None:
+        return f"{source} holds no question; expected one JSON object a line, or CSV with a column question."
+    return log.nothing_usable(source, n_rows, "lines", "line")
+
+
+def _hash(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -17,9 +18,10 @@ from core.run import Run
 from core.sources.checks import ColumnChecks
 from core.sources.encoding import read_source
 from core.sources.formulas import restore
-from core.sources.influence_rows import MAX_PASSAGES, Rows, check_rows
+from core.sources.influence_rows import Rows, check_rows
 from core.sources.influence_tables import passage_table, query_table
 from core.sources.mapping import MAPPABLE, PUBLISHED_COLUMNS, check_mapping, suggest_mapping, template_csv
+from core.sources.question import MAX_PASSAGES
 from core.sources.report import IssueLog, ValidationReport, shorten
 from core.sources.table import RawTable, read_table
 
@@ -34,17 +36,19 @@ __all__ = [
 ]
 
 _MARK_COLUMN = "data_source"
-_ANALYSES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("influence vs retrieval", ("question",)),
-    ("comparison with the file's own verdicts", ("reported_rho", "reported_divergent")),
-    ("empty answers and refusals", ("answer",)),
-    ("retrieval scores", ("retrieval_score",)),
-    ("passage texts", ("text",)),
-    ("word diff of ablated answers", ("ablated_answer",)),
-    ("parametric and redundant answers", ("closed_book_answer",)),
-    ("right and wrong answers, harmful passages", ("reference_answers",)),
-    ("gold passages", ("is_gold",)),
-)
+
+# Analysis -> the fields of which it needs any.
+_ANALYSES: Mapping[str, tuple[str, ...]] = {
+    "influence vs retrieval": ("question",),
+    "comparison with the file's own verdicts": ("reported_rho", "reported_divergent"),
+    "empty answers and refusals": ("answer",),
+    "retrieval scores": ("retrieval_score",),
+    "passage texts": ("text",),
+    "word diff of ablated answers": ("ablated_answer",),
+    "parametric and redundant answers": ("closed_book_answer",),
+    "correct and incorrect answers, harmful passages": ("reference_answers",),
+    "gold passages": ("is_gold",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +99,9 @@ def read_influence_csv(
     _log_ragged(table, log)
     checks = ColumnChecks(frame, fields, log, decimal_comma=table.delimiter != ",")
     rows = check_rows(checks)
-    n_rows = len(frame) + len(table.rejected)
     if not rows.kept.size:
-        raise InputError(_nothing_usable(label, n_rows, log))
+        n_rows = len(frame) + len(table.rejected)
+        raise InputError(log.nothing_usable(label, n_rows, "rows", "row", "column"))
     queries = query_table(checks, rows)
     passages = passage_table(checks, rows, queries)
     notes = [*table.notes, *rows.notes]
@@ -107,28 +111,40 @@ def read_influence_csv(
         notes.append("Commas in numbers were read as decimal points.")
     if marked:
         notes.append("The file says that its numbers are simulated, so the run is marked as simulated.")
+    report = _report(checks, rows, table, notes)
+    manifest = upload_manifest(data, label, report, {}, fields, marked)
+    return Imported(Run.create(manifest, queries=queries, passages=passages), report)
+
+
+def upload_manifest(
+    data: bytes,
+    name: str,
+    report: ValidationReport,
+    facts: Mapping[str, str],
+    mapping: Mapping[str, str],
+    simulated: bool,
+) -> dict[str, Any]:
+    """Return the manifest of a run made of a file.
+
+    Equal bytes read in the same way give the same run id, whatever the file is called.
+    """
     digest = hashlib.sha256(data).hexdigest()
-    run_key = json.dumps([digest, fields])
-    report = _report(checks, rows, table, n_rows, tuple(notes))
-    run = Run.create(
-        {
-            "run_id": hashlib.sha256(run_key.encode()).hexdigest()[:12],
-            "name": label,
-            "source": "simulation" if marked else "upload",
-            "dataset": {
-                "name": label,
-                "digest": digest,
-                "rows": n_rows,
-                "kept": report.n_kept,
-                "rejected": report.n_rejected,
-                "mapping": fields,
-            },
-            "notes": notes,
+    key = json.dumps([digest, *facts.values(), mapping])
+    return {
+        "run_id": hashlib.sha256(key.encode()).hexdigest()[:12],
+        "name": name,
+        "source": "simulation" if simulated else "upload",
+        "dataset": {
+            "name": name,
+            "digest": digest,
+            **facts,
+            "rows": report.n_rows,
+            "kept": report.n_kept,
+            "rejected": report.n_rejected,
+            **({"mapping": dict(mapping)} if mapping else {}),
         },
-        queries=queries,
-        passages=passages,
-    )
-    return Imported(run, report)
+        "notes": list(report.notes),
+    }
 
 
 def _own_export(frame: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
@@ -146,9 +162,7 @@ def _log_ragged(table: RawTable, log: IssueLog) -> None:
     log.count_more(len(table.rejected) - len(shown))
 
 
-def _report(
-    checks: ColumnChecks, rows: Rows, table: RawTable, n_rows: int, notes: tuple[str, ...]
-) -> ValidationReport:
+def _report(checks: ColumnChecks, rows: Rows, table: RawTable, notes: list[str]) -> ValidationReport:
     rejected = checks.frame[checks.bad].rename(columns=_not_ours)
     rejected.insert(0, "reason", pd.Series(checks.reason[checks.bad], index=rejected.index, dtype="str"))
     rejected.insert(0, "row", rejected.index)
@@ -156,36 +170,12 @@ def _report(
         ragged = table.rejected.assign(reason="expected " + table.rejected["reason"])
         rejected = pd.concat([rejected, ragged]).sort_values("row", kind="stable")
         rejected = rejected.astype({"row": "int64"})
-    enables = [what for what, fields in _ANALYSES if any(map(checks.has, fields))]
-    missing = [f"{what}: needs {_needed(fields)}" for what, fields in _ANALYSES if what not in enables]
-    return ValidationReport(
-        n_rows,
-        int(rows.kept.size),
-        checks.log.listed(),
-        rejected.reset_index(drop=True),
-        notes,
-        tuple(enables),
-        (*missing, "noise floor: needs repeated calls, which such a file cannot hold"),
-        checks.log.n_issues,
-        checks.log.counts["error"],
-    )
+    enables = [what for what, fields in _ANALYSES.items() if any(map(checks.has, fields))]
+    missing = [f"{what}: needs {' or '.join(_ANALYSES[what])}" for what in _ANALYSES if what not in enables]
+    missing.append("noise floor: needs repeated calls, which such a file cannot hold")
+    return checks.log.report(rows.kept.size, rejected.reset_index(drop=True), notes, (enables, missing))
 
 
 def _not_ours(column: str) -> str:
     """Keep a file's own columns apart from ours: its ``reason`` becomes ``reason (file)``."""
     return f"{column} (file)" if re.fullmatch(r"(row|reason)( \(file\))*", column) else column
-
-
-def _needed(fields: tuple[str, ...]) -> str:
-    return " or ".join(fields)
-
-
-def _nothing_usable(label: str, n_rows: int, log: IssueLog) -> str:
-    first = log.first_error
-    if first is None:
-        return f"{label} has no rows with content."
-    place = f"row {first.row}" + (f", column {first.column}" if first.column else "")
-    return (
-        f"None of the {n_rows:,} rows of {label} can be used: {place}: "
-        f"found {first.value!r}, expected {first.expected}."
-    )

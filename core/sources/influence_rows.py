@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from core.schema import PASSAGES
 from core.sources.checks import Bools, ColumnChecks, Floats, outside_range
 from core.sources.grouping import Grouping, Ints, group_rows, position_within
+from core.sources.question import MAX_PASSAGES
 from core.sources.report import counted
 
-# More passages in one prompt than any model reads; usually a wrong column taken for the question.
-MAX_PASSAGES = 200
 _ROUGE_SLACK = 1e-3  # both numbers may be rounded to three places
 
 
@@ -148,18 +147,14 @@ def _duplicates(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
         (usable[blank], "the id of the passage"),
         (usable[again & ~blank], "an id that no earlier row of the question has"),
     ):
-        mask = np.zeros(len(checks.frame), dtype=bool)
-        mask[rows] = True
-        checks.flag(mask, "passage_id", expected)
+        checks.flag(rows, "passage_id", expected)
 
 
 def _too_many(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
-    mask = np.zeros(len(checks.frame), dtype=bool)
-    mask[usable[position_within(grouping.group) >= MAX_PASSAGES]] = True
-    if mask.any():
-        # A question cut off at the limit would look complete, so it is left out as a whole.
-        mask[usable[np.isin(grouping.group, np.unique(grouping.group[mask[usable]]))]] = True
-        checks.flag(mask, "question", f"a question with at most {MAX_PASSAGES} passages")
+    # A question cut off at the limit would look complete, so it is left out as a whole.
+    long = np.unique(grouping.group[position_within(grouping.group) >= MAX_PASSAGES])
+    rows = usable[np.isin(grouping.group, long)]
+    checks.flag(rows, "question", f"a question with at most {MAX_PASSAGES} passages")
 
 
 def _compressed(grouping: Grouping, still: Bools) -> Grouping:
@@ -180,20 +175,15 @@ def _incomplete_note(checks: ColumnChecks, key: pd.Series, kept: Ints, notes: li
 
 def _warn_within(checks: ColumnChecks, rank: Floats, grouping: Grouping, kept: Ints) -> None:
     """Warn of the same passage text, or the same retrieval rank, twice in one question."""
-    n = len(checks.frame)
     if checks.has("text"):
         text = checks.text("text").iloc[kept]
         pairs = pd.DataFrame({"group": grouping.group, "text": _codes(text)})
-        mask = np.zeros(n, dtype=bool)
-        mask[kept[pairs.duplicated().to_numpy() & (text != "").to_numpy(dtype=bool)]] = True
-        checks.flag(mask, "text", "passages that differ within the question", "warning")
+        again = pairs.duplicated().to_numpy() & (text != "").to_numpy(dtype=bool)
+        checks.flag(kept[again], "text", "passages that differ within the question", "warning")
     if checks.has("retrieval_rank"):
         tied = pd.DataFrame({"group": grouping.group, "rank": rank}).duplicated().to_numpy()
-        mask = np.zeros(n, dtype=bool)
-        mask[kept[tied]] = True
-        checks.flag(
-            mask, "retrieval_rank", "a rank of its own; tied passages share their average rank", "warning"
-        )
+        expected = "a rank of its own; tied passages share their average rank"
+        checks.flag(kept[tied], "retrieval_rank", expected, "warning")
 
 
 def _codes(values: pd.Series) -> Ints:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from core.schema import PASSAGES, QUERIES, Column
 from core.sources.checks import ColumnChecks
+from core.sources.fields import MAX_LIST
 from core.sources.grouping import position_within
 from core.sources.influence_rows import Rows
-from core.sources.question import MAX_TEXTS
 from core.text.abstention import answer_status
+from core.text.strict import read_json
 
 _DONE = {"query_id", "question", "passage_id", "retrieval_rank", "influence_score", "ablated_answer"}
 _FULL = 1 - 1e-9
@@ -96,10 +95,8 @@ def _values(checks: ColumnChecks, definition: Column) -> pd.Series:
 def _warn_where_differing(checks: ColumnChecks, rows: Rows, first: NDArray[np.int64], name: str) -> None:
     codes = pd.factorize(checks.text(name))[0]
     differs = codes[rows.kept] != codes[first][rows.grouping.group]
-    if differs.any():
-        mask = np.zeros(len(checks.frame), dtype=bool)
-        mask[rows.kept[differs]] = True
-        checks.flag(mask, name, "the same value in all rows of the question; the first was used", "warning")
+    expected = "the same value in all rows of the question; the first was used"
+    checks.flag(rows.kept[differs], name, expected, "warning")
 
 
 def _ablated(answer: pd.Series, influence: NDArray[np.float64]) -> dict[str, object]:
@@ -121,9 +118,9 @@ def _texts(cell: str) -> list[str] | None:
     cell = cell.strip()
     if cell.startswith("[") and cell.endswith("]"):
         try:
-            entries = json.loads(cell)
-        except (ValueError, RecursionError):
+            entries = read_json(cell)
+        except ValueError:
             return [cell]
         if all(isinstance(entry, str) for entry in entries):
-            return entries[:MAX_TEXTS] or None
+            return entries[:MAX_LIST] or None
     return [cell] if cell else None

@@ -152,10 +152,9 @@ def _explained(field: str) -> str:
         facts.append(f"{low} to {high}" if high is not None else f"{low} or more")
     facts += [part for part in (column.unit, column.direction) if part]
     # A semicolon or quotation mark would cut a comment in two in some spreadsheets.
-    needed = {"question": "needed", "influence_score": "needed, unless ablated_answer is there"}.get(
-        field, "optional"
-    )
-    return f"{column.meaning} ({', '.join([*facts, needed])})".replace('"', "'").replace(";", ",")
+    return f"{column.meaning} ({', '.join([*facts, _NEEDED.get(field, 'optional')])})".replace(
+        '"', "'"
+    ).replace(";", ",")
 
 
 def _folded(name: str) -> str:

@@ -7,17 +7,16 @@ import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from core.errors import BackendError, InputError
-from core.sources.dataset import Dataset, make_dataset
-from core.sources.dataset_checks import possible
+from core.sources.dataset import Dataset, make_dataset, possible
+from core.sources.fields import MAX_LIST, FieldError, Fields
 from core.sources.html_tokens import PlainPage, plain_page
-from core.sources.question import MAX_TEXTS, FieldError, Question, parse_question
-from core.sources.report import ValidationReport, counted, shorten
+from core.sources.question import Question, parse_question
+from core.sources.report import IssueLog, counted, rejected_frame, shorten
 
 HUB_NAME = "google-research-datasets/natural_questions"
 SPLITS = ("train", "validation")
@@ -134,7 +133,7 @@ def _question(row: Row) -> Question:
         "language": "en",
     }
     try:
-        return parse_question(fields, "", lambda _: ())
+        return parse_question(Fields(fields, strict=True), "", lambda _: ())
     except FieldError as error:
         raise _Unusable(f"{error.field}: expected {error.expected}") from error
 
@@ -169,7 +168,7 @@ def _gold(page: PlainPage, spans: Sequence[tuple[int, int]]) -> list[str]:
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(text for text in texts if text))[:MAX_TEXTS]
+    return list(dict.fromkeys(text for text in texts if text))[:MAX_LIST]
 
 
 def _records(source: str | os.PathLike[str] | None, split: str, seed: int | None) -> Generator[Row]:
@@ -244,7 +243,6 @@ def _dataset(
     notes = [note]
     if len(kept) < n:
         notes.append(f"{counted(n, 'question')} asked for, {len(kept):,} found.")
-    rejected = pd.DataFrame(columns=["row", "reason"])
-    report = ValidationReport(examined, len(kept), (), rejected, tuple(notes), *possible(kept))
+    report = replace(IssueLog().report(len(kept), rejected_frame(()), notes, possible(kept)), n_rows=examined)
     name = f"Natural Questions, {split if source is None else Path(source).stem}"
     return make_dataset(name, kept, report)

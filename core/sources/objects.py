@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from core.errors import InputError
-from core.sources.corpus import MAX_TEXT
+from core.sources.fields import MAX_TEXT
 from core.sources.question import PassageIn
+from core.text.strict import clean, finite
 
 _TEXT = ("text", "page_content", "content", "passage")
 _META = ("metadata", "meta")
@@ -62,10 +62,10 @@ def as_passage(value: object, place: int = 1) -> PassageIn:
         (g for g in (_first(body, ("is_gold",)), meta.get("is_gold")) if isinstance(g, bool)), None
     )
     return PassageIn(
-        _clean(str(identifier)) if isinstance(identifier, (str, int)) and identifier != "" else f"p{place}",
-        _clean(title) if isinstance(title, str) else "",
-        _clean(text),
-        _number(_first(value, ("score",)) if score is None else score),
+        clean(str(identifier)) if isinstance(identifier, (str, int)) and identifier != "" else f"p{place}",
+        clean(title) if isinstance(title, str) else "",
+        clean(text),
+        finite(_first(value, ("score",)) if score is None else score),
         is_gold,
     )
 
@@ -94,19 +94,3 @@ def _text(body: object) -> str | None:
     read = getattr(body, "get_content", None)  # LlamaIndex: the text without the metadata
     text = read() if callable(read) else _first(body, _TEXT)
     return text if isinstance(text, str) else None
-
-
-def _number(value: Any) -> float | None:
-    """Return a finite number, also from the scalars of numpy and torch."""
-    if value is None or isinstance(value, (bool, str, bytes)):
-        return None
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _clean(text: str) -> str:
-    # Half of a surrogate pair cannot be saved.
-    return text.encode("utf-8", "replace").decode()

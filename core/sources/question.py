@@ -1,36 +1,47 @@
-"""One question of a data set: its fields, and reading them from a record that may hold anything."""
+"""One question of a data set: the one schema of question records, how it is read and how it is written."""
 
 from __future__ import annotations
 
-import json
-import math
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any
 
-from core.sources.corpus import Document, parse_document, split_texts, text_problem
+from core.sources.cells import with_cells
+from core.sources.fields import FieldError, Fields, text_problem, unique
 from core.sources.gold import gold_spans
 
+# What can be asked of a model: more passages are usually a wrong column or a whole corpus. What was asked
+# elsewhere may be longer.
 MAX_QUESTION = 20_000
-MAX_ID = 200
 MAX_PASSAGES = 200
-MAX_DOCUMENTS_INLINE = 10_000
-MAX_TEXTS = 100
 
 # Field of a record -> other names it goes by.
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "id": ("query_id",),
     "question": ("query", "prompt"),
-    "documents": (),
+    "documents": ("docs",),
     "passages": (),
     "corpus": (),
-    "answers": ("reference_answers",),
+    "answers": ("reference_answers", "references"),
     "gold": (),
     "kind": ("topic",),
     "language": (),
 }
 EVIDENCE = ("documents", "passages", "corpus")
-LIST_FIELDS = ("documents", "passages", "answers", "gold")
+_LISTS = ("documents", "docs", "passages", "answers", *FIELDS["answers"], "gold")
+_SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
+_TEXT = ("text", "passage", "content")
+_PASSAGE_ID = ("id", "passage_id", "doc_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text to be cut into passages; ``title`` may be empty."""
+
+    title: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +69,11 @@ class Question:
     passages : tuple of PassageIn or None
         Passages in retrieval order, used as they are; None where they must be retrieved.
     reference_answers, gold : tuple of str
-        Answers known to be right; exact fragments of the documents that hold the answer.
+        Correct answers; exact fragments of the documents that hold the answer.
     kind, language : str or None
         Labels as the data set gives them.
     problem : str or None
-        Why its passages could not be had, where somebody tried before the run; it is not asked then.
+        Why retrieval failed, where somebody tried before the run; it is not asked then.
     n_gold : int or None
         Passages known to be relevant, retrieved or not, where that is known beyond ``passages`` and ``gold``.
     """
@@ -79,58 +90,73 @@ class Question:
     n_gold: int | None = None
 
 
-class FieldError(Exception):
-    """A field cannot be used; becomes an issue of the report, so users never see it as such."""
-
-    def __init__(self, field: str, value: object, expected: str) -> None:
-        super().__init__(expected)
-        self.field, self.value, self.expected = field, value, expected
-
-
-T = TypeVar("T")
 CorpusLoader = Callable[[str], tuple[Document, ...]]
 
 
-def fields_of(record: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return a record under the names of `FIELDS`, without null values, and the names not used."""
-    names = {}
-    for name, aliases in FIELDS.items():
-        # A field's own name goes before its other names, wherever they stand in the record.
-        present = next((n for n in (name, *aliases) if record.get(n) is not None), None)
-        if present is not None:
-            names[present] = name
-    fields = {name: record[key] for key, name in names.items()}
-    known = {alias for name, aliases in FIELDS.items() for alias in (name, *aliases)}
-    unused = [
-        str(key)
-        for key, value in record.items()
-        if key not in names and (key not in known or value is not None)
-    ]
-    return fields, unused
+def names_of(field: str) -> tuple[str, ...]:
+    """Return all names of a field of `FIELDS`, its own first."""
+    return (field, *FIELDS[field])
 
 
-def fields_of_cells(cells: Mapping[str, str]) -> dict[str, Any]:
-    """Read the cells of a CSV row: empty ones are absent, lists are JSON or texts split at ``---``."""
-    fields: dict[str, Any] = {}
-    for name, cell in cells.items():
-        if not cell.strip():
-            continue
-        fields[name] = _list_cell(name, cell) if name in LIST_FIELDS else cell
-    return fields
+def row_of_cells(
+    cells: Mapping[str, str], lists: tuple[str, ...] = (), numbers: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Read the cells of a CSV row: lists are JSON, or texts split at lines of ``---``."""
+    row = with_cells(cells, (*_LISTS, *lists), numbers)
+    for name in row.keys() & set(_LISTS):
+        if isinstance(row[name], str):
+            row[name] = split_texts(row[name])
+    return row
 
 
-def parse_question(
-    fields: Mapping[str, Any],
-    default_id: str,
-    load_corpus: CorpusLoader,
-    shared: tuple[Document, ...] | None = None,
-) -> Question:
-    """Read one question.
+def split_texts(text: str) -> list[str]:
+    """Split pasted texts at lines that hold only ``---``; empty pieces are left out."""
+    return [piece.strip() for piece in _SEPARATOR.split(text) if piece.strip()]
+
+
+def read_question(fields: Fields, passages: tuple[str, ...] = ("passages",)) -> Question:
+    """Read one question record: of a data set, of an import, of a program.
 
     Parameters
     ----------
-    fields : Mapping
-        Values under the names of `FIELDS`, of any type.
+    fields : Fields
+        Strict where the question is to be asked: then every field that cannot be used raises `FieldError`.
+    passages : tuple of str
+        Names under which passages may stand; the first that is there counts.
+
+    Returns
+    -------
+    Question
+        Without documents. ``query_id`` is "" where the record has none. ``gold`` fragments mark the passages
+        where no passage says itself whether it is gold.
+    """
+    question = fields.required_text(*names_of("question"))
+    gold = _filled_texts(fields, "gold")
+    name = fields.present(*passages)
+    found = None if name is None else _passages(fields, name)
+    if found and gold and all(p.is_gold is None for p in found):
+        found = tuple(replace(p, is_gold=bool(gold_spans(p.text, gold))) for p in found)
+    return Question(
+        fields.identifier(*names_of("id")) or "",
+        question,
+        (),
+        found,
+        _filled_texts(fields, *names_of("answers")),
+        gold,
+        fields.text(*names_of("kind")),
+        fields.text("language"),
+    )
+
+
+def parse_question(
+    fields: Fields, default_id: str, load_corpus: CorpusLoader, shared: tuple[Document, ...] | None = None
+) -> Question:
+    """Read one question that is to be asked.
+
+    Parameters
+    ----------
+    fields : Fields
+        Strict; the names of `FIELDS` with values of any type.
     default_id : str
         The id where the record gives none.
     load_corpus : callable
@@ -143,134 +169,116 @@ def parse_question(
     FieldError
         The first field that cannot be used: which, its value, and what would be right.
     """
-    if "question" not in fields:
-        raise FieldError("question", "", "a question")
-    question = _text("question", fields["question"], MAX_QUESTION)
-    documents, passages = _evidence(fields, load_corpus, shared)
-    gold = _texts("gold", fields.get("gold"))
-    return Question(
-        _identifier("id", fields.get("id", default_id)),
-        question,
-        documents,
-        _marked(passages, gold),
-        _texts("answers", fields.get("answers")),
-        gold,
-        _optional_text("kind", fields),
-        _optional_text("language", fields),
-    )
-
-
-def _evidence(
-    fields: Mapping[str, Any], load_corpus: CorpusLoader, shared: tuple[Document, ...] | None
-) -> tuple[tuple[Document, ...], tuple[PassageIn, ...] | None]:
-    given = [name for name in EVIDENCE if name in fields]
-    if not given and shared is not None:
-        return shared, None
-    if not given:
+    read = read_question(fields)
+    given = [name for name in EVIDENCE if fields.present(*names_of(name))]
+    if not given and shared is None:
         alone = "a list of questions alone needs a corpus for all of them (--corpus)"
         raise FieldError("documents", "", f"documents, passages or corpus; {alone}")
     if len(given) > 1:
         raise FieldError(" and ".join(given), "", "exactly one of documents, passages and corpus")
-    if given[0] == "corpus":
-        return load_corpus(_text("corpus", fields["corpus"], 1_000)), None
-    if given[0] == "documents":
-        return tuple(_list("documents", fields["documents"], _document, MAX_DOCUMENTS_INLINE)), None
-    passages = _list("passages", fields["passages"], _passage, MAX_PASSAGES)
-    seen: set[str] = set()
-    for passage in passages:
-        if passage.passage_id in seen:
-            raise FieldError("passages", passage.passage_id, "passage ids that differ within the question")
-        seen.add(passage.passage_id)
-    return (), tuple(passages)
-
-
-def _document(value: object, position: int) -> Document:
-    document = parse_document(value)
-    if isinstance(document, str):
-        raise FieldError("documents", value, f"{document} (document {position})")
-    return document
-
-
-def _passage(value: object, position: int) -> PassageIn:
-    document = parse_document(value)
-    if isinstance(document, str):
-        raise FieldError("passages", value, f"{document} (passage {position})")
-    record = value if isinstance(value, dict) else {}
-    score, is_gold = record.get("score"), record.get("is_gold")
-    if score is not None and not _is_number(score):
-        raise FieldError("passages", score, f"a finite number as score (passage {position})")
-    if is_gold is not None and not isinstance(is_gold, bool):
-        raise FieldError("passages", is_gold, f"true or false as is_gold (passage {position})")
-    identifier = record.get("id")
-    return PassageIn(
-        _identifier("passages", f"p{position}" if identifier is None else identifier),
-        document.title,
-        document.text,
-        None if score is None else float(score),
-        is_gold,
+    documents = shared or ()
+    if given == ["corpus"]:
+        documents = load_corpus(fields.required_text("corpus"))
+    elif given == ["documents"]:
+        name = fields.present(*names_of("documents")) or ""
+        documents = tuple(
+            read_document(entry, fields, f"{name}[{i}]")[0] for i, entry in enumerate(_entries(fields, name))
+        )
+    return askable(
+        replace(
+            read,
+            query_id=(read.query_id or default_id).strip(),
+            question=read.question.strip(),
+            documents=documents if read.passages is None else (),
+            reference_answers=tuple(text.strip() for text in read.reference_answers),
+            gold=tuple(text.strip() for text in read.gold),
+        )
     )
 
 
-def _marked(passages: tuple[PassageIn, ...] | None, gold: tuple[str, ...]) -> tuple[PassageIn, ...] | None:
-    """Fill in ``is_gold`` from the fragments where the passages themselves do not say."""
-    if passages is None or not gold or any(p.is_gold is not None for p in passages):
-        return passages
-    return tuple(
-        PassageIn(p.passage_id, p.title, p.text, p.score, bool(gold_spans(p.text, gold))) for p in passages
-    )
+def askable(question: Question) -> Question:
+    """Return a question that is short enough to be asked; `FieldError` where it is not."""
+    if len(question.question) > MAX_QUESTION:
+        raise FieldError("question", question.question, f"a text of at most {MAX_QUESTION:,} characters")
+    if len(question.passages or ()) > MAX_PASSAGES:
+        found = f"{len(question.passages or ()):,} passages"
+        raise FieldError("passages", found, f"at most {MAX_PASSAGES} passages")
+    return question
 
 
-def _list(field: str, value: object, parse: Callable[[object, int], T], limit: int) -> list[T]:
-    if not isinstance(value, list) or not value:
-        raise FieldError(field, value, "a list that is not empty")
-    if len(value) > limit:
-        raise FieldError(field, f"{len(value):,} entries", f"at most {limit:,} entries")
-    return [parse(entry, position) for position, entry in enumerate(value, start=1)]
+def read_document(value: object, fields: Fields, path: str) -> tuple[Document, Fields]:
+    """Read a text, or an object with title and text; also return the fields of the object.
+
+    Raises
+    ------
+    FieldError
+        There is no text that can be used. Only where the reading is strict it must not be empty.
+    """
+    inner = fields.inner({"text": value} if isinstance(value, str) else value, path)
+    name = inner.present(*_TEXT) or _TEXT[0]
+    text = passage_text(inner.path + name, inner.record.get(name))
+    if fields.strict and not text.strip():
+        raise FieldError(inner.path + name, text, "a text that is not empty")
+    title = inner.text("title") or ""
+    return Document(title.strip() if fields.strict else title, text), inner
 
 
-def _texts(field: str, value: object) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    entries = [value] if isinstance(value, str) else value
-    if not isinstance(entries, list) or len(entries) > MAX_TEXTS:
-        raise FieldError(field, value, f"a text or a list of at most {MAX_TEXTS} texts")
-    return tuple(_text(field, entry, MAX_QUESTION) for entry in entries)
-
-
-def _text(field: str, value: object, limit: int) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise FieldError(field, value, "a text that is not empty")
-    if len(value) > limit:
-        raise FieldError(field, value, f"a text of at most {limit:,} characters")
+def passage_text(field: str, value: object) -> str:
+    """Return the text of one passage, which may be empty; `FieldError` where it is none."""
+    if not isinstance(value, str):
+        raise FieldError(field, value, "a text")
     if wrong := text_problem(value):
-        raise FieldError(field, "(not valid Unicode)", wrong)
-    return value.strip()
+        raise FieldError(field, value, wrong)
+    return value
 
 
-def _optional_text(field: str, fields: Mapping[str, Any]) -> str | None:
-    return _text(field, fields[field], MAX_ID) if field in fields else None
+def question_record(question: Question) -> dict[str, Any]:
+    """Return the record that `read_question` and `parse_question` read as this question."""
+    record = {
+        "id": question.query_id,
+        "question": question.question,
+        "passages": [
+            {
+                "id": passage.passage_id if passage.passage_id != f"p{place}" else None,
+                "title": passage.title or None,
+                "text": passage.text,
+                "score": passage.score,
+                "is_gold": passage.is_gold,
+            }
+            for place, passage in enumerate(question.passages or (), start=1)
+        ],
+        "documents": [{"title": document.title, "text": document.text} for document in question.documents],
+        "answers": list(question.reference_answers),
+        "gold": list(question.gold),
+        "kind": question.kind,
+        "language": question.language,
+    }
+    record["passages"] = [{k: v for k, v in p.items() if v is not None} for p in record["passages"]]  # type: ignore[union-attr]
+    return {name: value for name, value in record.items() if value not in (None, [], "")}
 
 
-def _identifier(field: str, value: object) -> str:
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18:
-        value = str(value)
-    return _text(field, value, MAX_ID)
+def _passages(fields: Fields, name: str) -> tuple[PassageIn, ...]:
+    found, ids = [], []
+    for place, entry in enumerate(_entries(fields, name)):
+        document, inner = read_document(entry, fields, f"{name}[{place}]")
+        found.append((document.title, document.text, inner.number("score"), inner.flag("is_gold")))
+        ids.append(inner.identifier(*_PASSAGE_ID))
+    if twice := [i for i, n in Counter(ids).items() if i is not None and n > 1]:
+        fields.warn(name, ", ".join(twice), "passage ids that differ within the question")
+    return tuple(PassageIn(i, *values) for i, values in zip(unique(ids, "p"), found, strict=True))
 
 
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer beyond the largest float
-        return False
+def _entries(fields: Fields, name: str) -> Any:
+    """Return the entries of a list, which only in a lenient reading may be empty."""
+    entries = fields.required_items(name)
+    if fields.strict and not entries:
+        raise FieldError(name, entries, "a list that is not empty")
+    return entries
 
 
-def _list_cell(name: str, cell: str) -> object:
-    stripped = cell.strip()
-    if stripped.startswith("[") and stripped.endswith("]"):
-        try:
-            return json.loads(stripped)
-        except (ValueError, RecursionError) as error:
-            raise FieldError(name, cell, "a JSON list, or texts split at lines of ---") from error
-    return split_texts(cell)
+def _filled_texts(fields: Fields, *names: str) -> tuple[str, ...]:
+    texts = fields.texts(*names)
+    filled = tuple(text for text in texts if text.strip())
+    if fields.strict and len(filled) < len(texts):
+        raise FieldError(names[0], "", "texts that are not empty")
+    return filled

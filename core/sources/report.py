@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 import pandas as pd
 
+from core.text.strict import clean
+
 Severity = Literal["error", "warning"]
+T = TypeVar("T")
 MAX_LISTED = 1_000
 _SHOWN = 80
 
@@ -151,6 +154,38 @@ class IssueLog:
         """How many issues there are, listed or not."""
         return sum(self.counts.values())
 
+    def report(
+        self,
+        n_kept: int,
+        rejected: pd.DataFrame,
+        notes: Iterable[str],
+        possible: tuple[Iterable[str], Iterable[str]] = ((), ()),
+    ) -> ValidationReport:
+        """Return the report on a file; ``possible`` as `possibilities` gives it."""
+        enables, missing = possible
+        return ValidationReport(
+            n_kept + len(rejected),
+            n_kept,
+            self.listed(),
+            rejected,
+            tuple(notes),
+            tuple(enables),
+            tuple(missing),
+            self.n_issues,
+            self.counts["error"],
+        )
+
+    def nothing_usable(self, name: str, n: int, things: str, place: str, column: str = "field") -> str:
+        """Say that none of ``n`` rows, lines or records can be used, and what is wrong with the first."""
+        first = self.first_error
+        if first is None:
+            return f"{name} has no {things} with content."
+        where = f"{place} {first.row}" + (f", {column} {first.column}" if first.column else "")
+        return (
+            f"None of the {n:,} {things} of {name} can be used: {where}: found {first.value!r}, "
+            f"expected {first.expected}."
+        )
+
     def listed(self) -> tuple[Issue, ...]:
         """Return the issues in order of the file, errors before warnings of the same row; capped."""
         ordered = sorted(self._listed, key=lambda issue: (issue.row or 0, issue.severity))
@@ -166,9 +201,42 @@ def shorten(value: object) -> str:
         text = value if isinstance(value, str) else str(value)
     except RecursionError:
         return "(nested too deeply)"
-    text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-    # Half of a surrogate pair cannot be shown or saved.
-    return text.encode("utf-8", "backslashreplace").decode()
+    return clean(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+
+
+def rejected_frame(rejected: Iterable[tuple[int, str, str]]) -> pd.DataFrame:
+    """Return ``row, reason, text`` of what was kept out, in order of the file."""
+    rows = sorted(rejected, key=lambda entry: entry[0])
+    frame = pd.DataFrame(rows, columns=["row", "reason", "text"])
+    return frame.astype({"row": "int64", "reason": "str", "text": "str"})
+
+
+def possibilities(
+    questions: Sequence[T], analyses: Iterable[tuple[str, Callable[[T], bool], str]]
+) -> tuple[list[str], list[str]]:
+    """Say what can be computed of questions, and what cannot.
+
+    Parameters
+    ----------
+    questions : sequence
+        At least one.
+    analyses : iterable of (name, test, needs)
+        What an analysis is called, whether a question brings what it needs, and what that is.
+
+    Returns
+    -------
+    enables, missing : list of str
+        One line an analysis; where only some questions bring what is needed, how many.
+    """
+    enables, missing = [], []
+    for what, test, needs in analyses:
+        n = sum(map(test, questions))
+        share = "" if n == len(questions) else f" ({n:,} of {len(questions):,} questions)"
+        if n:
+            enables.append(what + share)
+        else:
+            missing.append(f"{what}: needs {needs}")
+    return enables, missing
 
 
 def counted(n: int, thing: str) -> str:

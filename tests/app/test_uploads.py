@@ -164,7 +164,7 @@ def test_records_of_another_tool_are_recognised(open_app, healthy, texts):
     assert "Read as **ragas evaluation data**" in app.success[0].value
     assert "3 questions · 6 passages" in texts(app)
     said = texts(app).replace("\\", "")
-    assert "right and wrong answers" in said and "influence vs retrieval: needs answers" in said
+    assert "correct and incorrect answers" in said and "influence vs retrieval: needs answers" in said
 
 
 def test_the_format_can_be_overridden_and_changed_back(open_app, healthy, texts):

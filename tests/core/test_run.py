@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -135,6 +136,27 @@ def test_a_kill_while_saving_leaves_one_whole_run(tmp_path, moment):
     child.stdout.close()
     loaded = Run.load(folder)
     assert set(loaded.queries["question"]) == {loaded.name}
+
+
+def test_the_manifest_is_replaced_in_one_step(run, tmp_path, monkeypatch):
+    folder = run.save(tmp_path / "r")
+    before = (folder / "run.json").read_bytes()
+    replace = os.replace
+
+    def failing(source, target):
+        if Path(target).name == "run.json":
+            # The new one is written in full beside the old one, which nothing has touched.
+            assert json.loads(Path(source).read_bytes())["name"] == "another"
+            assert (folder / "run.json").read_bytes() == before
+            raise OSError("No space left on device.")
+        return replace(source, target)
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(InputError, match="could not be saved"):
+        run.renamed("another").save(folder)
+    monkeypatch.undo()
+    assert Run.load(folder).name == run.name
+    assert not list(folder.glob("*.tmp")) and not list(folder.glob("run.json*.tmp"))
 
 
 def test_a_full_disk_is_one_sentence_and_keeps_the_old_run(run, tmp_path):

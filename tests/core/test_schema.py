@@ -1,10 +1,7 @@
 import pandas as pd
 import pytest
-from core.definitions import METRICS, MODES, UNDEFINED_REASONS
 
 from core.errors import InputError
-from core.influence import analyse
-from core.run import Run
 from core.schema import TABLES, conform, empty
 
 
@@ -39,18 +36,3 @@ def test_conform_adds_missing_columns_as_missing_values():
 def test_what_does_not_conform_is_named(frame, message):
     with pytest.raises(InputError, match=message):
         conform(TABLES["repeats"], pd.DataFrame(frame))
-
-
-def test_every_computed_number_and_mode_is_described():
-    run = Run.create(
-        {"source": "upload"},
-        queries=pd.DataFrame({"query_id": ["a"], "question": ["?"]}),
-    )
-    q = analyse(run).queries
-    assert set(MODES) <= set(q.columns)
-    described = set(METRICS) | set(MODES) | set(TABLES["queries"].names) | set(TABLES["passages"].names)
-    plain = {"k", "label", "reason", "n_repeats", "n_above_noise", "has_ties", "correct", "n_modes"}
-    assert set(q.columns) <= described | plain
-    assert set(q["reason"]) <= set(UNDEFINED_REASONS)
-    for metric in METRICS.values():
-        assert metric.title and metric.meaning and metric.undefined_when

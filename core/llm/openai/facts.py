@@ -10,7 +10,7 @@ from typing import Any
 from core.errors import BackendError, TransientError
 from core.llm.openai.endpoint import Endpoint
 from core.llm.openai.errors import ServerError, error_to_raise, positive_int, reply_or_error
-from core.llm.redact import encodable
+from core.text.strict import clean
 
 _LIST_SECONDS = 10.0
 _LOOK_SECONDS = 5.0
@@ -158,7 +158,7 @@ async def _quietly(call: Awaitable[Any]) -> Any:
 
 def _name(entry: Mapping[str, Any]) -> str:
     name = entry.get("id") or entry.get("name") or entry.get("model")
-    return encodable(name)[:_LONGEST_NAME] if isinstance(name, str) else ""
+    return clean(name)[:_LONGEST_NAME] if isinstance(name, str) else ""
 
 
 def _context(entry: Mapping[str, Any]) -> int | None:

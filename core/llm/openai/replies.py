@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from core.errors import TransientError
 from core.llm.openai.errors import ServerError, error_of
 from core.llm.received import Received
-from core.llm.redact import encodable
 from core.llm.remote import estimate_tokens
 from core.llm.types import Completion, Message, Request
+from core.text.strict import clean, finite
 
 _LENGTH = ("length", "max_tokens", "max_output_tokens")
 
@@ -96,11 +95,11 @@ def _text_of(content: object) -> tuple[str, bool]:
     if content is None:
         return "", False
     if isinstance(content, str):
-        return encodable(content), False
+        return clean(content), False
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
         raise Malformed("The content of the server's reply is no text.")
     texts = [part["text"] for part in content if isinstance(part.get("text"), str)]
-    return encodable("".join(texts)), any("thinking" in part for part in content)
+    return clean("".join(texts)), any("thinking" in part for part in content)
 
 
 def _finish(reason: object) -> str:
@@ -115,7 +114,7 @@ def _tokens(entries: object) -> list[tuple[bytes, float]] | None:
         return None
     tokens = []
     for entry in entries:
-        value = _finite(entry.get("logprob")) if isinstance(entry, dict) else None
+        value = finite(entry.get("logprob")) if isinstance(entry, dict) else None
         if value is None:
             return None
         tokens.append((_bytes_of(entry), value))
@@ -127,17 +126,7 @@ def _bytes_of(token: Mapping[str, Any]) -> bytes:
     if isinstance(raw, list) and all(isinstance(b, int) and 0 <= b < 256 for b in raw):
         return bytes(raw)
     text = token.get("token")
-    return encodable(text).encode() if isinstance(text, str) else b""
-
-
-def _finite(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
+    return clean(text).encode() if isinstance(text, str) else b""
 
 
 def _count(value: object) -> int | None:

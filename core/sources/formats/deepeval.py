@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from core.sources.formats.cells import with_cells
-from core.sources.formats.fields import Fields, as_number
+from core.sources.cells import with_cells
+from core.sources.content import Content
+from core.sources.fields import FieldError, Fields
 from core.sources.formats.flat import (
-    counted_names,
+    Names,
     distinct,
+    flat_entry,
+    flat_record,
     further_fields,
     has_own_ids,
     marked_gold,
-    opened,
-    own_id,
-    passage_text,
+    read_flat,
     reported_rest,
-    with_blank_answers,
     without_none,
 )
-from core.sources.formats.json_text import to_document
-from core.sources.formats.kept import read_each
 from core.sources.formats.records import Record, RecordPassage
-from core.sources.formats.types import Content, Format, ReadRecords
-from core.sources.question import FieldError
+from core.sources.formats.types import Format, ReadRecords, count_names
+from core.sources.formats.writing import to_document
+from core.sources.question import passage_text
 from core.sources.report import IssueLog
+from core.text.strict import finite
 
+NAMES: Names = {
+    "question": ("input",),
+    "answer": ("actual_output",),
+    "passages": ("retrieval_context",),
+    "references": ("expected_output",),
+    "id": ("name",),
+    "latency": ("completion_time",),
+}
 # DeepEval's own name -> other names that its classes take or its files have.
 _ALIASES: Mapping[str, tuple[str, ...]] = {
     "actual_output": ("actualOutput",),
@@ -52,31 +61,25 @@ _DELIMITERS = {"|": "a vertical bar", ";": "a semicolon"}
 
 def recognise(content: Content) -> int:
     """Count the names of test cases; conversations are recognised too, so that they can be refused."""
-    inner = opened(content)
-    if counted_names(inner, ("scenario", "turns")) == 2:
+    names = content.opened().names()
+    if names >= {"scenario", "turns"}:
         return 2
-    telltale = sum(counted_names(inner, (name, *_ALIASES[name])) > 0 for name in _TELLTALE)
-    if not telltale or not counted_names(inner, ("input",)):
-        return 0
-    common = sum(counted_names(inner, (name, *_ALIASES.get(name, ()))) > 0 for name in _COMMON)
-    return 1 + telltale + common
+    n = count_names(set(_own_names(dict.fromkeys(names))), _TELLTALE, _COMMON)
+    return 1 + n if n and "input" in names else 0
 
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read test cases; conversations are left out, each with a word."""
-    inner = opened(content)
-    entries = [(row, _own_names(entry)) for row, entry in inner.entries]
-    inner = Content(content.name, content.kind, None, entries, _renamed(content.columns))
-    inner = with_blank_answers(inner, ("actual_output",))
+    opened = content.opened()
+    inner = replace(opened, entries=[(row, _own_names(entry)) for row, entry in opened.entries])
     splits: dict[str, str] = {} if content.kind == "json" else _delimiters(inner)
-    is_csv = content.kind == "csv"
-    records, rejected = read_each(
-        inner.entries, log, lambda row, entry: _record(row, _split(entry, splits, is_csv), log)
-    )
+    found = read_flat(inner, log, NAMES, lambda entry: _split(entry, splits, content.kind == "csv"), _record)
     notes = [f"Texts in {name} were split at {_DELIMITERS[mark]} ({mark})." for name, mark in splits.items()]
-    if any(r.reported.get(("context", "")) for r in records) and not any(r.passages for r in records):
+    if any(r.reported.get(("context", "")) for r in found.records) and not any(
+        r.passages for r in found.records
+    ):
         notes.append("context holds the right passages, not those retrieved; there is no retrieval_context.")
-    return ReadRecords(records, rejected, len(inner.entries), tuple(notes))
+    return ReadRecords(found.records, found.rejected, tuple(notes))
 
 
 def write(records: Sequence[Record]) -> bytes:
@@ -96,10 +99,6 @@ def _own_names(entry: Any) -> Any:
                 if renamed.get(name) is None:
                     renamed[name] = value
     return renamed
-
-
-def _renamed(columns: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_own_names(dict.fromkeys(columns)))
 
 
 def _delimiters(content: Content) -> dict[str, str]:
@@ -135,43 +134,33 @@ def _row(cells: Mapping[str, str]) -> dict[str, Any]:
     return {**row, **readable}
 
 
-def _record(row: int, entry: Any, log: IssueLog) -> Record:
-    fields = Fields(entry, row, log)
+def _record(fields: Fields) -> Record:
     turns = fields.record.get("turns", fields.record.get("scenario"))
     if turns is not None:
         raise FieldError("turns", turns, "a test case of one turn (input, actual_output)")
-    question = fields.required_text("input")
+    record = flat_record(fields, NAMES)
     right = fields.texts("context")
-    expected = fields.text("expected_output")
-    latency = fields.number("completion_time")
-    if latency is not None and latency < 0:
-        fields.warn("completion_time", latency, "seconds, 0 or more")
-        latency = None
-    fields.used.update(("actual_output", "retrieval_context"))
+    passages = marked_gold(_passages(fields), right)
     kept = {("context", ""): list(right)} if right else {}
-    return Record(
-        own_id(fields, "name"),
-        question,
-        fields.text("actual_output"),
-        marked_gold(_passages(fields), right),
-        (expected,) if expected is not None and expected.strip() else (),
+    return replace(
+        record,
+        passages=passages,
         n_gold=len(distinct(right)) or None,
         reported={**reported_rest(fields), **_scores(fields), **kept},
-        latency=latency,
     )
 
 
 def _passages(fields: Fields) -> tuple[RecordPassage, ...]:
-    value = fields.record.get("retrieval_context")
-    if value is None:
+    if (name := fields.present("retrieval_context")) is None:
         return ()
+    value = fields.record[name]
     entries = [value] if isinstance(value, str) else fields.required_items("retrieval_context")
     passages = []
     for place, entry in enumerate(entries):
         path = f"retrieval_context[{place}]"
         source = ""
         if isinstance(entry, Mapping):
-            source = Fields(entry, fields.row, fields.log, f"{path}.").text("source") or ""
+            source = fields.inner(entry, path).text("source") or ""
             entry = entry.get("context")
         passages.append(RecordPassage(f"p{place + 1}", passage_text(path, entry), source))
     return tuple(passages)
@@ -196,7 +185,7 @@ def _metric(metric: Any) -> tuple[str, str, float | None]:
     return (
         name if isinstance(name, str) else "",
         judge if isinstance(judge, str) else "",
-        as_number(metric.get("score")),
+        finite(metric.get("score")),
     )
 
 
@@ -204,20 +193,15 @@ def _test_case(record: Record, named: bool) -> dict[str, Any]:
     reported = {name: value for (name, by), value in record.reported.items() if name in _OWN and not by}
     data = reported.get("metrics_data")
     scored = [_metric(metric)[:2] for metric in (data if isinstance(data, list) else ())]
-    gold = [p.text for p in record.passages if p.is_gold and p.text is not None]
     case = {
-        "name": record.record_id if named else None,
-        "input": record.question,
-        "actual_output": record.answer,
-        "expected_output": record.references[0] if record.references else None,
-        "context": gold,
+        **flat_entry(record, NAMES, named),
+        "context": [p.text for p in record.passages if p.is_gold and p.text is not None],
         "retrieval_context": [
             {"context": p.text or "", "source": p.title} if p.title else p.text or "" for p in record.passages
         ],
-        "completion_time": record.latency,
     }
     further = {key: value for key, value in record.reported.items() if key not in scored}
-    rest = further_fields(Record(record.record_id, record.question, reported=further), _OWN)
+    rest = further_fields(replace(record, reported=further), _OWN)
     return without_none({**case, **reported}) | rest
 
 
@@ -236,14 +220,8 @@ FORMAT = Format(
         "A text of DeepEval's form 'source: context' stays one text.",
         "A name that stands twice gets a number behind it.",
         "Conversations are not read.",
-        "Only the first of several right answers is written; sampled answers, passage ids, retrieval scores "
-        "and claims are not.",
+        "Only the first of several correct answers is written; sampled answers, passage ids, retrieval "
+        "scores and claims are not.",
     ),
-    fields={
-        "question": "input",
-        "answer": "actual_output",
-        "passages": "retrieval_context",
-        "references": "expected_output",
-        "id": "name",
-    },
+    fields={field: NAMES[field][0] for field in ("question", "answer", "passages", "references", "id")},
 )

@@ -3,47 +3,78 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from typing import Any
 
 from core.errors import InputError
-from core.sources.corpus import text_problem
-from core.sources.formats.cells import Unreadable
-from core.sources.formats.content import MAX_VALUES, keys_of
-from core.sources.formats.fields import Fields
-from core.sources.formats.kept import as_id, is_kept
+from core.sources.cells import Unreadable
+from core.sources.content import Content
+from core.sources.fields import Fields, read_each
+from core.sources.formats.kept import is_kept
 from core.sources.formats.records import Record, RecordPassage
-from core.sources.formats.types import Content
-from core.sources.question import FieldError
-from core.sources.report import shorten
+from core.sources.formats.types import ReadRecords
+from core.sources.question import passage_text
+from core.sources.report import IssueLog, shorten
 
-_WRAPPERS = ("samples", "data", "testCases", "test_cases", "goldens", "records", "questions", "rows")
-_QUESTIONS = ("question", "query", "user_input", "input")
+# What a record holds -> the names under which a format has it, its own first.
+Names = Mapping[str, tuple[str, ...]]
 
 
-def opened(content: Content, questions: Collection[str] = ()) -> Content:
-    """Return content whose entries are its records, also where a JSON object holds them.
-
-    A JSON object may hold a list of records under a usual name (``samples``, ``data``, ``test_cases`` …), be
-    a table of columns (as pandas and Hugging Face write one), or be a single record itself.
+def read_flat(
+    content: Content,
+    log: IssueLog,
+    names: Names,
+    row: Callable[[Any], Any] | None,
+    record: Callable[[Fields], Record],
+) -> ReadRecords:
+    """Read every entry as a record.
 
     Parameters
     ----------
     content : Content
-        Any file; CSV, JSON Lines and JSON lists are returned as they are.
-    questions : collection of str
-        Further names that the field of the question may have.
+        Any file; its records may stand in a JSON object (see `Content.opened`).
+    log : IssueLog
+        Takes what is wrong.
+    names : Names
+        Names of the format.
+    row : callable, optional
+        From an entry (the cells of a CSV row) to the fields of a record; None where it is one already.
+    record : callable
+        From fields to a record; `FieldError` where there is none.
     """
-    value = content.value
-    if not isinstance(value, Mapping):
-        return content
-    for key in _WRAPPERS:
-        if isinstance(value.get(key), list) and not any(name in value for name in _QUESTIONS):
-            return replace(content, value=None, entries=tuple(enumerate(value[key], start=1)))
-    rows = _rows_of_columns(value, {*_QUESTIONS, *questions}) or [dict(value)]
-    return replace(content, value=None, entries=tuple(enumerate(rows, start=1)))
+    inner = _with_blank_answers(content.opened(), names["answer"])
+
+    def read(number: int, entry: Any) -> Record:
+        return record(Fields(entry if row is None else row(entry), number, log))
+
+    return ReadRecords(*read_each(inner.entries, log, read))
+
+
+def flat_record(fields: Fields, names: Names) -> Record:
+    """Read what all flat formats have: id, question, answer, one correct answer, samples and latency."""
+    reference = fields.text(*names["references"])
+    return Record(
+        fields.identifier(*names["id"]) or "",
+        fields.required_text(*names["question"]),
+        fields.text(*names["answer"]),
+        references=(reference,) if reference and reference.strip() else (),
+        samples=fields.texts(*names.get("samples", ())),
+        latency=fields.seconds(*names.get("latency", ())),
+    )
+
+
+def flat_entry(record: Record, names: Names, named: bool) -> dict[str, Any]:
+    """Return what `flat_record` reads, under a format's own names; ``named`` says whether ids are written."""
+    values = {
+        "id": record.record_id if named else None,
+        "question": record.question,
+        "answer": record.answer,
+        "references": record.references[0] if record.references else None,
+        "samples": list(record.samples),
+        "latency": record.latency,
+    }
+    return {names[name][0]: value for name, value in values.items() if name in names}
 
 
 def renamed(content: Content, mapping: Mapping[str, str], names: Mapping[str, str]) -> Content:
@@ -52,7 +83,7 @@ def renamed(content: Content, mapping: Mapping[str, str], names: Mapping[str, st
     Parameters
     ----------
     content : Content
-        As `opened` returns it.
+        Opened (see `Content.opened`).
     mapping : Mapping of str to str
         Field (question, answer, …) to column.
     names : Mapping of str to str
@@ -71,37 +102,12 @@ def renamed(content: Content, mapping: Mapping[str, str], names: Mapping[str, st
         if column not in present:
             raise InputError(
                 f"{content.name} has no column {shorten(column)!r} for the field {field}; "
-                f"it has {', '.join(map(shorten, keys_of(content)))}."
+                f"it has {', '.join(map(shorten, content.keys()))}."
             )
     new = {column: names[field] for field, column in mapping.items()}
     entries = tuple((number, _renamed(entry, new)) for number, entry in content.entries)
     columns = tuple(_renamed(dict.fromkeys(content.columns), new))
     return replace(content, entries=entries, columns=columns)
-
-
-def counted_names(content: Content, names: Iterable[str], most: int = 50) -> int:
-    """Return how many of these names stand in the first entries, or among the columns."""
-    entries = [entry for _, entry in content.entries[:most] if isinstance(entry, Mapping)]
-    present = set(content.columns).union(*entries)
-    return sum(name in present for name in names)
-
-
-def with_blank_answers(content: Content, names: Sequence[str]) -> Content:
-    """Fill in the answers that a CSV leaves blank: beside other answers, a blank one is an empty answer."""
-    if content.kind != "csv":
-        return content
-    filled = {name for name in names for _, entry in content.entries if name in entry}
-    blank = dict.fromkeys(filled, "")
-    return replace(content, entries=tuple((number, {**blank, **entry}) for number, entry in content.entries))
-
-
-def own_id(fields: Fields, *names: str) -> str:
-    """Return the id of a record, "" where it has none that is of use."""
-    name = fields.present(*names)
-    given = None if name is None else as_id(fields.record[name])
-    if name is not None and given is None:
-        fields.warn(name, fields.record[name], "a text that is not empty, or a whole number")
-    return given or ""
 
 
 def passage_texts(fields: Fields, *names: str) -> tuple[str, ...]:
@@ -115,15 +121,6 @@ def passage_texts(fields: Fields, *names: str) -> tuple[str, ...]:
     value = fields.record[name]
     entries = [value] if isinstance(value, str) else fields.required_items(name)
     return tuple(passage_text(f"{fields.path}{name}[{i}]", entry) for i, entry in enumerate(entries))
-
-
-def passage_text(name: str, value: object) -> str:
-    """Return the text of one passage, which may be empty; `FieldError` where it is none."""
-    if not isinstance(value, str):
-        raise FieldError(name, value, "a text")
-    if wrong := text_problem(value):
-        raise FieldError(name, value, wrong)
-    return value
 
 
 def marked_gold(
@@ -195,20 +192,10 @@ def _renamed(entry: Any, new: Mapping[str, str]) -> Any:
     return {**{key: value for key, value in entry.items() if key not in new and key not in moved}, **moved}
 
 
-def _rows_of_columns(value: Mapping[str, Any], questions: Collection[str]) -> list[dict[str, Any]] | None:
-    """Return the rows of a table written column by column, None where it is none."""
-    columns = list(value.values())
-    if not any(name in value for name in questions):
-        return None
-    # Ragged columns are filled up, so a file of few values could ask for very many.
-    if len(columns) * max(len(c) if isinstance(c, (list, Mapping)) else 0 for c in columns) > MAX_VALUES:
-        return None
-    rows: Iterable[tuple[Any, ...]]
-    if all(isinstance(column, list) for column in columns):
-        rows = zip_longest(*columns)
-    elif all(isinstance(column, Mapping) for column in columns):
-        keys = list(next(column for name, column in value.items() if name in questions))
-        rows = zip(*([column.get(key) for key in keys] for column in columns), strict=True)
-    else:
-        return None
-    return [dict(zip(value, row, strict=True)) for row in rows]
+def _with_blank_answers(content: Content, names: Sequence[str]) -> Content:
+    """Fill in the answers that a CSV leaves blank: beside other answers, a blank one is an empty answer."""
+    if content.kind != "csv":
+        return content
+    filled = {name for name in names for _, entry in content.entries if name in entry}
+    blank = dict.fromkeys(filled, "")
+    return replace(content, entries=tuple((number, {**blank, **entry}) for number, entry in content.entries))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-import pandas as pd
-
 from core.errors import InputError
+from core.sources.content import Content, looks_like_json, read_content
 from core.sources.encoding import read_source
+from core.sources.fields import unique
 from core.sources.formats import (
     deepeval,
     inspectorraget,
@@ -23,33 +21,19 @@ from core.sources.formats import (
     ragas,
     ragchecker,
 )
-from core.sources.formats.abilities import abilities
-from core.sources.formats.content import entry_text, keys_of, looks_like_json, read_content
-from core.sources.formats.flat import default_id, opened, renamed
-from core.sources.formats.kept import unique
+from core.sources.formats.flat import default_id, renamed
 from core.sources.formats.records import Record, run_of
-from core.sources.formats.simulated_mark import unmarked
-from core.sources.formats.types import Content, Format, ReadRecords
-from core.sources.influence_csv import Imported, read_influence_csv
+from core.sources.formats.types import Format, ReadRecords
+from core.sources.formats.writing import unmarked
+from core.sources.influence_csv import Imported, read_influence_csv, upload_manifest
 from core.sources.mapping import MAPPABLE, suggest_mapping
-from core.sources.report import IssueLog, ValidationReport, counted, shorten
+from core.sources.report import IssueLog, counted, possibilities, shorten
 from core.sources.table import read_columns
+from core.text.strict import finite
 
 INFLUENCE_CSV = "influence-csv"
-FORMATS: Mapping[str, Format] = MappingProxyType(
-    {
-        module.FORMAT.name: module.FORMAT
-        for module in (
-            ragas,
-            ragchecker,
-            inspectorraget,
-            deepeval,
-            openinference,
-            rag_uncertainty,
-            jsonl,
-        )
-    }
-)
+_MODULES = (ragas, ragchecker, inspectorraget, deepeval, openinference, rag_uncertainty, jsonl)
+FORMATS: Mapping[str, Format] = MappingProxyType({m.FORMAT.name: m.FORMAT for m in _MODULES})
 IMPORT_FORMATS = ("auto", INFLUENCE_CSV, *FORMATS)
 
 
@@ -109,32 +93,17 @@ def import_file(
     content, simulated = unmarked(read_content(data, label))
     found, content = _format_of(content, file_format, given)
     log = IssueLog()
-    _log_bad(content, log)
+    content.log_bad(log)
     read = found.read(content, log)
     if not any(r.answer is not None or r.passages or r.samples for r in read.records):
         raise InputError(_nothing_usable(content, read, log))
     records, remarks = _named(read.records)
-    how = "Recognised as" if file_format == "auto" else "Read as asked, as"
-    notes = (f"{how} {found.title} ({found.name}).", *content.notes, *read.notes, *remarks)
+    how = "Auto-detected from field names" if file_format == "auto" else "Read as chosen"
+    notes = [f"{how}: {found.title} ({found.name}).", *content.notes, *read.notes, *remarks]
     if simulated:
-        notes = (*notes, "The file says that its numbers are simulated, so the run is marked as simulated.")
-    report = _report(records, content, read, log, notes)
-    digest = hashlib.sha256(data).hexdigest()
-    manifest = {
-        "run_id": hashlib.sha256(json.dumps([digest, found.name, given]).encode()).hexdigest()[:12],
-        "name": label,
-        "source": "simulation" if simulated else "upload",
-        "dataset": {
-            "name": label,
-            "digest": digest,
-            "format": found.name,
-            "rows": report.n_rows,
-            "kept": report.n_kept,
-            "rejected": report.n_rejected,
-            **({"mapping": given} if given else {}),
-        },
-        "notes": list(notes),
-    }
+        notes.append("The file says that its numbers are simulated, so the run is marked as simulated.")
+    report = log.report(len(records), content.rejected(read.rejected), notes, abilities(records))
+    manifest = upload_manifest(data, label, report, {"format": found.name}, given, simulated)
     return Imported(run_of(records, manifest), report)
 
 
@@ -177,14 +146,7 @@ def _format_of(content: Content, file_format: str, given: Mapping[str, str]) -> 
     if not found.fields:
         flat = ", ".join(f.name for f in FORMATS.values() if f.fields)
         raise InputError(f"Columns can be named in flat formats only ({flat}), not in {found.name}.")
-    return found, renamed(opened(content, given.values()), given, found.fields)
-
-
-def _log_bad(content: Content, log: IssueLog) -> None:
-    shown = content.bad[: log.room]
-    for entry in shown:
-        log.add(entry.number, None, entry.text, entry.expected)
-    log.count_more(len(content.bad) - len(shown))
+    return found, renamed(content.opened(given.values()), given, found.fields)
 
 
 def _named(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
@@ -200,28 +162,8 @@ def _named(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     return [replace(r, record_id=i) for r, i in zip(records, ids, strict=True)], notes
 
 
-def _report(
-    records: Sequence[Record], content: Content, read: ReadRecords, log: IssueLog, notes: tuple[str, ...]
-) -> ValidationReport:
-    rejected = [(b.number, f"expected {b.expected}", b.text) for b in content.bad]
-    rejected += [(number, reason, entry_text(entry)) for number, reason, entry in read.rejected]
-    rejected.sort(key=lambda entry: entry[0])
-    frame = pd.DataFrame(rejected, columns=["row", "reason", "text"])
-    n_read = max(read.n_entries, len(records) + len(read.rejected))
-    return ValidationReport(
-        n_read + len(content.bad),
-        len(records),
-        log.listed(),
-        frame.astype({"row": "int64", "reason": "str", "text": "str"}),
-        notes,
-        *abilities(records),
-        log.n_issues,
-        log.counts["error"],
-    )
-
-
 def _unknown(content: Content) -> str:
-    seen = ", ".join(map(shorten, keys_of(content))) or "nothing with a name"
+    seen = ", ".join(map(shorten, content.keys())) or "nothing with a name"
     what = "columns" if content.kind == "csv" else "names"
     return (
         f"{content.name} has no format that is known ({', '.join(IMPORT_FORMATS[1:])}): its {what} are "
@@ -230,16 +172,54 @@ def _unknown(content: Content) -> str:
 
 
 def _nothing_usable(content: Content, read: ReadRecords, log: IssueLog) -> str:
-    first = log.first_error
     if read.records:
         return (
             f"{content.name} holds questions only, without answers or passages, so nothing can be computed."
         )
-    if first is None:
+    if log.first_error is None:
         return f"{content.name} holds no record; expected questions with answers and passages."
-    place = f"row {first.row}" + (f", field {first.column}" if first.column else "")
-    n = max(read.n_entries, len(read.rejected)) + len(content.bad)
-    return (
-        f"None of the {n:,} records of {content.name} can be used: {place}: found {first.value!r}, "
-        f"expected {first.expected}."
+    return log.nothing_usable(content.name, len(read.rejected) + len(content.bad), "records", "row")
+
+
+def abilities(records: Sequence[Record]) -> tuple[list[str], list[str]]:
+    """Say which analyses the records (one or more) enable, and what the others would need."""
+    enables, missing = possibilities(records, _ANALYSES)
+    needs = "needs answers with each passage left out"
+    texts = any(passage.text and passage.text.strip() for record in records for passage in record.passages)
+    how = (
+        "; continue live with the same passages to get them"
+        if texts
+        else ", and passages with text to get them"
     )
+    return enables, [f"influence vs retrieval: {needs}{how}", *missing]
+
+
+def _has_claims(record: Record) -> bool:
+    return any(claim.side == "answer" and (claim.support or claim.verdict) for claim in record.claims)
+
+
+_ANALYSES: tuple[tuple[str, Callable[[Record], bool], str], ...] = (
+    ("empty answers and refusals", lambda r: r.answer is not None, "answers"),
+    ("retrieval metrics", lambda r: any(p.is_gold is not None for p in r.passages), "gold passages"),
+    (
+        "correct and incorrect answers",
+        lambda r: bool(r.references) and r.answer is not None,
+        "answers and correct answers to compare them with",
+    ),
+    (
+        "the file's own scores beside each question",
+        lambda r: any(finite(value) is not None for value in r.reported.values()),
+        "scores in the file",
+    ),
+    (
+        "claims and evidence, with verdicts and uncertainty",
+        _has_claims,
+        "claims, which can be found offline where there are answers and passages with text",
+    ),
+    # Kept in the run and exported, nothing more yet.
+    (
+        "sampled answers, kept and exported",
+        lambda r: len(r.samples) > 1,
+        "two sampled answers or more a question",
+    ),
+)

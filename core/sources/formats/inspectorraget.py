@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from core.sources.formats.fields import Fields
-from core.sources.formats.inspectorraget_file import InspectorFile, id_of, open_file
-from core.sources.formats.inspectorraget_task import (
-    Task,
+from core.sources.content import Content
+from core.sources.fields import FieldError, Fields, as_id, read_each, unique
+from core.sources.formats.inspectorraget_file import (
+    TASK_TYPE,
+    InspectorFile,
     answer_of,
-    open_task,
+    id_of,
+    open_file,
     own_passages,
-    required_id,
+    read_task,
     scores_of,
 )
-from core.sources.formats.inspectorraget_write import MODEL, NAME, TASK_TYPE, write
-from core.sources.formats.kept import keep, read_each, unique, with_file
+from core.sources.formats.kept import is_kept, keep, keep_file, kept_file, with_kept
 from core.sources.formats.records import Record
-from core.sources.formats.types import Content, Format, ReadRecords
-from core.sources.question import FieldError
+from core.sources.formats.types import Format, ReadRecords
+from core.sources.formats.writing import to_document
 from core.sources.report import IssueLog
+from core.text.strict import finite
 
+NAME = "inspectorraget"
+MODEL = ("model_id", "")
+_NO_MODEL = "model"
+_NO_ANNOTATOR = "unknown"
 _TELLTALE = ("schema_version", "models", "metrics", "documents", "filters", "tasks", "results", "evaluations")
 
 
@@ -37,115 +44,83 @@ def recognise(content: Content) -> int:
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read every result as a record; a task that no result names is a record without an answer."""
-    reading = _Reading(open_file(content, log), log)
-    records, rejected = read_each(reading.results, log, reading.result)
-    more, worse = read_each(reading.bare, log, reading.bare_task)
+    results = _Results(open_file(content, log), log)
+    records, rejected = read_each(enumerate(results.file.results, start=1), log, results.result)
+    more, worse = read_each(results.bare, log, results.bare_task)
+    unused = [document for i, document in results.file.documents.items() if i not in results.used]
     return ReadRecords(
-        with_file([*records, *more], NAME, reading.whole(), log),
+        keep_file([*records, *more], NAME, {"top": dict(results.file.top), "documents": unused}),
         [*rejected, *worse],
-        len(reading.results) + len(reading.bare),
-        reading.notes(),
+        results.notes(),
     )
 
 
-class _Reading:
+class _Results:
     """What is known while the results of one file are read one after the other.
 
-    ``results`` and ``bare`` (tasks that no result names, or whose id an earlier task has) are what must each
-    become a record or be put aside.
+    ``bare`` are the tasks that no result names, or whose id an earlier task has: each must become a record,
+    too, or be put aside.
     """
 
     def __init__(self, file: InspectorFile, log: IssueLog) -> None:
         self.file, self.log = file, log
         self.done: set[tuple[str, str]] = set()
         self.used: set[str] = set()
-        self.tasks: dict[str, Task | FieldError] = {}
-        self.outcomes: dict[int, Task | FieldError] = {}
-        self.results = list(enumerate(file.results, start=1))
-        self.bare: list[tuple[int, Any]] = []
+        self.good: set[int] = set()  # tasks that could be read, by row
         named = {id_of(entry, "task_id") for entry in file.results}
-        for row, entry in enumerate(file.tasks, start=1):
-            task_id = id_of(entry, "task_id")
-            again = task_id is not None and task_id in self.tasks
-            outcome = self.outcomes[row] = self._open(row, entry, again)
-            if task_id is not None and not again:
-                self.tasks[task_id] = outcome
-            if again or task_id not in named or task_id is None:
-                self.bare.append((row, entry))
+        tasks = list(enumerate(file.tasks, start=1))
+        self.rows = {id_of(entry, "task_id"): row for row, entry in reversed(tasks)}
+        self.bare = [
+            (row, task)
+            for row, task in tasks
+            if (name := id_of(task, "task_id")) is None or name not in named or self.rows[name] != row
+        ]
         self.ids = self._ids()
-
-    def _open(self, row: int, entry: object, again: bool) -> Task | FieldError:
-        if again:
-            return FieldError("tasks.task_id", id_of(entry, "task_id"), "an id that no earlier task has")
-        try:
-            return open_task(entry, row, self.log, self.file.documents)
-        except FieldError as error:
-            return error
 
     def _ids(self) -> dict[tuple[str, int], str]:
         """Name every record: after its task, and after its model where there are several."""
-        keys = [("result", row) for row, _ in self.results] + [("task", row) for row, _ in self.bare]
-        names = []
-        for _, entry in self.results:
+        names: dict[tuple[str, int], str | None] = {}
+        for row, entry in enumerate(self.file.results, start=1):
             task_id, model = id_of(entry, "task_id"), id_of(entry, "model_id")
             several = task_id and model and len(self.file.models) > 1
-            names.append(f"{task_id} | {model}" if several else task_id)
-        names += [id_of(entry, "task_id") for _, entry in self.bare]
-        return dict(zip(keys, unique(names, "q"), strict=True))
+            names["result", row] = f"{task_id} | {model}" if several else task_id
+        names |= {("task", row): id_of(entry, "task_id") for row, entry in self.bare}
+        return dict(zip(names, unique(list(names.values()), "q"), strict=True))
 
-    def bare_task(self, row: int, _: object) -> Record:
+    def bare_task(self, row: int, entry: object) -> Record:
         """Return the record of a task that no result names."""
-        return self._record(_opened(self.outcomes[row]), self.ids["task", row], None)
+        task_id = id_of(entry, "task_id")
+        if task_id is not None and self.rows[task_id] != row:
+            raise FieldError("tasks.task_id", task_id, "an id that no earlier task has")
+        return self._record(row, self.ids["task", row], None)
 
     def result(self, row: int, entry: object) -> Record:
         """Return the record of one result with its task."""
         fields = Fields(entry, row, self.log, "results.")
-        task_id, model = required_id(fields, "task_id"), required_id(fields, "model_id")
-        if task_id not in self.tasks:
+        task_id, model = fields.required_id("task_id"), fields.required_id("model_id")
+        if task_id not in self.rows:
             raise FieldError("results.task_id", task_id, "the id of one of the file's tasks")
-        task = _opened(self.tasks[task_id])
         if (task_id, model) in self.done:
             raise FieldError("results.model_id", model, f"one result of each model for the task {task_id}")
-        record = self._record(task, self.ids["result", row], fields, model)
+        record = self._record(self.rows[task_id], self.ids["result", row], fields)
         self.done.add((task_id, model))
         return record
 
-    def _record(self, task: Task, record_id: str, result: Fields | None, model: str = "") -> Record:
-        reported: dict[tuple[str, str], Any] = {}
-        kept: dict[str, Any] = {**task.kept, "task_id": task.task_id if task.task_id != record_id else None}
-        answer, found = None, task.found
-        if result is None:
-            kept["no_result"] = True
-        else:
-            answer, kept["output"] = answer_of(result)
-            found = own_passages(result, self.file.documents) or found
-            scores, kept["scores"] = scores_of(result)
-            reported = {**scores, MODEL: model}
-            kept["result"] = result.rest()
-        self.used.update(source for source in found.sources if source is not None)
-        kept["no_contexts"] = True if found.passages and not kept["contexts"] else None
-        if kept["contexts"] == [{"document_id": name} for name in found.ids]:
-            kept["contexts"] = None
-        kept["document_ids"] = None if list(found.sources) == found.ids else list(found.sources)
-        return Record(
-            record_id,
-            task.question,
-            answer,
-            found.passages,
-            task.references,
-            reported={**reported, TASK_TYPE: task.task_type, **keep(NAME, "record", kept)},
-        )
-
-    def whole(self) -> dict[str, Any]:
-        """Return what the file says of itself: declarations, and of documents all but the passages."""
-        extras = {}
-        for document_id in sorted(self.used):
-            document = self.file.documents[document_id]
-            rest = {name: v for name, v in document.items() if name not in ("document_id", "text", "title")}
-            if rest or not isinstance(document.get("text"), str):
-                extras[document_id] = rest
-        unused = [document for i, document in self.file.documents.items() if i not in self.used]
-        return {"top": dict(self.file.top), "documents": unused, "extras": extras}
+    def _record(self, row: int, record_id: str, result: Fields | None) -> Record:
+        # A task is read once for each of its results; what is odd in it is said the first time.
+        log = IssueLog() if row in self.good else self.log
+        record, used = read_task(Fields(self.file.tasks[row - 1], row, log, "tasks."), self.file.documents)
+        self.good.add(row)
+        entry = {"place": row, "task": _without_null(self.file.tasks[row - 1])}
+        if result is not None:
+            passages, used = own_passages(result, self.file.documents) or (record.passages, used)
+            reported = {**scores_of(result), MODEL: result.required_id("model_id"), **record.reported}
+            record = replace(record, answer=answer_of(result), passages=passages, reported=reported)
+            entry["result"] = _without_null(result.record)
+        self.used.update(used)
+        entry["documents"] = {i: _without_null(self.file.documents[i]) for i in used}
+        record = replace(record, record_id=record_id)
+        return keep(NAME, record, _entry(record), entry)
 
     def notes(self) -> tuple[str, ...]:
         """Say what should be known of the file as a whole."""
@@ -154,7 +129,7 @@ class _Reading:
             notes.append("The file is in version 1 of the schema; it is exported in version 2.")
         if self.file.version > 2:
             notes.append(f"The file is in version {self.file.version} of the schema; read as version 2.")
-        pairs = len(self.file.models) * sum(isinstance(task, Task) for task in self.tasks.values())
+        pairs = len(self.file.models) * len(self.good)
         if missing := pairs - len(self.done):
             notes.append(
                 f"Of {pairs:,} pairs of task and model {missing:,} have no result; InspectorRAGet itself "
@@ -163,11 +138,128 @@ class _Reading:
         return tuple(notes)
 
 
-def _opened(outcome: Task | FieldError) -> Task:
-    if isinstance(outcome, FieldError):
-        # A new one for each result: an exception raised again and again would grow its traceback.
-        raise FieldError(outcome.field, outcome.value, outcome.expected)
-    return outcome
+def write(records: Sequence[Record]) -> bytes:
+    """Write tasks, results and documents; models and metrics as the file declared them, else made up."""
+    file = kept_file(records, NAME)
+    tasks: dict[str, tuple[float, Any]] = {}
+    results: list[Any] = []
+    documents: dict[str, Any] = {}
+    for record in records:
+        entry = with_kept(NAME, record, _entry(record))
+        task = _with_documents(record.record_id, entry, documents)
+        place = finite(entry.get("place"))
+        tasks.setdefault(
+            as_id(task.get("task_id")) or record.record_id, (float("inf") if place is None else place, task)
+        )
+        results += [entry["result"]] if "result" in entry else []
+    for unused in _items(file.get("documents")):
+        if isinstance(unused, dict):
+            documents.setdefault(str(unused.get("document_id")), unused)
+    top = file.get("top")
+    return to_document(
+        {
+            "schema_version": 2,
+            **(top if isinstance(top, dict) else _made_up(records)),
+            **({"documents": list(documents.values())} if documents else {}),
+            "tasks": [task for _, task in sorted(tasks.values(), key=lambda entry: entry[0])],
+            "results": results,
+        }
+    )
+
+
+def _entry(record: Record) -> dict[str, Any]:
+    """Return the task, the result and the documents of a record."""
+    ids = [passage.passage_id for passage in record.passages]
+    own_type, model = record.reported.get(TASK_TYPE), record.reported.get(MODEL)
+    scores: dict[str, dict[str, Any]] = {}
+    for (metric, annotator), value in _scores(record).items():
+        scores.setdefault(metric, {})[annotator or _NO_ANNOTATOR] = {"value": value}
+    contexts = [{"document_id": i} for i in ids]
+    targets = [{"type": "text", "value": text} for text in record.references]
+    return {
+        "task": {
+            "task_id": record.record_id,
+            "task_type": own_type if isinstance(own_type, str) else "qa" if ids else "generation",
+            "input": [{"role": "user", "content": record.question}],
+            **({"contexts": contexts} if contexts else {}),
+            **({"targets": targets} if targets else {}),
+        },
+        "result": {
+            "task_id": record.record_id,
+            "model_id": model if isinstance(model, str) else _NO_MODEL,
+            "output": [{"role": "assistant", "content": record.answer or ""}],
+            "scores": scores,
+        },
+        "documents": {
+            p.passage_id: {
+                "document_id": p.passage_id,
+                "text": p.text or "",
+                **({"title": p.title} if p.title else {}),
+            }
+            for p in record.passages
+        },
+    }
+
+
+def _with_documents(record_id: str, entry: Mapping[str, Any], documents: dict[str, Any]) -> dict[str, Any]:
+    """Add the documents of a record to those of the file, and return its task with their names there.
+
+    Ids of passages are unique within their question only: another text under a taken name gets a new one.
+    """
+    task, names = dict(entry["task"]), {}
+    for document_id, document in entry["documents"].items():
+        name = document_id
+        while documents.setdefault(name, document) != document:
+            name = f"{record_id}/{name}"
+            document = {**document, "document_id": name}
+        names[document_id] = name
+    if any(name != document_id for document_id, name in names.items()):
+        contexts = [
+            (c, as_id(c.get("document_id"))) for c in _items(task.get("contexts")) if isinstance(c, dict)
+        ]
+        task["contexts"] = [{**c, "document_id": names[i]} if i in names else c for c, i in contexts]
+    return task
+
+
+def _scores(record: Record) -> dict[tuple[str, str], Any]:
+    own = (MODEL, TASK_TYPE)
+    return {key: v for key, v in record.reported.items() if key not in own and not is_kept(key[0])}
+
+
+def _made_up(records: Sequence[Record]) -> dict[str, Any]:
+    """Declare the models and metrics of records: as metric a number that every record has, or a text.
+
+    InspectorRAGet leaves out every task that lacks one of the numbers declared, so others stay undeclared.
+    """
+    models = dict.fromkeys(_entry(record)["result"]["model_id"] for record in records)
+    kinds: dict[str, list[bool]] = {}
+    for record in records:
+        found: dict[str, bool] = {}
+        for (metric, _), value in _scores(record).items():
+            found[metric] = found.get(metric, True) and finite(value) is not None
+        for metric, is_number in found.items():
+            kinds.setdefault(metric, []).append(is_number)
+    metrics = []
+    for metric, numbers in kinds.items():
+        if not any(numbers):
+            metrics.append({"name": metric, "author": "algorithm", "type": "text"})
+        elif all(numbers) and len(numbers) == len(records):
+            metrics.append(
+                {"name": metric, "author": "algorithm", "type": "numerical", "aggregator": "average"}
+            )
+    return {
+        "name": "Leadline export",
+        "models": [{"model_id": model, "name": model, "owner": "unknown"} for model in models],
+        "metrics": metrics,
+    }
+
+
+def _without_null(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if value is not None}
+
+
+def _items(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 FORMAT = Format(
@@ -179,11 +271,10 @@ FORMAT = Format(
     write,
     losses=(
         "A file in version 1 of the schema comes back in version 2.",
-        "Whole numbers used as ids come back as texts, and fields that are null are left out.",
+        "Fields of tasks, results and documents that are null are left out, and so is an empty list of "
+        "documents.",
         "Documents come back in the order in which tasks use them, those that no task uses last; of several "
         "with the same id the first comes back.",
-        "A result without an output, or without scores, comes back with an empty one; an empty list of "
-        "documents is left out.",
         "What the file declares of models, metrics and filters stands with its first question; without that "
         "question it is made up anew.",
         "Retrieval scores, claims, sampled answers and latencies of other sources are not written.",

@@ -1,16 +1,23 @@
-"""An InspectorRAGet file taken apart: tasks, results and documents, brought to version 2 of its schema."""
+"""An InspectorRAGet file taken apart, brought to version 2 of its schema: tasks, results and documents."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from core.errors import InputError
-from core.sources.formats.kept import as_id
-from core.sources.formats.types import Content
-from core.sources.report import IssueLog
+from core.sources.content import Content
+from core.sources.fields import MAX_LIST, FieldError, Fields, as_id, unique
+from core.sources.formats.messages import ASSISTANT, USER, content_text, last_text
+from core.sources.formats.records import Record, RecordPassage
+from core.sources.report import IssueLog, shorten
+from core.text.strict import finite
 
+TYPES = ("qa", "generation", "rag")
+TASK_TYPE = ("task_type", "")
+Documents = Mapping[str, Mapping[str, Any]]
+Found = tuple[tuple[RecordPassage, ...], list[str]]  # passages, and the documents that they were taken from
 _OLD_TYPES = {
     "question_answering": "qa",
     "conversation": "qa",
@@ -22,22 +29,10 @@ _OLD_TYPES = {
 _OWN = ("tasks", "results", "evaluations", "documents", "schema_version")
 
 
-@dataclass(frozen=True, slots=True)
-class InspectorFile:
-    """The parts of a file.
+class InspectorFile(NamedTuple):
+    """The parts of a file: tasks and results as in version 2, documents by id, and all else at its top.
 
-    Attributes
-    ----------
-    version : int
-        Version of the schema in which the file is written.
-    tasks, results : sequence
-        As in version 2, whatever the version.
-    documents : Mapping
-        Document id to the document as the file has it.
-    models : tuple of str
-        Ids of the models that are declared, and of those that results name.
-    top : Mapping
-        All else that stands at the top: name, models, metrics, filters ….
+    ``models`` holds the ids of the models that are declared, and of those that results name.
     """
 
     version: int
@@ -79,6 +74,97 @@ def open_file(content: Content, log: IssueLog) -> InspectorFile:
 def id_of(entry: object, name: str) -> str | None:
     """Return an identifier of an entry that may be anything."""
     return as_id(entry.get(name)) if isinstance(entry, Mapping) else None
+
+
+def read_task(fields: Fields, documents: Documents) -> tuple[Record, list[str]]:
+    """Read a task as a record without an answer, with the ids of its documents.
+
+    Raises
+    ------
+    FieldError
+        No id, no question, or a type that is not of questions, passages and answers.
+    """
+    task_id = fields.required_id("task_id")
+    task_type = fields.record.get("task_type")
+    if not isinstance(task_type, str) or task_type not in TYPES:
+        expected = "qa, rag or generation; calling tools and agents are not questions with passages"
+        raise FieldError("tasks.task_type", "" if task_type is None else task_type, expected)
+    value = fields.record.get("input")
+    question = value if isinstance(value, str) else last_text(value, USER)
+    if question is None or not question.strip():
+        shown = "" if value is None else value
+        raise FieldError("tasks.input", shown, "messages of which the user wrote one that is not empty")
+    question = Fields({"input": question}, path="tasks.").required_text("input")
+    references = _references(fields)
+    passages, used = passages_of(fields.items("contexts") or _tool_documents(value), fields, documents)
+    reported = {TASK_TYPE: task_type}
+    return Record(task_id, question, None, passages, references, reported=reported), used
+
+
+def passages_of(contexts: Sequence[Any], fields: Fields, documents: Documents) -> Found:
+    """Return the passages that contexts name.
+
+    A context is an id, an object with ``document_id``, or holds text itself (then no document is needed). An
+    unknown document gives a passage without text.
+    """
+    found: list[RecordPassage] = []
+    used: list[str] = []
+    for place, context in enumerate(contexts):
+        whole = {"document_id": context} if isinstance(context, (str, int)) else context
+        path = f"contexts[{place}]"
+        if not isinstance(whole, Mapping):
+            fields.warn(path, context, "an object with document_id")
+            continue
+        document_id = as_id(whole.get("document_id")) or ""
+        own = isinstance(whole.get("text"), str)
+        if document_id in documents and not own:
+            used.append(document_id)
+        elif not own:
+            fields.warn(path, context, "an object with the document_id of one of the file's documents")
+        inner = fields.inner(whole if own else documents.get(document_id, {}), path)
+        score = finite(whole.get("score", inner.record.get("score")))
+        found.append(RecordPassage(document_id, inner.text("text"), inner.text("title") or "", score))
+    names = unique([passage.passage_id or None for passage in found])
+    named = [replace(passage, passage_id=name) for passage, name in zip(found, names, strict=True)]
+    return tuple(named), used
+
+
+def own_passages(result: Fields, documents: Documents) -> Found | None:
+    """Return the passages that stand with the result itself; None where the task's are meant."""
+    contexts = result.record.get("contexts")
+    if not isinstance(contexts, list) or not contexts:
+        contexts = _tool_documents(result.record.get("output"))
+    return passages_of(contexts, result, documents) if contexts else None
+
+
+def answer_of(fields: Fields) -> str | None:
+    """Return the last thing the model said."""
+    value = fields.record.get("output")
+    # Version 2 began with one object {type, value} in place of messages.
+    whole = [{"role": "assistant", "content": value.get("value")}] if isinstance(value, Mapping) else value
+    answer = content_text(value) if isinstance(value, str) else last_text(whole, ASSISTANT)
+    if answer is None:
+        fields.warn("output", "" if value is None else value, "messages of which the assistant wrote one")
+    return answer
+
+
+def scores_of(fields: Fields) -> dict[tuple[str, str], float | str]:
+    """Return ``(metric, annotator)`` to value."""
+    values: dict[tuple[str, str], float | str] = {}
+    for metric, annotators in fields.mapping("scores").items():
+        path = f"scores.{shorten(metric)}"
+        if as_id(metric) is None or not isinstance(annotators, Mapping) or len(annotators) > MAX_LIST:
+            fields.warn(path, annotators, "a named metric with its annotators")
+            continue
+        for annotator, score in annotators.items():
+            value = _value(annotator, score)
+            if value is None:
+                fields.warn(
+                    f"{path}.{shorten(annotator)}", score, "an object with a value: a number or a text"
+                )
+            else:
+                values[metric, annotator] = value
+    return values
 
 
 def _documents(value: object, log: IssueLog) -> dict[str, Mapping[str, Any]]:
@@ -123,3 +209,33 @@ def _result_from_v1(result: object) -> object:
     if "output" not in new and "model_response" in new:
         new["output"] = [{"role": "assistant", "content": new.pop("model_response")}]
     return new
+
+
+def _value(annotator: str, score: object) -> float | str | None:
+    if (annotator and as_id(annotator) is None) or not isinstance(score, Mapping):
+        return None
+    value = score.get("value")
+    return content_text(value) if isinstance(value, str) else finite(value)
+
+
+def _references(fields: Fields) -> tuple[str, ...]:
+    """Return the targets that are texts."""
+    texts = []
+    for place, target in enumerate(fields.items("targets")):
+        value = target.get("value") if isinstance(target, Mapping) and target.get("type") == "text" else None
+        text = content_text(value) if isinstance(value, str) else None
+        if text is None:
+            fields.warn(f"targets[{place}]", target, "an object with type text and value")
+        else:
+            texts.append(text)
+    return tuple(texts)
+
+
+def _tool_documents(messages: object) -> Sequence[Any]:
+    """Return the documents of the last tool message that brings any."""
+    for message in reversed(messages if isinstance(messages, list) else []):
+        if isinstance(message, Mapping) and message.get("type") == "documents":
+            content = message.get("content")
+            if isinstance(content, list) and content:
+                return content
+    return ()

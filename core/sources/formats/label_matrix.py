@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from core.sources.formats.fields import Fields
+from core.sources.fields import Fields
 from core.sources.formats.records import CONTRADICTION, ENTAILMENT, NEUTRAL
 
 LABELS = (ENTAILMENT, NEUTRAL, CONTRADICTION)
@@ -64,7 +64,18 @@ def label_matrix(
     elif not upright and (orientation != "claims" or len(matrix) != n_claims):
         fields.warn(name, matrix, f"{n_claims} rows (claims) of {n_passages} labels (passages)")
         return unscored
-    return [_row(fields, f"{name}[{place}]", row, n_passages) for place, row in enumerate(matrix)]
+    return [labels_of(fields, f"{name}[{place}]", row, n_passages) for place, row in enumerate(matrix)]
+
+
+def labels_of(fields: Fields, name: str, row: object, n: int, what: str = "passage") -> Sequence[str | None]:
+    """Return ``n`` labels; None for what is none, with a warning."""
+    if not isinstance(row, (list, tuple)) or len(row) != n:
+        fields.warn(name, row, f"{n} labels, one per {what}")
+        return [None] * n
+    for place, label in enumerate(row):
+        if label not in LABELS:
+            fields.warn(f"{name}[{place}]", label, _WANTED)
+    return [label if label in LABELS else None for label in row]
 
 
 def as_label(support: str | float | None) -> str | None:
@@ -80,13 +91,3 @@ def _fits(matrix: object, n_rows: int, n_columns: int) -> bool:
         and len(matrix) == n_rows
         and all(isinstance(row, (list, tuple)) and len(row) == n_columns for row in matrix)
     )
-
-
-def _row(fields: Fields, name: str, row: object, n_passages: int) -> Sequence[str | None]:
-    if not isinstance(row, (list, tuple)) or len(row) != n_passages:
-        fields.warn(name, row, f"{n_passages} labels, one per passage")
-        return [None] * n_passages
-    for place, label in enumerate(row):
-        if label not in LABELS:
-            fields.warn(f"{name}[{place}]", label, _WANTED)
-    return [label if label in LABELS else None for label in row]

@@ -1,14 +1,25 @@
-"""The text of chat messages, in the few shapes in which tools write them."""
+"""The text of chat messages and of values that may be JSON, in the shapes in which tools write them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.sources.corpus import text_problem
+from core.sources.fields import text_problem
+from core.text.strict import read_json
 
 USER = ("user", "human")
 ASSISTANT = ("assistant", "agent", "ai", "model")
+QUESTION_FIELDS = (
+    "query", "question", "user_input", "input", "user_query", "query_str", "prompt", "messages",
+    "message", "content", "text", "kwargs",
+)  # fmt: skip
+ANSWER_FIELDS = (
+    "answer", "output", "response", "result", "output_text", "completion", "choices", "generations",
+    "messages", "message", "content", "text", "kwargs",
+)  # fmt: skip
+_JSON = "application/json"
+_MAX_DEPTH = 8
 
 
 def content_text(content: object) -> str | None:
@@ -52,3 +63,56 @@ def last_text(messages: object, roles: Sequence[str]) -> str | None:
         return None
     texts: list[Any] = [message_text(message, roles) for message in reversed(messages)]
     return next((text for text in texts if text is not None), None)
+
+
+def value_text(value: object, mime_type: object, names: Sequence[str]) -> str | None:
+    """Return the text in a value.
+
+    Parameters
+    ----------
+    value : object
+        A text (JSON where ``mime_type`` says so), or a value that is parsed already.
+    mime_type : object
+        The span's ``input.mime_type`` or ``output.mime_type``.
+    names : sequence of str
+        Fields to look for in an object, the most telling first.
+
+    Returns
+    -------
+    str or None
+        None where there is no value or its JSON shows no obvious text.
+    """
+    if isinstance(value, str):
+        if mime_type != _JSON:
+            return content_text(value)
+        try:
+            value = read_json(value, mend=True)
+        except ValueError:
+            # Some tools label plain text as JSON.
+            return content_text(value)
+    return _inside(value, names, 0)
+
+
+def _inside(value: Any, names: Sequence[str], depth: int) -> str | None:
+    if isinstance(value, str):
+        return content_text(value)
+    if depth >= _MAX_DEPTH:
+        return None
+    if isinstance(value, Mapping):
+        for name in names:
+            if value.get(name) is not None:
+                found = _inside(value[name], names, depth + 1)
+                if found is not None and found.strip():
+                    return found
+        # An object of one field leaves no doubt.
+        only = next(iter(value.values())) if len(value) == 1 else None
+        return content_text(only) if isinstance(only, str) else None
+    if isinstance(value, Sequence) and value:
+        # Of messages, batches and choices the last (mostly only) one counts; of content parts all do.
+        parts = content_text(value) if all(_is_part(part) for part in value) else None
+        return parts if parts is not None else _inside(value[-1], names, depth + 1)
+    return None
+
+
+def _is_part(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str)

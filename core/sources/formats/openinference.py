@@ -10,14 +10,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from core.errors import InputError
-from core.sources.formats.json_text import to_lines
-from core.sources.formats.kept import Kept, Rejected, as_id, keep, read_each, unique
+from core.sources.content import Content
+from core.sources.fields import FieldError, as_id, read_each, unique
+from core.sources.formats.kept import keep, with_kept
 from core.sources.formats.records import Record
-from core.sources.formats.spans import KIND, Span, entries_of, span_of, time_of
-from core.sources.formats.trace import RETRIEVED, model_of, read_trace
-from core.sources.formats.types import Content, Format, ReadRecords
-from core.sources.question import FieldError
+from core.sources.formats.spans import KIND, Span, entries_of, span_of
+from core.sources.formats.trace import RETRIEVED, read_trace
+from core.sources.formats.types import Format, ReadRecords
+from core.sources.formats.writing import to_lines
 from core.sources.report import IssueLog, counted
+from core.text.strict import clean
 
 NAME = "openinference"
 OWN_ID = "leadline.record_id"
@@ -44,54 +46,39 @@ def recognise(content: Content) -> int:
 def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read every trace in which something was retrieved."""
     entries = entries_of(content)
-    traces, rejected = _traces(entries, log)
+    spans, rejected = read_each(entries, log, lambda number, entry: span_of(entry, number))
+    traces: dict[str, list[Span]] = {}
+    for span in spans:
+        traces.setdefault(span.trace_id, []).append(span)
     if not traces and not rejected:
         raise InputError(
             f"{content.name} holds no spans; expected JSON or JSON Lines of OpenInference spans, each with "
             "context.trace_id, parent_id and attributes."
         )
-    ids = dict(zip(traces, unique([_record_id(spans) for spans in traces.values()], "q"), strict=True))
+    ids = dict(zip(traces, unique(list(map(_record_id, traces.values())), "q"), strict=True))
     dropped = [0]
 
     def one(_: int, summary: Any) -> Record:
         trace_id = summary["trace_id"]
-        record, n_dropped = _record(ids[trace_id], traces[trace_id], log)
-        dropped[0] += n_dropped
-        return record
+        trace = read_trace(ids[trace_id], traces[trace_id], log)
+        dropped[0] += trace.n_dropped
+        return keep(NAME, trace.record, _spans(trace.record, {}), _spans(trace.record, trace.own))
 
-    summaries = [(spans[0].number, _summary(trace_id, spans)) for trace_id, spans in traces.items()]
+    summaries = [(held[0].number, _summary(trace_id, held)) for trace_id, held in traces.items()]
     records, without = read_each(summaries, log, one)
-    n_spans = sum(len(spans) for spans in traces.values())
-    notes = [f"{counted(n_spans, 'span')} in {counted(len(traces), 'trace')}; a trace is a question."]
+    notes = [f"{counted(len(spans), 'span')} in {counted(len(traces), 'trace')}; a trace is a question."]
     if without:
         notes.append(f"{counted(len(without), 'trace')} left out: nothing retrieved or nothing asked.")
     if dropped[0]:
         notes.append(
             f"{counted(dropped[0], 'passage')} left out that an earlier retriever of the trace had brought."
         )
-    return ReadRecords(records, [*rejected, *without], len(traces) + len(rejected), tuple(notes))
+    return ReadRecords(records, [*rejected, *without], tuple(notes))
 
 
 def write(records: Sequence[Record]) -> bytes:
     """Write a CHAIN span and the RETRIEVER span below it for each record, one span a line."""
-    return to_lines(span for record in records for span in _spans(record))
-
-
-def _traces(
-    entries: Sequence[tuple[int, Any]], log: IssueLog
-) -> tuple[dict[str, list[Span]], list[Rejected]]:
-    """Group spans by trace, in order of appearance; what is no span is put aside."""
-    traces: dict[str, list[Span]] = {}
-    rejected: list[Rejected] = []
-    for number, entry in entries:
-        try:
-            span = span_of(entry, number)
-        except FieldError as error:
-            log.add(number, error.field, error.value, error.expected)
-            rejected.append((number, f"{error.field}: expected {error.expected}", entry))
-            continue
-        traces.setdefault(span.trace_id, []).append(span)
-    return traces, rejected
+    return to_lines(span for record in records for span in with_kept(NAME, record, _spans(record, {})))
 
 
 def _summary(trace_id: str, spans: Sequence[Span]) -> dict[str, Any]:
@@ -103,40 +90,14 @@ def _record_id(spans: Sequence[Span]) -> str:
     return as_id(own) or spans[0].trace_id
 
 
-def _record(record_id: str, spans: Sequence[Span], log: IssueLog) -> tuple[Record, int]:
-    trace = read_trace(spans, log)
-    root, source = trace.root, trace.source
-    asked = source.attributes.get("input.value")
-    ids = [passage.passage_id for passage in trace.passages]
-    kept = {
-        "trace_id": root.trace_id if root.trace_id != record_id else None,
-        "start": root.start.isoformat() if root.start else None,
-        "root": {"name": root.name, "span_id": root.span_id},
-        "source": {
-            "name": source.name,
-            "span_id": source.span_id if source is not root else None,
-            "query": asked if isinstance(asked, str) and asked != trace.question else None,
-        },
-        "documents": trace.documents if trace.documents != [{"id": name} for name in ids] else None,
-    }
-    record = Record(
-        record_id,
-        trace.question,
-        trace.answer,
-        trace.passages,
-        latency=trace.latency,
-        reported={(name, ""): value for name, value in model_of(spans).items()} | keep(NAME, "record", kept),
-    )
-    return record, trace.n_dropped
-
-
-def _spans(record: Record) -> list[dict[str, Any]]:
-    kept = Kept(record, NAME)
-    root, source = kept.mapping("root"), kept.mapping("source")
-    trace_id = kept.text("trace_id") or (record.record_id if kept else _trace_id(record.record_id))
-    start = time_of(kept.text("start")) or _START
+def _spans(record: Record, own: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the two spans of a record, with what its trace has of its ``own``."""
+    trace_id = own.get("trace_id") or _trace_id(record.record_id)
+    start = own.get("start") or _START
     times = {"start_time": start.isoformat(), "end_time": _end(start, record.latency).isoformat()}
-    root_id = as_id(root.get("span_id")) or _hash(f"{trace_id} CHAIN")[:16]
+    root_name, root_id = own.get("root", ("", None))
+    source_name, source_id = own.get("source", ("", None))
+    root_id = root_id or _hash(f"{trace_id} CHAIN")[:16]
     chain = {
         KIND: "CHAIN",
         "input.value": record.question,
@@ -144,19 +105,18 @@ def _spans(record: Record) -> list[dict[str, Any]]:
         **({} if record.answer is None else {"output.value": record.answer, "output.mime_type": _PLAIN}),
         **({OWN_ID: record.record_id} if trace_id != record.record_id else {}),
     }
-    query = source.get("query")
     retriever = {
         KIND: "RETRIEVER",
-        "input.value": query if isinstance(query, str) else record.question,
+        "input.value": record.question if own.get("query") is None else own["query"],
         "input.mime_type": _PLAIN,
-        **_documents(record, kept),
+        **_documents(record, own.get("documents")),
     }
     return [
-        _span(root.get("name") or "question", trace_id, root_id, None, times, chain),
+        _span(root_name or "question", trace_id, root_id, None, times, chain),
         _span(
-            source.get("name") or "retriever",
+            source_name or "retriever",
             trace_id,
-            as_id(source.get("span_id")) or _hash(f"{trace_id} RETRIEVER")[:16],
+            source_id or _hash(f"{trace_id} RETRIEVER")[:16],
             root_id,
             {**times, "end_time": times["start_time"]},
             retriever,
@@ -180,19 +140,12 @@ def _span(
     }
 
 
-def _documents(record: Record, kept: Kept) -> dict[str, Any]:
-    given = kept.items("documents", len(record.passages)) or [None] * len(record.passages)
+def _documents(record: Record, own: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
     attributes: dict[str, Any] = {}
-    for place, (passage, own) in enumerate(zip(record.passages, given, strict=True)):
-        if not isinstance(own, dict):
-            title = json.dumps({"title": passage.title}, ensure_ascii=False) if passage.title else None
-            own = {"id": passage.passage_id, "metadata": title}
-        document = {
-            "id": own.get("id"),
-            "content": passage.text,
-            "score": passage.score,
-            "metadata": own.get("metadata"),
-        }
+    for place, passage in enumerate(record.passages):
+        title = json.dumps({"title": passage.title}, ensure_ascii=False) if passage.title else None
+        other = {"id": passage.passage_id, "metadata": title} if own is None else own[place]
+        document = {"content": passage.text, "score": passage.score, **other}
         for name, value in document.items():
             if value is not None:
                 attributes[f"{RETRIEVED}.{place}.document.{name}"] = value
@@ -212,7 +165,7 @@ def _end(start: datetime, latency: float | None) -> datetime:
 
 
 def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+    return hashlib.sha256(clean(text).encode()).hexdigest()
 
 
 FORMAT = Format(
@@ -231,6 +184,6 @@ FORMAT = Format(
         "Times come back to the microsecond, those of the retriever as the root's start; a trace without "
         "times is dated 1970.",
         "Ids of other sources that are no trace ids are hashed; the id itself is kept as leadline.record_id.",
-        "Right answers, sampled answers, claims, gold marks and what others reported are not written.",
+        "Correct answers, sampled answers, claims, gold marks and what others reported are not written.",
     ),
 )

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.errors import InputError
-from core.sources.formats.fields import Fields, as_number
-from core.sources.formats.json_text import to_document
-from core.sources.formats.kept import Kept, as_id, is_kept, keep, read_each
+from core.sources.content import Content
+from core.sources.fields import Fields, as_id, read_each
+from core.sources.formats.kept import is_kept, keep, with_kept
 from core.sources.formats.messages import content_text
 from core.sources.formats.records import ENTAILMENT, Record, RecordClaim, RecordPassage
-from core.sources.formats.types import Content, Format, ReadRecords
+from core.sources.formats.types import Format, ReadRecords, count_names
+from core.sources.formats.writing import to_document
 from core.sources.report import IssueLog, counted, shorten
+from core.text.strict import finite
 
 NAME = "rag-uncertainty"
 SUPPORTED, NOT_SUPPORTED, IRRELEVANT = "SUPPORTED", "NOT_SUPPORTED", "IRRELEVANT"
@@ -35,9 +37,7 @@ def recognise(content: Content) -> int:
     """Count the names that only rag_uncertainty uses, and the common ones beside them."""
     if content.kind == "csv":
         return 0
-    names = {name for _, entry in content.entries[:50] if isinstance(entry, Mapping) for name in entry}
-    telltale = len(names.intersection(_TELLTALE))
-    return telltale + len(names.intersection(_COMMON)) if telltale else 0
+    return count_names(content.names(), _TELLTALE, _COMMON)
 
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
@@ -62,12 +62,12 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
         content.entries, log, lambda row, entry: _record(Fields(entry, row, log), ids[row], samples[row])
     )
     largest = max((len(members) for members in groups.values()), default=0)
-    return ReadRecords(records, rejected, len(content.entries), _notes(records, len(groups), largest))
+    return ReadRecords(records, rejected, _notes(records, len(groups), largest))
 
 
 def write(records: Sequence[Record]) -> bytes:
     """Write one entry for each record, in the form and orientation of rag_uncertainty."""
-    return to_document([_entry(record) for record in records])
+    return to_document([with_kept(NAME, record, _entry(record)) for record in records])
 
 
 def _group(row: int, entry: object) -> tuple[str, str]:
@@ -94,7 +94,7 @@ def _notes(records: Sequence[Record], n_questions: int, largest: int) -> tuple[s
         notes.append(f"Questions with more than {MAX_SAMPLES} answers are left without samples.")
     if any(claim.verdict for record in records for claim in record.claims):
         notes.append(
-            "The verdicts rest on evidence searched for each claim, not on the passages of the matrix."
+            "The verdicts come from evidence searched for each claim, not from the passages of the matrix."
         )
     return tuple(notes)
 
@@ -103,31 +103,21 @@ def _record(fields: Fields, record_id: str, samples: tuple[str, ...]) -> Record:
     question, answer = fields.required_text("question"), fields.text("answer")
     kind = fields.text("category")
     documents, columns = _columns(fields)
-    details, beyond = _details(fields)
+    details = _details(fields)
     judged = dict.fromkeys(claim for column in columns.values() for claim in column)
     listed = {text for text, _ in details}
     claims = [*details, *((claim, None) for claim in judged if claim not in listed)]
-    numbers, rest = _others(fields)
-    facts = fields.record.get("atomic_facts")
-    kept = {
-        "details": beyond,
-        "older": True if "rafe_details" not in fields.record and _DETAILS[1] in fields.record else None,
-        "atomic_facts": None if facts == [text for text, _ in details] else facts,
-        "no_facts": True if facts is None else None,
-        "columns": {"names": list(columns)} if list(columns) != documents else None,
-        "empty": {name: v for name in _READ if (v := fields.record.get(name)) in ([], {})},
-        "rest": rest,
-    }
-    return Record(
+    record = Record(
         record_id,
         question,
         answer,
         tuple(RecordPassage(name, None) for name in documents),
         samples=samples,
         claims=tuple(_claim(text, label, columns, text in judged) for text, label in claims),
-        reported={**numbers, **keep(NAME, "record", kept)},
+        reported=_numbers(fields),
         kind=kind,
     )
+    return keep(NAME, record, _entry(record), {k: v for k, v in fields.record.items() if v is not None})
 
 
 def _columns(fields: Fields) -> tuple[list[str], dict[str, dict[str, float | None]]]:
@@ -142,7 +132,7 @@ def _columns(fields: Fields) -> tuple[list[str], dict[str, dict[str, float | Non
         documents.append(document)
         columns[document] = {}
         for claim, value in column.items():
-            number = as_number(value)
+            number = finite(value)
             usable = number is not None and 0 <= number <= 1
             if content_text(claim) is None or not claim.strip():
                 fields.warn(path, claim, "a claim that is a text")
@@ -158,10 +148,9 @@ def _columns(fields: Fields) -> tuple[list[str], dict[str, dict[str, float | Non
     return documents, {name: columns[name] for name in documents if name in columns}
 
 
-def _details(fields: Fields) -> tuple[list[tuple[str, str | None]], list[dict[str, Any]]]:
-    """Return claims with their labels, and what else the file says of each."""
+def _details(fields: Fields) -> list[tuple[str, str | None]]:
+    """Return claims with their labels."""
     claims: list[tuple[str, str | None]] = []
-    beyond = []
     for place, detail in enumerate(fields.items(*_DETAILS)):
         path = f"{_DETAILS[0]}[{place}]"
         text = detail.get("claim") if isinstance(detail, Mapping) else None
@@ -170,11 +159,10 @@ def _details(fields: Fields) -> tuple[list[tuple[str, str | None]], list[dict[st
             continue
         label = detail.get("label")
         known = label in (SUPPORTED, NOT_SUPPORTED, IRRELEVANT)
-        if not known and label is not None:
+        if label is not None and not known:
             fields.warn(f"{path}.label", label, f"{SUPPORTED}, {NOT_SUPPORTED} or {IRRELEVANT}")
         claims.append((text, label if known else None))
-        beyond.append({k: v for k, v in detail.items() if k != "claim" and not (known and k == "label")})
-    return claims, beyond
+    return claims
 
 
 def _claim(
@@ -190,55 +178,36 @@ def _claim(
     )
 
 
-def _others(fields: Fields) -> tuple[dict[tuple[str, str], float], dict[str, Any]]:
-    """Return the numbers that the entry reports, and all that is neither read nor a number."""
-    numbers: dict[tuple[str, str], float] = {}
-    rest = {}
-    for document, value in fields.mapping(_EVIDENCE).items():
-        number = as_number(value)
-        if number is None or as_id(document) is None:
-            fields.warn(f"{_EVIDENCE}.{shorten(document)}", value, "a named finite number")
-        else:
-            numbers[_PREFIX + document, ""] = number
+def _numbers(fields: Fields) -> dict[tuple[str, str], float]:
+    """Return the numbers that the entry reports."""
+    numbers = {(_PREFIX + name, ""): value for name, value in fields.numbers(_EVIDENCE).items()}
     for name, value in fields.rest().items():
-        number = as_number(value)
-        if name in _READ:
-            continue
-        if number is None or as_id(name) is None or name.startswith(_EVIDENCE) or is_kept(name):
-            rest[name] = value
-        else:
+        number = finite(value)
+        own = name in _READ or name.startswith(_EVIDENCE) or is_kept(name)
+        if number is not None and as_id(name) and not own:
             numbers[name, ""] = number
-    return numbers, rest
+    return numbers
 
 
 def _entry(record: Record) -> dict[str, Any]:
-    kept = Kept(record, NAME)
     claims = [claim for claim in record.claims if claim.side == "answer"]
-    beyond = kept.items("details") or ([] if kept else [None] * len(claims))
-    # Claims after those stood in the matrix only.
-    details = [_detail(claim, more, record) for claim, more in zip(claims, beyond, strict=False)]
-    facts = kept.values.get("atomic_facts", [detail["claim"] for detail in details])
-    numbers = {name: v for (name, _), v in record.reported.items() if as_number(v) is not None}
+    numbers = {name: v for (name, _), v in record.reported.items() if finite(v) is not None}
     evidence = {n.removeprefix(_PREFIX): value for n, value in numbers.items() if n.startswith(_PREFIX)}
     entry = {
         "category": record.kind,
         "question": record.question,
         "answer": record.answer,
-        "atomic_facts": None if kept.values.get("no_facts") else facts,
-        _DETAILS[bool(kept.values.get("older"))]: details,
+        "atomic_facts": [claim.text for claim in claims],
+        _DETAILS[0]: [_detail(claim, record) for claim in claims],
         **{name: v for name, v in numbers.items() if name not in _READ and not name.startswith(_PREFIX)},
-        "cem_matrix": _matrix(record, claims, kept),
-        _EVIDENCE: evidence if kept else _importance(record, claims),
+        "cem_matrix": _matrix(record, claims),
+        _EVIDENCE: evidence or _importance(record, claims),
     }
-    # Of other sources the lists are written even when they are empty: the tool always has them.
-    entry = {n: v for n, v in entry.items() if v is not None and (v not in ([], {}) or not kept)}
-    return kept.mapping("rest") | kept.mapping("empty") | entry
+    return {name: value for name, value in entry.items() if value is not None}
 
 
-def _detail(claim: RecordClaim, beyond: Any, record: Record) -> dict[str, Any]:
+def _detail(claim: RecordClaim, record: Record) -> dict[str, Any]:
     label = IRRELEVANT if claim.relevance == IRRELEVANT else claim.verdict
-    if isinstance(beyond, dict):
-        return {"claim": claim.text, **({"label": label} if label else {}), **beyond}
     values = [_number(claim.support.get(passage.passage_id)) for passage in record.passages]
     numbers = [value for value in values if value is not None]
     # Only where every passage was judged is their uncertainty defined.
@@ -253,15 +222,11 @@ def _number(support: str | float | None) -> float | None:
     return support
 
 
-def _matrix(record: Record, claims: Sequence[RecordClaim], kept: Kept) -> dict[str, dict[str, Any]]:
+def _matrix(record: Record, claims: Sequence[RecordClaim]) -> dict[str, dict[str, Any]]:
     judged = [claim for claim in claims if claim.support]
-    if not judged and not kept:
-        return {}
-    columns = kept.mapping("columns").get("names")
-    documents = columns if isinstance(columns, list) else [passage.passage_id for passage in record.passages]
     return {
-        str(document): {claim.text: _number(claim.support.get(str(document))) for claim in judged}
-        for document in documents
+        passage.passage_id: {claim.text: _number(claim.support.get(passage.passage_id)) for claim in judged}
+        for passage in (record.passages if judged else ())
     }
 
 
@@ -284,10 +249,7 @@ FORMAT = Format(
     read,
     write,
     losses=(
-        "Fields that are null are left out, but for cells of the matrix.",
-        "A claim that one column has and another lacks comes back as 0 there, as the tool reads it.",
-        "Claims, documents and cells that cannot be used are lost, each with a warning.",
-        "The cells of a claim are lost where all of them are null.",
+        "Fields of an entry that are null are left out.",
         "Samples are not written: where the file had them, each is an entry of its own.",
         "Passage texts, titles and scores, reference answers and their claims are not written; labels of "
         "other judges become 1 for Entailment and 0 for the rest.",

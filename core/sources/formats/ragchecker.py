@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from core.errors import InputError
-from core.sources.corpus import text_problem
-from core.sources.formats.fields import Fields, as_number
-from core.sources.formats.json_text import to_document
-from core.sources.formats.kept import Kept, as_id, first_kept, keep, read_each, unique, with_file
-from core.sources.formats.label_matrix import LABELS, Orientation, as_label, label_matrix, orientation_of
+from core.sources.content import Content
+from core.sources.fields import Fields, as_id, read_each, text_problem, unique
+from core.sources.formats.kept import keep, keep_file, kept_file, with_kept
+from core.sources.formats.label_matrix import (
+    LABELS,
+    Orientation,
+    as_label,
+    label_matrix,
+    labels_of,
+    orientation_of,
+)
 from core.sources.formats.records import Record, RecordClaim, RecordPassage
-from core.sources.formats.types import Content, Format, ReadRecords
-from core.sources.report import IssueLog, counted, shorten
+from core.sources.formats.types import Format, ReadRecords, count_names
+from core.sources.formats.writing import to_document
+from core.sources.report import IssueLog, counted
 
 NAME = "ragchecker"
 # Side of a claim -> where the file has the claims, their labels per passage, and against the other text.
@@ -24,15 +32,11 @@ SIDES: Mapping[str, tuple[str, str, str]] = {
 _LISTS = tuple(name for names in SIDES.values() for name in names)
 _TELLTALE = ("gt_answer", "retrieved_context", *_LISTS)
 _COMMON = ("query_id", "query", "response")
-_FIELDS = (*_COMMON, *_TELLTALE, "metrics")
 
 
 def recognise(content: Content) -> int:
     """Count the names that only RAGChecker uses, and the common ones beside them."""
-    entries = [entry for _, entry in _entries(content)[:50] if isinstance(entry, Mapping)]
-    names = {name for entry in entries for name in entry}
-    telltale = len(names.intersection(_TELLTALE))
-    return telltale + len(names.intersection(_COMMON)) if telltale else 0
+    return count_names(replace(content, entries=_entries(content), columns=()).names(), _TELLTALE, _COMMON)
 
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
@@ -47,15 +51,13 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
     given = [as_id(entry.get("query_id")) if isinstance(entry, Mapping) else None for _, entry in entries]
     ids = dict(zip([row for row, _ in entries], unique(given, "q"), strict=True))
     records, rejected = read_each(
-        entries, log, lambda row, entry: _record(row, entry, log, orientation, ids[row])
+        entries, log, lambda row, entry: _record(Fields(entry, row, log), orientation, ids[row])
     )
-    file = {
-        "metrics": whole.get("metrics"),
-        "rest": {name: value for name, value in whole.items() if name not in ("results", "metrics")},
-    }
-    if any(file.values()):
-        records = with_file(records, NAME, {**file, "n": len(entries)}, log)
-    return ReadRecords(records, rejected, len(entries), _notes(orientation, given))
+    rest = {name: value for name, value in whole.items() if name not in ("results", "metrics")}
+    metrics = {"metrics": whole["metrics"], "n": len(entries)} if whole.get("metrics") else {}
+    return ReadRecords(
+        keep_file(records, NAME, {"rest": rest, **metrics}), rejected, _notes(orientation, given)
+    )
 
 
 def _notes(orientation: Orientation, given: Sequence[str | None]) -> tuple[str, ...]:
@@ -77,15 +79,14 @@ def _notes(orientation: Orientation, given: Sequence[str | None]) -> tuple[str, 
 
 def write(records: Sequence[Record]) -> bytes:
     """Write ``{"results": [...]}``, with claims and labels where they are complete."""
-    file = first_kept(records, NAME)
-    value: dict[str, Any] = {"results": [_result(record) for record in records]}
-    if file is not None:
-        metrics = file.mapping("metrics")
-        # Averages over the whole file would be wrong of a part of it.
-        if metrics and file.values.get("n") == len(records):
-            value["metrics"] = metrics
-        value = {**file.mapping("rest"), **value}
-    return to_document(value)
+    file = kept_file(records, NAME)
+    value = {"results": [with_kept(NAME, record, _result(record)) for record in records]}
+    # Averages over the whole file would be wrong of a part of it.
+    metrics = file.get("metrics") if file.get("n") == len(records) else None
+    rest = file.get("rest")
+    return to_document(
+        {**(rest if isinstance(rest, dict) else {}), **value, **({"metrics": metrics} if metrics else {})}
+    )
 
 
 def _entries(content: Content) -> Sequence[tuple[int, Any]]:
@@ -109,81 +110,58 @@ def _orientation(entries: Sequence[tuple[int, Any]]) -> Orientation:
     return orientation_of(shapes)
 
 
-def _record(row: int, entry: object, log: IssueLog, orientation: Orientation, record_id: str) -> Record:
-    fields = Fields(entry, row, log)
+def _record(fields: Fields, orientation: Orientation, record_id: str) -> Record:
     question = fields.required_text("query")
-    reference, answer = fields.text("gt_answer"), fields.text("response")
-    contexts = fields.items("retrieved_context")
-    passages, raw_contexts = _passages(contexts, fields)
-    claims: list[RecordClaim] = []
-    originals = {}
-    for side in SIDES:
-        found, raw = _claims_of(side, fields, [p.passage_id for p in passages], orientation)
-        claims += found
-        if any(not isinstance(claim, str) for claim in raw):
-            originals[side] = raw
-    reported = {(name, NAME): value for name, value in _metrics(fields).items()}
-    query_id = fields.record.get("query_id")
-    if query_id is not None and as_id(query_id) is None:
-        fields.warn("query_id", query_id, "a text or a whole number")
-    extra = {
-        "query_id": None if query_id == record_id else query_id,
-        "contexts": raw_contexts if raw_contexts != [{"doc_id": p.passage_id} for p in passages] else [],
-        "claims": originals,
-        "empty": {name: value for name in _LISTS if _is_empty(value := fields.record.get(name))},
-        "rest": {name: value for name, value in fields.rest().items() if name not in _FIELDS},
-    }
-    return Record(
+    reference = fields.text("gt_answer")
+    passages = _passages(fields)
+    claims = [c for side in SIDES for c in _claims_of(side, fields, passages, orientation)]
+    fields.identifier("query_id")
+    record = Record(
         record_id,
         question,
-        answer,
+        fields.text("response"),
         passages,
         (reference,) if reference else (),
         claims=tuple(claims),
-        reported=reported | keep(NAME, "record", extra),
+        reported={(name, NAME): value for name, value in fields.numbers("metrics").items()},
         judge=NAME if any(claim.support for claim in claims) else None,
     )
+    return keep(NAME, record, _result(record), {k: v for k, v in fields.record.items() if v is not None})
 
 
-def _passages(
-    contexts: Sequence[Any], fields: Fields
-) -> tuple[tuple[RecordPassage, ...], list[dict[str, Any]]]:
-    """Return the passages, and what the file says of each beside its text."""
-    texts, others = [], []
-    for place, context in enumerate(contexts):
+def _passages(fields: Fields) -> tuple[RecordPassage, ...]:
+    texts, ids = [], []
+    for place, context in enumerate(fields.items("retrieved_context")):
         path = f"retrieved_context[{place}]"
         whole = {"text": context} if isinstance(context, str) else context
         if not isinstance(whole, Mapping):
             # Its place stays, since the columns of the label matrices count on it.
             fields.warn(path, context, "an object with text and doc_id")
             whole = {}
-        inner = Fields(whole, fields.row, fields.log, f"{path}.")
+        inner = fields.inner(whole, path)
         texts.append(inner.text("text"))
-        others.append(inner.rest())
-        if "doc_id" in others[-1] and as_id(others[-1]["doc_id"]) is None:
-            inner.warn("doc_id", whole["doc_id"], "a text or a whole number")
-    ids = unique([as_id(other.get("doc_id")) for other in others])
-    return tuple(RecordPassage(i, text) for i, text in zip(ids, texts, strict=True)), others
+        ids.append(inner.identifier("doc_id"))
+    return tuple(RecordPassage(i, text) for i, text in zip(unique(ids), texts, strict=True))
 
 
 def _claims_of(
-    side: str, fields: Fields, ids: Sequence[str], orientation: Orientation
-) -> tuple[list[RecordClaim], list[Any]]:
-    """Return the claims of one side with their labels, and the same claims as they stand in the file."""
+    side: str, fields: Fields, passages: Sequence[RecordPassage], orientation: Orientation
+) -> list[RecordClaim]:
+    """Return the claims of one side with their labels."""
     name, matrix, counterpart = SIDES[side]
     raw = fields.items(name)
-    labels = label_matrix(fields, matrix, len(raw), len(ids), orientation)
-    others = _labels(fields, counterpart, len(raw))
-    claims, kept = [], []
+    labels = label_matrix(fields, matrix, len(raw), len(passages), orientation)
+    given = fields.items(counterpart)
+    others = labels_of(fields, counterpart, given, len(raw), "claim") if given else [None] * len(raw)
+    claims = []
     for place, (claim, row, other) in enumerate(zip(raw, labels, others, strict=True)):
         text = _claim_text(claim)
         if text is None:
             fields.warn(f"{name}[{place}]", claim, "a text, or a triplet of texts")
             continue
-        support = {i: label for i, label in zip(ids, row, strict=True) if label is not None}
+        support = {p.passage_id: label for p, label in zip(passages, row, strict=True) if label is not None}
         claims.append(RecordClaim(text, side, support, other))
-        kept.append(claim)
-    return claims, kept
+    return claims
 
 
 def _claim_text(claim: object) -> str | None:
@@ -195,71 +173,23 @@ def _claim_text(claim: object) -> str | None:
     return text if text.strip() and not text_problem(text) else None
 
 
-def _labels(fields: Fields, name: str, n_claims: int) -> Sequence[str | None]:
-    labels = fields.items(name)
-    if labels and len(labels) != n_claims:
-        fields.warn(name, labels, f"one label for each of the {n_claims} claims")
-        labels = ()
-    for place, label in enumerate(labels):
-        if label not in LABELS:
-            fields.warn(f"{name}[{place}]", label, "Entailment, Neutral or Contradiction")
-    return [label if label in LABELS else None for label in labels] or [None] * n_claims
-
-
-def _metrics(fields: Fields) -> dict[str, float]:
-    numbers = {}
-    for name, value in fields.mapping("metrics").items():
-        number = as_number(value)
-        if number is None or as_id(name) is None:
-            fields.warn(f"metrics.{shorten(name)}", value, "a named finite number")
-        else:
-            numbers[name] = number
-    return numbers
-
-
-def _is_empty(value: object) -> bool:
-    """Say whether a list is there but holds nothing: ``[]`` or, without passages, ``[[], []]``."""
-    return isinstance(value, list) and all(entry == [] for entry in value)
-
-
 def _result(record: Record) -> dict[str, Any]:
-    kept = Kept(record, NAME)
-    own_id = kept.values.get("query_id")
     result: dict[str, Any] = {
-        "query_id": own_id if as_id(own_id) is not None else record.record_id,
+        "query_id": record.record_id,
         "query": record.question,
         "gt_answer": record.references[0] if record.references else "",
         "response": record.answer or "",
-        "retrieved_context": _contexts(record, kept),
+        "retrieved_context": [{"doc_id": p.passage_id, "text": p.text or ""} for p in record.passages],
     }
     for side, (name, matrix, counterpart) in SIDES.items():
-        claims = [claim for claim in record.claims if claim.side == side and not _is_talk(claim)]
+        claims = [claim for claim in record.claims if claim.side == side and not _has_nothing_to_check(claim)]
         if claims:
-            result[name] = _claims(claims, kept.mapping("claims").get(side))
+            result[name] = [claim.text for claim in claims]
             result[matrix] = _matrix(claims, [p.passage_id for p in record.passages])
             counterparts = [claim.counterpart for claim in claims]
             result[counterpart] = counterparts if all(counterparts) else None
     result["metrics"] = {name: value for (name, by), value in record.reported.items() if by == NAME}
-    result = {name: value for name, value in result.items() if value is not None and value != {}}
-    return kept.mapping("rest") | kept.mapping("empty") | result
-
-
-def _contexts(record: Record, kept: Kept) -> list[dict[str, Any]]:
-    others = kept.items("contexts", len(record.passages)) or [
-        {"doc_id": p.passage_id} for p in record.passages
-    ]
-    return [
-        {**(other if isinstance(other, dict) else {}), "text": passage.text or ""}
-        for other, passage in zip(others, record.passages, strict=True)
-    ]
-
-
-def _claims(claims: Sequence[RecordClaim], originals: Any) -> list[Any]:
-    """Give triplets back where they still read as the claims do."""
-    texts = [claim.text for claim in claims]
-    if not isinstance(originals, list) or [_claim_text(c) for c in originals] != texts:
-        return texts
-    return originals
+    return {name: value for name, value in result.items() if value is not None and value != {}}
 
 
 def _matrix(claims: Sequence[RecordClaim], ids: Sequence[str]) -> list[list[Any]] | None:
@@ -268,7 +198,7 @@ def _matrix(claims: Sequence[RecordClaim], ids: Sequence[str]) -> list[list[Any]
     return rows if complete else None
 
 
-def _is_talk(claim: RecordClaim) -> bool:
+def _has_nothing_to_check(claim: RecordClaim) -> bool:
     """Tell a claim that has nothing to be supported, and was compared with nothing."""
     return claim.relevance == "IRRELEVANT" and not claim.support and claim.counterpart is None
 
@@ -282,12 +212,10 @@ FORMAT = Format(
     write,
     losses=(
         'A file that is a bare list of results, or one a line, comes back as {"results": [...]}.',
-        "Fields that are null are left out, and so is an empty list of metrics.",
-        "A missing reference answer, response or text comes back as an empty one, since it is needed.",
+        "Fields of a result that are null are left out.",
         "Of several reference answers only the first is written.",
-        "Labels that are none of RAGChecker's three words, and labels in lists of the wrong shape, are lost; "
-        "a matrix is written only when every claim has a label for every passage.",
-        "Support given as probabilities comes back as labels: Entailment from 0.5 on, Neutral below.",
+        "Of other sources, a matrix is written only when every claim has a label for every passage.",
+        "Support given as probabilities is written as labels: Entailment from 0.5 on, Neutral below.",
         "Irrelevant claims that were compared with nothing are not written.",
         "Metrics over the whole file come back only while all its questions are there.",
         "Support by pairs of passages, passage titles, retrieval scores, sampled answers and what other "

@@ -6,18 +6,23 @@ any run back, and an exporter writes them. So each format is described once, in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from core.run import Run
-from core.sources.formats.reported import restored, stored
+from core.sources.fields import text_problem
+from core.sources.question import PassageIn, Question
 from core.text import answer_status
+from core.text.strict import finite
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = "Entailment", "Neutral", "Contradiction"
 _PROBABILITY: Mapping[str, float] = {ENTAILMENT: 1.0, NEUTRAL: 0.0, CONTRADICTION: 0.0}
+_VERDICTS = ("counterpart", "relevance", "verdict")
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ class Record:
     passages : tuple of RecordPassage
         In retrieval order; ids are unique within the record.
     references, samples : tuple of str
-        Right answers; further sampled answers.
+        Correct answers; further sampled answers.
     n_gold : int or None
         Passages known to be relevant, retrieved or not.
     claims : tuple of RecordClaim
@@ -107,114 +112,96 @@ class Record:
 
 def run_of(records: Sequence[Record], manifest: Mapping[str, Any]) -> Run:
     """Return a run of records, in their order; ``manifest`` as for `Run.create`."""
-    tables = {
-        "queries": [_query_row(r) for r in records],
-        "passages": [row for r in records for row in _passage_rows(r)],
-        "samples": [row for r in records for row in _sample_rows(r)],
-        "claims": [row for r in records for row in _claim_rows(r)],
-        "support": [row for r in records for row in _support_rows(r)],
-        "reported": [row for r in records for row in _reported_rows(r)],
-    }
-    return Run.create(manifest, **{name: pd.DataFrame(rows) for name, rows in tables.items() if rows})
+    tables: dict[str, list[Row]] = {}
+    for record in records:
+        for table, row in _rows(record):
+            tables.setdefault(table, []).append({"query_id": record.record_id, **row})
+    return Run.create(manifest, **{name: pd.DataFrame(rows) for name, rows in tables.items()})
 
 
 def records_of(run: Run) -> list[Record]:
     """Return the records of a run, in its order: the inverse of `run_of` on what records can hold."""
-    passages = _by_question(run["passages"].sort_values("retrieval_rank", kind="stable"))
-    samples, claims = _by_question(run["samples"]), _by_question(run["claims"])
-    support, reported = _by_question(run["support"]), _by_question(run["reported"])
+    frames = {name: run[name] for name in ("passages", "samples", "claims", "support", "reported")}
+    frames["passages"] = frames["passages"].sort_values("retrieval_rank", kind="stable")
+    tables = {name: _by_question(frame) for name, frame in frames.items()}
     return [
-        _record(
-            q,
-            passages.get(q["query_id"], []),
-            samples.get(q["query_id"], []),
-            claims.get(q["query_id"], []),
-            support.get(q["query_id"], []),
-            reported.get(q["query_id"], []),
-        )
+        _record(q, {name: table.get(q["query_id"], []) for name, table in tables.items()})
         for q in _plain_rows(run.queries)
     ]
 
 
-Row = dict[str, Any]
+def question_of(record: Record) -> Question:
+    """Return a record as a question with its passages; those without a text that can be used are left out."""
+    passages = (p for p in record.passages if p.text and p.text.strip() and text_problem(p.text) is None)
+    return Question(
+        record.record_id,
+        record.question,
+        (),
+        tuple(PassageIn(p.passage_id, p.title, p.text or "", p.score, p.is_gold) for p in passages),
+        record.references,
+        (),
+        record.kind,
+        record.language,
+        n_gold=record.n_gold,
+    )
 
 
-def _query_row(record: Record) -> Row:
-    return {
-        "query_id": record.record_id,
-        "question": record.question,
-        "answer": record.answer,
-        "answer_status": None if record.answer is None else answer_status(record.answer),
-        "reference_answers": list(record.references) or None,
-        "n_gold": record.n_gold,
-        "kind": record.kind,
-        "language": record.language,
-        "latency": record.latency,
-    }
-
-
-def _passage_rows(record: Record) -> list[Row]:
-    return [
+def _rows(record: Record) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of a record, each with its table and without the id of the question."""
+    yield (
+        "queries",
         {
-            "query_id": record.record_id,
-            "passage_id": passage.passage_id,
-            "title": passage.title or None,
-            "text": passage.text,
-            "retrieval_rank": float(rank),
-            "retrieval_score": passage.score,
-            "slot": rank,
-            "is_gold": passage.is_gold,
-        }
-        for rank, passage in enumerate(record.passages, start=1)
-    ]
-
-
-def _sample_rows(record: Record) -> list[Row]:
-    return [
-        {"query_id": record.record_id, "sample_id": f"s{n}", "answer": answer}
-        for n, answer in enumerate(record.samples, start=1)
-    ]
-
-
-def _claim_rows(record: Record) -> list[Row]:
-    return [
-        {
-            "query_id": record.record_id,
-            "claim_id": f"c{n}",
-            "text": claim.text,
-            "side": claim.side,
-            "counterpart": claim.counterpart,
-            "relevance": claim.relevance,
-            "verdict": claim.verdict,
-            "scored": bool(claim.support) or claim.verdict is not None,
-        }
-        for n, claim in enumerate(record.claims, start=1)
-    ]
-
-
-def _support_rows(record: Record) -> list[Row]:
-    rows = []
+            "question": record.question,
+            "answer": record.answer,
+            "answer_status": None if record.answer is None else answer_status(record.answer),
+            "reference_answers": list(record.references) or None,
+            "n_gold": record.n_gold,
+            "kind": record.kind,
+            "language": record.language,
+            "latency": record.latency,
+        },
+    )
+    for rank, passage in enumerate(record.passages, start=1):
+        yield (
+            "passages",
+            {
+                "passage_id": passage.passage_id,
+                "title": passage.title or None,
+                "text": passage.text,
+                "retrieval_rank": float(rank),
+                "retrieval_score": passage.score,
+                "slot": rank,
+                "is_gold": passage.is_gold,
+            },
+        )
+    for n, answer in enumerate(record.samples, start=1):
+        yield "samples", {"sample_id": f"s{n}", "answer": answer}
     for n, claim in enumerate(record.claims, start=1):
+        yield (
+            "claims",
+            {
+                "claim_id": f"c{n}",
+                "text": claim.text,
+                "side": claim.side,
+                "counterpart": claim.counterpart,
+                "relevance": claim.relevance,
+                "verdict": claim.verdict,
+                "scored": bool(claim.support) or claim.verdict is not None,
+            },
+        )
         for passage_id, value in claim.support.items():
-            label = value if isinstance(value, str) else None
-            rows.append(
+            yield (
+                "support",
                 {
-                    "query_id": record.record_id,
                     "claim_id": f"c{n}",
                     "passage_id": passage_id,
                     "probability": _PROBABILITY.get(value) if isinstance(value, str) else float(value),
-                    "label": label,
+                    "label": value if isinstance(value, str) else None,
                     "judge": record.judge,
-                }
+                },
             )
-    return rows
-
-
-def _reported_rows(record: Record) -> list[Row]:
-    return [
-        {"query_id": record.record_id, "name": name, "by": by, **stored(value)}
-        for (name, by), value in record.reported.items()
-    ]
+    for (name, by), value in record.reported.items():
+        yield "reported", {"name": name, "by": by, **stored(value)}
 
 
 def _plain_rows(frame: pd.DataFrame) -> list[Row]:
@@ -230,46 +217,62 @@ def _by_question(frame: pd.DataFrame) -> dict[str, list[Row]]:
     return rows
 
 
-def _record(
-    query: Row,
-    passages: Sequence[Row],
-    samples: Sequence[Row],
-    claims: Sequence[Row],
-    support: Sequence[Row],
-    reported: Sequence[Row],
-) -> Record:
+def _record(query: Row, tables: Mapping[str, Sequence[Row]]) -> Record:
     judged: dict[str, dict[str, str | float]] = {}
-    for row in support:
+    for row in tables["support"]:
         # A judge's own words for its verdict are no label here; what it is sure of is the probability.
         own = row["label"] is None or (row["label"] not in _PROBABILITY and row["probability"] is not None)
         value = row["probability"] if own else row["label"]
         if value is not None:
             judged.setdefault(row["claim_id"], {})[row["passage_id"]] = value
+    claims = (
+        (c["text"], c["side"] or "answer", judged.get(c["claim_id"], {}), *(c[name] for name in _VERDICTS))
+        for c in tables["claims"]
+    )
+    passages = (
+        (p["passage_id"], p["text"], p["title"] or "", p["retrieval_score"], p["is_gold"])
+        for p in tables["passages"]
+    )
     return Record(
         query["query_id"],
         query["question"],
         query["answer"],
-        tuple(
-            RecordPassage(p["passage_id"], p["text"], p["title"] or "", p["retrieval_score"], p["is_gold"])
-            for p in passages
-        ),
+        tuple(RecordPassage(*passage) for passage in passages),
         tuple(query["reference_answers"] or ()),
-        tuple(s["answer"] for s in samples if s["answer"] is not None),
+        tuple(s["answer"] for s in tables["samples"] if s["answer"] is not None),
         query["n_gold"],
-        tuple(
-            RecordClaim(
-                c["text"],
-                c["side"] or "answer",
-                judged.get(c["claim_id"], {}),
-                c["counterpart"],
-                c["relevance"],
-                c["verdict"],
-            )
-            for c in claims
-        ),
-        {(r["name"], r["by"]): restored(r["value"], r["text"]) for r in reported},
+        tuple(RecordClaim(*claim) for claim in claims),
+        {(r["name"], r["by"]): restored(r["value"], r["text"]) for r in tables["reported"]},
         query["kind"],
         query["language"],
         query["latency"],
-        next((s["judge"] for s in support if s["judge"] is not None), None),
+        next((s["judge"] for s in tables["support"] if s["judge"] is not None), None),
     )
+
+
+def stored(value: Any) -> dict[str, Any]:
+    """Return the columns ``value`` and ``text`` of a JSON value; `restored` undoes it exactly.
+
+    Numbers go into ``value``. A text goes into ``text`` as it is, everything else as JSON; a text that
+    reads as JSON itself is written as a JSON text, so that it does not come back as what it spells.
+    """
+    if isinstance(value, str):
+        return {"value": None, "text": json.dumps(value, ensure_ascii=False) if _is_json(value) else value}
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and finite(value) == value:
+        return {"value": float(value), "text": None}
+    return {"value": None, "text": json.dumps(value, ensure_ascii=False)}
+
+
+def restored(value: float | None, text: str | None) -> Any:
+    """Return the JSON value that `stored` put into these columns."""
+    if text is None:
+        return value
+    return json.loads(text) if _is_json(text) else text
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from core.sources.formats.fields import as_number
-from core.sources.formats.kept import as_id
-from core.sources.formats.types import Content
-from core.sources.question import FieldError
+from core.sources.content import Content
+from core.sources.fields import FieldError, as_id
+from core.text.strict import finite, read_json
 
 KIND = "openinference.span.kind"
 MAX_DEPTH = 20
@@ -26,25 +25,7 @@ _SCALAR_KEYS = ("stringValue", "intValue", "doubleValue", "boolValue", "bytesVal
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One span.
-
-    Attributes
-    ----------
-    number : int
-        Where it stands in the file.
-    trace_id : str
-        The trace it belongs to.
-    span_id, parent_id : str or None
-        As in the file.
-    kind : str
-        OpenInference kind in capitals, "" where there is none.
-    name : str
-        As in the file.
-    start, end : datetime or None
-        With a time zone.
-    attributes : Mapping
-        Flat: dotted names to values.
-    """
+    """One span: ids as in the file, kind in capitals ("" for none), attributes under dotted names."""
 
     number: int
     trace_id: str
@@ -142,7 +123,7 @@ def time_of(value: object) -> datetime | None:
         except ValueError:
             return None
         return time if time.tzinfo else time.replace(tzinfo=UTC)
-    number = as_number(int(value) if isinstance(value, str) else value)
+    number = finite(int(value) if isinstance(value, str) else value)
     if number is None or number < 0:
         return None
     # Today is about 1.8e9 seconds: each unit is a thousand times the one before.
@@ -161,7 +142,8 @@ def _flatten(value: Mapping[str, Any], prefix: str, flat: dict[str, Any], depth:
     for key, inner in value.items():
         name = f"{prefix}{key}"
         if isinstance(inner, str) and name.endswith("documents") and inner.startswith("["):
-            inner = _parsed(inner)
+            with suppress(ValueError):  # a list that was written as JSON text, as some exports do
+                inner = read_json(inner, mend=True)
         parts: Mapping[str, Any] | None = inner if isinstance(inner, Mapping) else None
         if isinstance(inner, Sequence) and any(isinstance(part, Mapping) for part in inner):
             parts = {str(place): part for place, part in enumerate(inner[:MAX_DOCUMENTS])}
@@ -169,14 +151,6 @@ def _flatten(value: Mapping[str, Any], prefix: str, flat: dict[str, Any], depth:
             flat[name] = inner
         else:
             _flatten(parts, f"{name}.", flat, depth + 1)
-
-
-def _parsed(text: str) -> Any:
-    """Return a list that was written as JSON text, as some exports do; the text where it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _otlp(value: object, depth: int) -> Any:

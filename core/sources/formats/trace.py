@@ -2,100 +2,69 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from core.sources.formats.fields import Fields, as_number
-from core.sources.formats.kept import as_id, unique
-from core.sources.formats.messages import content_text
-from core.sources.formats.records import RecordPassage
+from core.sources.fields import FieldError, Fields, as_id, unique
+from core.sources.formats.messages import ANSWER_FIELDS, QUESTION_FIELDS, content_text, value_text
+from core.sources.formats.records import Record, RecordPassage
 from core.sources.formats.spans import Span, documents_of
-from core.sources.formats.value_text import ANSWER_FIELDS, QUESTION_FIELDS, value_text
-from core.sources.question import FieldError
 from core.sources.report import IssueLog
+from core.text.strict import finite, read_json
 
 RETRIEVED, RERANKED = "retrieval.documents", "reranker.output_documents"
 _ROOTS = ("CHAIN", "AGENT")
+_COUNTS = ("prompt", "completion", "total")
 # Stands in for a time that is not known; never compared with one that is.
 _NEVER = datetime.max
+Found = tuple[Span, int, dict[str, Any]]  # a document, with its span and its place there
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """What one trace says.
+class Trace(NamedTuple):
+    """One trace as a record, what is needed beyond it to write its two spans again, and passages left out."""
 
-    Attributes
-    ----------
-    root, source : Span
-        The span that stands for the whole, and the one that gave the passages (of several, the first).
-    question : str
-        Not empty.
-    answer : str or None
-        None where no span tells.
-    passages : tuple of RecordPassage
-        In order of retrieval; ids differ.
-    documents : list of dict
-        The same as the spans have them, without the text.
-    latency : float or None
-        Seconds; None where the root does not say when it began and ended.
-    n_dropped : int
-        Passages that a second retriever brought again.
-    """
-
-    root: Span
-    source: Span
-    question: str
-    answer: str | None
-    passages: tuple[RecordPassage, ...]
-    documents: list[dict[str, Any]]
-    latency: float | None
+    record: Record
+    own: Mapping[str, Any]
     n_dropped: int
 
 
-def read_trace(spans: Sequence[Span], log: IssueLog) -> Trace:
-    """Read the spans of one trace.
-
-    Raises
-    ------
-    FieldError
-        Nothing was retrieved in it, or no question can be found.
-    """
+def read_trace(record_id: str, spans: Sequence[Span], log: IssueLog) -> Trace:
+    """Read the spans of one trace; `FieldError` where nothing was retrieved or no question can be found."""
     ordered = sorted(spans, key=lambda span: (span.start is None, span.start or _NEVER, span.number))
     sources, prefix = _sources(ordered)
     if not sources:
         kinds = ", ".join(dict.fromkeys(span.kind or "no kind" for span in spans))
         raise FieldError("openinference.span.kind", kinds, "a RETRIEVER span in the trace")
-    root = _root(ordered)
+    root, source = _root(ordered), sources[0]
     found, n_dropped = _documents(sources, prefix)
-    passages, documents = _passages(found, prefix, log)
-    return Trace(
-        root,
-        sources[0],
+    asked = source.attributes.get("input.value")
+    seconds = (root.end - root.start).total_seconds() if root.start and root.end else 0.0
+    record = Record(
+        record_id,
         _question(root, sources, spans),
         _answer(root, ordered, sources[-1]),
-        passages,
-        documents,
-        _seconds(root.start, root.end),
-        n_dropped,
+        _passages(found, prefix, log),
+        latency=seconds if seconds > 0 else None,
+        reported={(name, ""): value for name, value in _model_of(spans).items()},
     )
+    own = {
+        "trace_id": root.trace_id,
+        "start": root.start,
+        "root": (root.name, root.span_id),
+        "source": (source.name, source.span_id if source is not root else None),
+        "query": asked if isinstance(asked, str) else None,
+        "documents": [{k: v for k, v in d.items() if k in ("id", "metadata")} for _, _, d in found],
+    }
+    return Trace(record, own, n_dropped)
 
 
-def model_of(spans: Sequence[Span]) -> dict[str, Any]:
+def _model_of(spans: Sequence[Span]) -> dict[str, Any]:
     """Return the name of the model and the tokens it read and wrote, as the last LLM span says."""
-    names = (
-        "llm.model_name",
-        "llm.token_count.prompt",
-        "llm.token_count.completion",
-        "llm.token_count.total",
-    )
-    models = [span.attributes for span in spans if span.kind == "LLM"]
-    last = models[-1] if models else {}
-    text = as_id(last.get(names[0]))
-    numbers = {name: as_number(last.get(name)) for name in names[1:]}
-    return {name: value for name, value in {names[0]: text, **numbers}.items() if value is not None}
+    last = next((span.attributes for span in reversed(spans) if span.kind == "LLM"), {})
+    counts = {f"llm.token_count.{what}": last.get(f"llm.token_count.{what}") for what in _COUNTS}
+    said = {"llm.model_name": as_id(last.get("llm.model_name")), **{n: finite(v) for n, v in counts.items()}}
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _sources(spans: Sequence[Span]) -> tuple[list[Span], str]:
@@ -137,8 +106,7 @@ def _question(root: Span, sources: Sequence[Span], spans: Sequence[Span]) -> str
         )
         text = text or value_text(span.attributes.get("reranker.query"), None, ())
         if text and text.strip():
-            checked = Fields({"input.value": text}, span.number, IssueLog())
-            return checked.required_text("input.value")
+            return Fields({"input.value": text}).required_text("input.value")
     shown = root.attributes.get("input.value")
     raise FieldError("input.value", "" if shown is None else shown, "a question in the root or a RETRIEVER")
 
@@ -159,60 +127,53 @@ def _answer(root: Span, spans: Sequence[Span], source: Span) -> str | None:
     return None
 
 
-def _documents(sources: Sequence[Span], prefix: str) -> tuple[list[tuple[Span, int, dict[str, Any]]], int]:
+def _documents(sources: Sequence[Span], prefix: str) -> tuple[list[Found], int]:
     """Return the documents of all sources; one that an earlier span brought already is left out."""
-    found: list[tuple[Span, int, dict[str, Any]]] = []
-    ids: dict[str, list[Any]] = {}
+    found: list[Found] = []
     texts: set[str] = set()
+    ids: set[str | None] = set()
+    without_text: set[str | None] = set()
     n_dropped = 0
     for span in sources:
-        new = []
-        for place, document in enumerate(documents_of(span.attributes, prefix)):
-            text, name = document.get("content"), as_id(document.get("id"))
-            # The same id with another text is another piece of the same document.
-            again = text in texts if isinstance(text, str) and text else name in ids
-            again = again or (name is not None and any(not t for t in ids.get(name, ())))
-            n_dropped += again
-            if not again:
-                new.append((span, place, document))
-        for entry in new:
-            text, name = entry[2].get("content"), as_id(entry[2].get("id"))
-            if isinstance(text, str) and text:
-                texts.add(text)
-            if name is not None:
-                ids.setdefault(name, []).append(text)
+        documents = list(enumerate(documents_of(span.attributes, prefix)))
+        # The same id with another text is another piece of the same document.
+        new = [
+            (span, place, d)
+            for place, d in documents
+            if not (_text(d) in texts if _text(d) else as_id(d.get("id")) in ids)
+            and as_id(d.get("id")) not in without_text
+        ]
+        n_dropped += len(documents) - len(new)
+        texts |= {text for _, _, d in new if (text := _text(d))}
+        names = [(as_id(d.get("id")), _text(d)) for _, _, d in new]
+        ids |= {name for name, _ in names if name}
+        without_text |= {name for name, text in names if name and not text}
         found += new
     return found, n_dropped
 
 
-def _passages(
-    found: Sequence[tuple[Span, int, dict[str, Any]]], prefix: str, log: IssueLog
-) -> tuple[tuple[RecordPassage, ...], list[dict[str, Any]]]:
-    passages = []
-    for span, place, document in found:
-        fields = Fields(document, span.number, log, f"{prefix}.{place}.document.")
-        score = fields.number("score")
-        text = fields.text("content")
-        if document.get("id") is not None and as_id(document["id"]) is None:
-            fields.warn("id", document["id"], "a text or a whole number")
-        passages.append(RecordPassage("", text, _title(document.get("metadata")), score))
+def _text(document: Mapping[str, Any]) -> str:
+    text = document.get("content")
+    return text if isinstance(text, str) else ""
+
+
+def _passages(found: Sequence[Found], prefix: str, log: IssueLog) -> tuple[RecordPassage, ...]:
     names = unique([as_id(document.get("id")) for _, _, document in found])
-    named = tuple(replace(p, passage_id=name) for p, name in zip(passages, names, strict=True))
-    rest = [{k: v for k, v in document.items() if k in ("id", "metadata")} for _, _, document in found]
-    return named, rest
+    passages = []
+    for name, (span, place, document) in zip(names, found, strict=True):
+        fields = Fields(document, span.number, log, f"{prefix}.{place}.document.")
+        fields.identifier("id")
+        score, title = fields.number("score"), _title(document.get("metadata"))
+        passages.append(RecordPassage(name, fields.text("content"), title, score))
+    return tuple(passages)
 
 
 def _title(metadata: object) -> str:
     """Return the title in the metadata, which may be an object or its JSON."""
     if isinstance(metadata, str) and '"title"' in metadata:
         try:
-            metadata = json.loads(metadata)
-        except (ValueError, RecursionError):
+            metadata = read_json(metadata, mend=True)
+        except ValueError:
             return ""
     title = metadata.get("title") if isinstance(metadata, Mapping) else None
     return content_text(title) or "" if isinstance(title, str) else ""
-
-
-def _seconds(start: datetime | None, end: datetime | None) -> float | None:
-    seconds = (end - start).total_seconds() if start and end else 0.0
-    return seconds if seconds > 0 else None

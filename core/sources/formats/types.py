@@ -2,53 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
 
+from core.sources.content import Content
+from core.sources.fields import Rejected
 from core.sources.formats.records import Record
 from core.sources.report import IssueLog
-
-
-class BadEntry(NamedTuple):
-    """A line or row that could not even be parsed: its number, what would be right, and its text."""
-
-    number: int
-    expected: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """A file, parsed as far as it can be without knowing its format.
-
-    Attributes
-    ----------
-    name : str
-        Name of the file, for messages.
-    kind : {"json", "jsonl", "csv"}
-        How it is written.
-    value : Any
-        The parsed JSON value where ``kind`` is json, else None.
-    entries : sequence of (int, object)
-        The candidates for records with their 1-based number (line, or row of a spreadsheet): the entries of a
-        JSON list, the lines of JSON Lines, the rows of a CSV (cells as text, empty ones left out). For a JSON
-        object: empty, except that a single list found under one of its keys is *not* opened here.
-    columns : tuple of str
-        Column names of a CSV.
-    notes : tuple of str
-        Remarks on encoding and the like.
-    bad : tuple of BadEntry
-        Lines and rows that could not be parsed; `core.sources.formats.import_file` reports them.
-    """
-
-    name: str
-    kind: Literal["json", "jsonl", "csv"]
-    value: Any = field(repr=False)
-    entries: Sequence[tuple[int, Any]] = field(repr=False)
-    columns: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    bad: tuple[BadEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +20,7 @@ class ReadRecords:
     """
 
     records: Sequence[Record]
-    rejected: Sequence[tuple[int, str, Any]] = ()
-    n_entries: int = 0
+    rejected: Sequence[Rejected] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -99,8 +58,7 @@ class Format:
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
-def share_of(entries: Sequence[tuple[int, Any]], names: Sequence[str], most: int = 50) -> Mapping[str, float]:
-    """Return for each name the share of the first entries that have it and are objects."""
-    first = [entry for _, entry in entries[:most]]
-    objects = [entry for entry in first if isinstance(entry, Mapping)]
-    return {name: sum(name in entry for entry in objects) / max(1, len(first)) for name in names}
+def count_names(present: set[str], telltale: Iterable[str], common: Iterable[str]) -> int:
+    """Return how many names of a format are there; 0 without one that only this format uses."""
+    n = len(present.intersection(telltale))
+    return n + len(present.intersection(common)) if n else 0

@@ -11,6 +11,7 @@ import pytest
 
 import core.cli.live
 from core.cli import main
+from core.errors import BackendError
 from core.run import Run
 from tests.scripted import ScriptedLLM
 
@@ -240,6 +241,85 @@ def test_a_signal_keeps_what_is_done(questions, llm, tmp_path, monkeypatch, caps
     assert llm.calls == 15
     assert Run.load(out).manifest["complete"]
     assert Run.load(out).run_id == saved.run_id
+    assert len(saved.queries) == 3 == len(Run.load(out).queries)
+    assert saved.queries["answer_status"].isna().sum() == 2
+
+
+def test_an_unfinished_run_goes_on_from_its_folder_where_the_cache_is_gone(
+    questions, llm, tmp_path, monkeypatch
+):
+    out = tmp_path / "run"
+    answer = llm._rule
+
+    def interrupted(request):
+        if llm.calls == 7:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.1)
+        return answer(request)
+
+    llm._rule = interrupted
+    assert command("analyze", questions, "--out", out) == 130
+    llm._rule, n_before = answer, llm.calls
+    monkeypatch.setenv("LEADLINE_CACHE", str(tmp_path / "another"))
+    assert command("analyze", questions, "--out", out) == 0
+    # The five calls of the first question are kept in the run; those of the second one were in the cache.
+    assert llm.calls == n_before + 10
+    assert Run.load(out).manifest["cost"]["calls"] == n_before + 10
+
+
+def test_failed_questions_of_a_saved_run_are_asked_again(questions, llm, tmp_path, capsys):
+    out, answer = tmp_path / "run", llm._rule
+
+    def failing(request):
+        if "What is 1?" in request.messages[0].content:
+            raise BackendError("Not this one.")
+        return answer(request)
+
+    llm._rule = failing
+    assert command("analyze", questions, "--out", out) == 0
+    assert "1 of 3 questions have no answer" in capsys.readouterr().err
+    assert Run.load(out).queries["answer_status"].to_list() == ["answered", "error", "answered"]
+    llm._rule = answer
+    n_before = llm.calls
+    assert command("analyze", questions, "--out", out) == 0
+    assert llm.calls == n_before + 5
+    assert Run.load(out).manifest["notes"] == []
+    assert set(Run.load(out).queries["answer_status"]) == {"answered"}
+
+
+def test_a_whole_run_of_an_older_version_is_known_by_its_id(questions, llm, tmp_path, capsys, monkeypatch):
+    out = tmp_path / "run"
+    assert command("analyze", questions, "--out", out) == 0
+    run = Run.load(out)
+    manifest = {name: value for name, value in run.manifest.items() if name != "steps"}
+    Run.create(manifest, **run.tables).save(out)
+    monkeypatch.setenv("LEADLINE_CACHE", str(tmp_path / "another"))
+    calls = llm.calls
+    assert command("analyze", questions, "--out", out) == 0
+    assert "already holds this run" in capsys.readouterr().err
+    assert llm.calls == calls
+
+
+def test_a_command_that_needs_another_model_for_a_step_opens_it(
+    questions, llm, tmp_path, monkeypatch, capsys
+):
+    opened = []
+
+    def open_one(kind, name=None, **options):
+        opened.append((kind, name, options))
+        return llm if kind == "embedded" else ScriptedLLM(lambda _: "no JSON", name=name)
+
+    monkeypatch.setattr(core.cli.live, "open_llm", open_one)
+    arguments = ("plan", questions, "--steps", "influence,claims", "--verifier", "judge", "--json")
+    assert command(*arguments) == 0
+    assert opened == [("embedded", None, {})]
+    opened.clear()
+    capsys.readouterr()
+    other = ("--verifier-llm", "ollama", "--verifier-model", "m", "--verifier-url", "http://localhost:1")
+    assert command(*arguments, *other) == 0
+    assert opened == [("embedded", None, {}), ("ollama", "m", {"base_url": "http://localhost:1"})]
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["model"], facts["n_to_ask"], facts["claims_calls_about"]) == ("scripted", 15, 12)
 
 
 def test_as_a_process(tmp_path):
@@ -271,7 +351,7 @@ def test_an_imported_file_is_continued_with_all_its_passages(llm, tmp_path, caps
     file.write_text("\n".join(map(json.dumps, rows)))
     assert command("import", file, "--out", tmp_path / "imported") == 0
     told = capsys.readouterr().err
-    assert "Recognised as" in told
+    assert "Auto-detected from field names" in told
     assert "(ragas)" in told
     assert "cannot show influence vs retrieval" in told
     assert command("analyze", tmp_path / "imported", "--out", tmp_path / "live", "--json") == 0
@@ -333,9 +413,9 @@ def test_claims_are_found_with_the_run(questions, llm, tmp_path, capsys):
     assert facts["n_claims"] == int((run["claims"]["side"] == "answer").sum()) == 3
     assert facts["claims_judge"] == "offline"
     assert facts["mean_claim_uncertainty"] is not None
-    assert len(run["support"]) == run.manifest["claims"]["n_cells"]
+    assert len(run["support"]) == run.manifest["steps"]["claims"]["n_cells"]
     calls = llm.calls
-    assert command("analyze", questions, "--steps", "influence,claims", "--out", out) == 0
+    assert command("analyze", questions, "--steps", "claims,influence", "--out", out) == 0
     assert "already there" in capsys.readouterr().err
     assert llm.calls == calls
 
@@ -343,7 +423,7 @@ def test_claims_are_found_with_the_run(questions, llm, tmp_path, capsys):
 def test_claims_of_a_saved_run_make_a_run_that_names_its_parent(checked, llm, tmp_path, capsys):
     calls, parent = llm.calls, Run.load(checked)
     assert command("analyze", checked, "--steps", "claims", "--out", tmp_path / "claims") == 0
-    assert "Claims and evidence" in capsys.readouterr().out
+    assert "Claims & evidence" in capsys.readouterr().out
     run = Run.load(tmp_path / "claims")
     assert run.manifest["parent"] == parent.run_id != run.run_id
     assert run.queries.equals(parent.queries)
@@ -374,7 +454,7 @@ def test_a_judge_is_asked_and_its_failures_are_asked_again(checked, tmp_path, mo
     captured = capsys.readouterr()
     facts = json.loads(captured.out)
     assert facts["n_cells_unscored"] > 0 == facts["n_claims_not_supported"]
-    assert "could not be judged" in captured.err
+    assert "18 of 18 pairs of claim and passage have no score" in captured.err
     working.append(True)
     assert command(*arguments, "--json") == 0
     facts = json.loads(capsys.readouterr().out)

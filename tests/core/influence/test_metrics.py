@@ -9,7 +9,6 @@ from scipy import stats
 
 from core.influence import (
     average_ranks,
-    chance_band,
     dominance_ratio,
     influence_entropy,
     influence_score,
@@ -93,6 +92,7 @@ def test_different_lengths_are_an_error():
         ("The capital is Paris", "The capital is Rome", 0.25),
         ("Paris", "", 1.0),
         ("Paris", "I don't know", 1.0),
+        ("I don't know", "", 1.0),
         ("", "Paris", None),
         ("", "", None),
         ("I don't know.", "The passages do not contain the answer.", 0.0),
@@ -141,8 +141,19 @@ def test_rank_biased_overlap_of_ties_is_the_mean_over_all_ways_to_break_them():
 
 
 def test_label_follows_one_threshold():
-    assert label(0.7) == label(0.1 + 0.6) == "Aligned"
+    assert label(0.7) == label(0.6999999999999999) == "Aligned" and label(math.nan) == "Undefined"
     assert label(0.6999) == "Divergent" and label(0.6999, threshold=0.5) == "Aligned"
+
+
+def test_a_label_that_ties_decide_is_undefined():
+    assert label(0.52, attainable=0.52) == label(-0.5, attainable=0.6999) == "Undefined"
+    assert label(0.52, 0.5, attainable=0.52) == "Aligned"
+    assert label(0.2, attainable=0.6999999999999999) == "Divergent"
+
+
+def test_a_missing_influence_has_no_rank():
+    assert average_ranks([0.1, math.nan, 0.9])[[0, 2]].tolist() == [2, 1]
+    assert math.isnan(average_ranks([0.1, math.nan, 0.9])[1])
 
 
 def test_noise_quantile():
@@ -152,23 +163,4 @@ def test_noise_quantile():
         "The capital is Paris", ["The capital is Paris", "The capital is Rome"]
     ) == pytest.approx(0.2375)
     assert math.isnan(noise_quantile("a", [])) and math.isnan(noise_quantile("", ["a"]))
-
-
-def test_chance_band_of_three_is_exact():
-    # Six orders of three: rho = 1, 0.5, 0.5, -0.5, -0.5, -1.
-    band = chance_band(3)
-    assert band.p_below(0.7) == pytest.approx(5 / 6)
-    assert band.p_below(1.0) == pytest.approx(5 / 6) and band.p_below(-1.0) == 0.0
-    assert (band.low, band.high) == (-1.0, 1.0)
-
-
-def test_chance_band_of_ten_and_five():
-    ten, five = chance_band(10), chance_band(5)
-    assert ten.p_below(0.7) == pytest.approx(0.987, abs=0.001)
-    assert ten.q95 == pytest.approx(0.552, abs=0.01)
-    assert five.p_below(0.7) == pytest.approx(0.883, abs=0.001)
-    assert ten.mean_rbo == pytest.approx(0.65, abs=0.01)
-
-
-def test_chance_band_below_three_is_undefined():
-    assert math.isnan(chance_band(2).q95) and math.isnan(chance_band(2).p_below(0.7))
+    assert noise_quantile("a b", [""]) == 1.0

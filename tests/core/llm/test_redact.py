@@ -30,7 +30,7 @@ def test_an_exception_is_one_line_with_its_type():
     assert error_text(ValueError("first\n  second")) == "ValueError: first second"
     assert error_text(ValueError()) == "ValueError"
     assert error_text(KeyError("a")) == "KeyError: 'a'"
-    assert error_text(ValueError("\ud800")) == "ValueError: ?"
+    assert error_text(ValueError("\ud800")) == "ValueError: \ufffd"
     assert len(error_text(ValueError("x" * 10_000))) == 500
 
 

@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import core
+from core.claims.step import ClaimsStep
 from core.errors import BackendError, InputError
 from core.influence import analyse
+from core.influence.step import InfluenceStep
 from core.llm import BACKENDS, CompletionCache
 from core.llm.types import Completion
 from core.run import Run
@@ -564,3 +566,39 @@ def test_importing_the_package_is_light_and_lists_what_it_offers():
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         core.nonsense  # noqa: B018
+
+
+# Steps
+
+
+def test_claims_are_verified_in_the_same_call(tmp_path):
+    arguments = {"retrieve": lambda q: DOCS, "answer": join, "save": tmp_path / "run"}
+    run = core.analyze(["one?", "two?"], **arguments, steps=("influence", "claims"))
+    assert run.manifest["steps"].keys() == {"influence", "claims"}
+    assert set(run["claims"]["query_id"]) == {"q0001", "q0002"}
+    assert run.queries["prompt_tokens"].isna().all() and run.manifest["cost"]["prompt_tokens"] is None
+    assert Run.load(tmp_path / "run")["support"].equals(run["support"])
+    assert core.analyze(["one?"], retrieve=lambda q: DOCS, answer=join)["claims"].empty
+
+
+def test_a_step_with_options_of_its_own():
+    judge = ClaimsStep(own=lambda claims, passages: [[1.0] * len(passages) for _ in claims])
+    run = core.analyze(["one?"], retrieve=lambda q: DOCS, answer=join, steps=["influence", judge])
+    assert (run["support"]["probability"] == 1).all()
+    mine = core.analyze(["one?"], retrieve=lambda q: DOCS, answer=join, steps=[InfluenceStep(repeats=2)])
+    assert len(mine.repeats) == 2
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ("influence", "steps must be a list of influence, claims or of steps, got 'influence'"),
+        (["influence", "sampling"], "steps must be a list of .*, got 'sampling'"),
+        (["claims"], r"The first of steps must ask the questions: influence; got \['claims'\]"),
+        ([], "The first of steps must ask the questions"),
+        (["influence", ClaimsStep("judge")], "The step claims needs a language model; answer is a function"),
+    ],
+)
+def test_steps_that_cannot_be_done_are_named(steps, message):
+    with pytest.raises(InputError, match=message):
+        core.analyze(["one?"], retrieve=lambda q: DOCS, answer=join, steps=steps)

@@ -312,3 +312,21 @@ def test_a_cancel_is_no_failure_of_a_question(run):
     partial = fill(run, Score(), llm=Stops(lambda _: "5"))
     assert partial.manifest["steps"]["score"]["reasons"] == {}
     assert partial.manifest["steps"]["score"]["n_left"] == 7
+
+
+@dataclass(frozen=True)
+class Twice(Score):
+    """Asks the same thing twice in one batch."""
+
+    name: ClassVar[str] = "twice"
+
+    def calls(self, question):
+        (call,) = super().calls(question)
+        return [call, replace(call, number=2)]
+
+
+def test_identical_calls_of_a_question_bring_progress_to_the_total(run):
+    llm, seen = ScriptedLLM(lambda _: "5"), []
+    fill(run, Twice(), llm=llm, progress=lambda done, total, what: seen.append((done, total)))
+    assert llm.calls == 7
+    assert seen == [(2 * n, 14) for n in range(1, 8)]

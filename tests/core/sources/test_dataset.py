@@ -59,7 +59,7 @@ def test_bad_lines_are_reported_and_good_ones_kept():
     assert issues(dataset) == [(2, "line", "error"), (3, "question", "error"), (6, "line", "error")]
     assert (dataset.report.n_rows, dataset.report.n_kept) == (5, 2)
     assert dataset.report.rejected["row"].tolist() == [2, 3, 6]
-    assert dataset.report.rejected["line"][0] == "{broken"
+    assert dataset.report.rejected["text"][0] == "{broken"
 
 
 @pytest.mark.parametrize(
@@ -70,24 +70,24 @@ def test_bad_lines_are_reported_and_good_ones_kept():
         ({"question": "q"}, "documents"),
         ({"question": "q", "documents": []}, "documents"),
         ({"question": "q", "documents": "x"}, "documents"),
-        ({"question": "q", "documents": [{"title": "t"}]}, "documents"),
-        ({"question": "q", "documents": [" "]}, "documents"),
+        ({"question": "q", "documents": [{"title": "t"}]}, "documents[0].text"),
+        ({"question": "q", "documents": [" "]}, "documents[0].text"),
         ({"question": "q", "documents": ["x"], "passages": ["y"]}, "documents and passages"),
-        ({"question": "q", "passages": [{"text": "x", "score": "high"}]}, "passages"),
-        ({"question": "q", "passages": [{"text": "x", "score": True}]}, "passages"),
-        ({"question": "q", "passages": [{"text": "x", "is_gold": 1}]}, "passages"),
+        ({"question": "q", "passages": [{"text": "x", "score": "high"}]}, "passages[0].score"),
+        ({"question": "q", "passages": [{"text": "x", "score": True}]}, "passages[0].score"),
+        ({"question": "q", "passages": [{"text": "x", "is_gold": 1}]}, "passages[0].is_gold"),
         ({"question": "q", "passages": [{"text": "x", "id": 1}, {"text": "y", "id": "1"}]}, "passages"),
-        ({"question": "q", "passages": [{"text": "x", "id": {}}]}, "passages"),
+        ({"question": "q", "passages": [{"text": "x", "id": {}}]}, "passages[0].id"),
         ({"question": "q", "passages": ["x"] * 201}, "passages"),
         ({"question": "q", "documents": ["x"], "answers": [1]}, "answers"),
         ({"question": "q", "documents": ["x"], "answers": {}}, "answers"),
         ({"question": "q", "documents": ["x"], "gold": [""]}, "gold"),
         ({"question": "q", "documents": ["x"], "id": True}, "id"),
         ({"question": "q", "documents": ["x"], "id": 1.5}, "id"),
-        ({"question": "q", "documents": ["x"], "id": "i" * 201}, "id"),
+        ({"question": "q", "documents": ["x"], "id": "i" * 1_001}, "id"),
         ({"question": "q", "documents": ["x"], "kind": []}, "kind"),
-        ({"question": "\ud800", "documents": ["x"]}, "question"),
-        ({"question": "q", "documents": ["\udfff"]}, "documents"),
+        ({"question": "\ud800", "documents": ["x"]}, "line"),
+        ({"question": "q", "documents": ["\udfff"]}, "line"),
         ({"question": "q" * 20_001, "documents": ["x"]}, "question"),
         ({"question": "q", "documents": ["x"], "id": "first"}, "id"),
     ],
@@ -101,7 +101,11 @@ def test_each_wrong_field_is_named(record, field):
 @pytest.mark.parametrize("score", ["NaN", "Infinity", "1" + "0" * 400])
 def test_scores_must_be_finite(score):
     line = '{"question": "q", "passages": [{"text": "x", "score": ' + score + "}]}"
-    assert issues(read_dataset(jsonl(GOOD, line), "up")) == [(2, "passages", "error")]
+    dataset = read_dataset(jsonl(GOOD, line), "up")
+    assert issues(dataset) == [(2, "line", "error")]
+    assert (
+        "is no JSON" in dataset.report.issues[0].expected or "too large" in dataset.report.issues[0].expected
+    )
 
 
 def test_warnings_do_not_cost_the_line():
@@ -113,7 +117,7 @@ def test_warnings_do_not_cost_the_line():
 def test_unused_fields_and_what_the_file_allows_are_said():
     report = read_dataset(jsonl({**GOOD, "gold_index": 0}, {**GOOD, "answers": ["Ann"]}), "up").report
     assert report.notes == ("Fields not used: gold_index.",)
-    assert "right and wrong answers, harmful passages (1 of 2 questions)" in report.enables
+    assert "correct and incorrect answers, harmful passages (1 of 2 questions)" in report.enables
     assert any(text.startswith("missed evidence: needs gold") for text in report.missing)
 
 

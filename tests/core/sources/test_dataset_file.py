@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.sources import dataset_file
+from core.sources import dataset as dataset_file
 from core.sources.dataset import (
     Document,
     dataset_jsonl,
@@ -44,7 +44,7 @@ def test_only_what_is_known_is_written():
         "question": "b",
         "passages": [
             {"id": "p", "title": "t", "text": "x", "score": -1.5, "is_gold": False},
-            {"id": "p2", "title": "", "text": "y"},
+            {"text": "y"},
         ],
     }
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.errors import InputError
-from core.sources.corpus import MAX_TEXT
+from core.sources.fields import MAX_TEXT
 from core.sources.objects import as_passage
 from core.sources.question import PassageIn
 
@@ -70,7 +70,7 @@ def test_a_record_with_two_fields_is_no_pair():
 
 def test_half_a_surrogate_pair_is_replaced_so_that_the_run_can_be_saved():
     found = as_passage({"text": "a\ud800b", "title": "\udfff", "id": "\ud800"})
-    assert (found.text, found.title, found.passage_id) == ("a?b", "?", "?")
+    assert (found.text, found.title, found.passage_id) == ("a\ufffdb", "\ufffd", "\ufffd")
 
 
 @pytest.mark.parametrize(

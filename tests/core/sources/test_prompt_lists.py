@@ -7,7 +7,7 @@ from core.errors import InputError
 from core.pipeline import RunOptions
 from core.pipeline.retrieve import PassageFinder
 from core.sources.dataset import Document, load_dataset, read_dataset
-from core.sources.lines import prompt_lines
+from core.sources.lines import prompts
 
 CORPUS = (Document("Bees", "Bees hum."), Document("Cats", "Cats purr."), Document("Dogs", "Dogs bark."))
 
@@ -58,7 +58,7 @@ def test_plain_text_one_prompt_a_line(folder):
 
 
 def test_lines_are_numbered_as_in_the_file():
-    assert [(row, fields) for row, fields, _, _ in prompt_lines("a\n\n b ")] == [
+    assert prompts("a\n\n b ") == [
         (1, {"question": "a"}),
         (3, {"question": " b "}),
     ]

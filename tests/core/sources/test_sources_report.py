@@ -32,7 +32,7 @@ def test_frame_of_no_issues_has_the_columns():
 
 def test_values_are_shortened_and_can_always_be_shown():
     assert len(shorten("x" * 1000)) == 80
-    assert shorten("\ud800") == "\\ud800"
+    assert shorten("\ud800") == "\ufffd"
     nested = []
     for _ in range(100_000):
         nested = [nested]

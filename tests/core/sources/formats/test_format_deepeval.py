@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.run import Run
+from core.sources.content import read_content
 from core.sources.formats import detect, import_file
-from core.sources.formats.content import read_content
 from core.sources.formats.deepeval import FORMAT
 from core.sources.formats.records import Record, RecordPassage, records_of
 from core.sources.report import IssueLog
@@ -280,5 +280,5 @@ def test_any_test_cases_make_a_run_that_comes_back(cases):
 def test_any_table_is_read_or_named(rows):
     data = in_csv([{"input": "q", "actual_output": "r"}, *rows])
     result, log = read(data, "x.csv")
-    assert len(result.records) + len(result.rejected) == result.n_entries
+    assert len(result.records) + len(result.rejected) == len(read_content(data, "x.csv").entries)
     assert all(issue.row and issue.column for issue in log.listed())

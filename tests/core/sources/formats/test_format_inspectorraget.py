@@ -9,6 +9,7 @@ from core.sources.formats import ragchecker
 from core.sources.formats.inspectorraget import FORMAT
 from core.sources.formats.records import Record, RecordClaim, RecordPassage
 from tests.core.sources.formats.roundtrip import (
+    comes_back,
     content_of,
     damaged,
     holds_together,
@@ -133,7 +134,7 @@ def test_a_file_comes_back_from_a_run_as_it_was(tmp_path):
     assert records == list(read.records)
     assert json.loads(FORMAT.write(records)) == FILE
     assert issues_of(log) == []
-    assert read.n_entries == 7
+    assert len(read.records) + len(read.rejected) == 7
 
 
 def test_one_record_for_each_task_and_model():
@@ -247,7 +248,6 @@ def test_tasks_of_tools_and_agents_are_put_aside_with_every_result():
 def test_what_cannot_be_a_record_is_put_aside(value, issue):
     read, log = read_as(FORMAT, value)
     assert issues_of(log) == [(*issue, "error")]
-    assert read.n_entries == len(read.records) + len(read.rejected)
     assert [row for row, *_ in read.rejected] == [issue[0]]
 
 
@@ -424,6 +424,17 @@ def test_other_files_are_refused(value):
 @settings(max_examples=80)
 def test_nothing_is_lost_without_a_word(value):
     holds_together(FORMAT, value)
+
+
+@given(damaged(FILE["results"]))
+@settings(max_examples=60)
+def test_whatever_was_read_of_a_result_comes_back_as_it_stood(results):
+    value = {**FILE, "results": results}
+    read, _ = read_as(FORMAT, value)
+    written = json.loads(FORMAT.write(read.records))
+    # Those of tasks are rejected with the tasks themselves, which are whole here.
+    comes_back(read, written["results"], list(enumerate(content_of(value).value["results"], start=1)))
+    assert all(task in FILE["tasks"] for task in written["tasks"])
 
 
 @given(damaged(FILE))

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from core.errors import InputError
 from core.run import Run
+from core.sources.content import read_content
 from core.sources.dataset import read_dataset
 from core.sources.formats import detect, import_file
-from core.sources.formats.content import read_content
 from core.sources.formats.jsonl import FORMAT
 from core.sources.formats.records import Record, RecordClaim, RecordPassage, records_of
 from core.sources.report import IssueLog

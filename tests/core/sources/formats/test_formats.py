@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from core.errors import InputError
 from core.influence import analyse
 from core.run import Run
+from core.sources.content import read_content
 from core.sources.formats import FORMATS, IMPORT_FORMATS, detect, import_file
-from core.sources.formats.content import read_content
 from core.sources.formats.records import records_of
-from core.sources.formats.simulated_mark import marked, unmarked
+from core.sources.formats.writing import marked, unmarked
 from core.sources.influence_csv import read_influence_csv, template_csv
 from core.sources.mapping import suggest_mapping
 
@@ -90,7 +90,7 @@ def test_every_format_knows_its_own_file_and_no_other_takes_it(name):
     assert imported.run.queries["question"].to_list() == ["q"]
     texts = imported.run.passages["text"].dropna().to_list()
     assert texts == ([] if name == "rag-uncertainty" else ["c"])  # which does not keep them
-    assert imported.report.notes[0] == f"Recognised as {FORMATS[name].title} ({name})."
+    assert imported.report.notes[0] == f"Auto-detected from field names: {FORMATS[name].title} ({name})."
     assert imported.run.manifest["notes"] == list(imported.report.notes)
 
 
@@ -126,7 +126,7 @@ def test_a_format_that_is_named_is_used():
     data = lines({"question": "q", "answer": "a", "contexts": ["c"]})
     imported = import_file(data, "x", "jsonl")
     assert imported.run.manifest["dataset"]["format"] == "jsonl" and len(imported.run.passages) == 0
-    assert imported.report.notes[0] == "Read as asked, as Plain JSON Lines (jsonl)."
+    assert imported.report.notes[0] == "Read as chosen: Plain JSON Lines (jsonl)."
     with pytest.raises(InputError, match=r"must be one of auto, .*got 'excel'"):
         import_file(data, "x", "excel")
 
@@ -260,7 +260,7 @@ def test_what_a_file_enables_and_what_is_missing():
         "influence vs retrieval: needs answers with each passage left out, and passages with text to get them"
     )
     assert [line.split(":")[0] for line in bare.missing] == [
-        "influence vs retrieval", "retrieval metrics", "right and wrong answers",
+        "influence vs retrieval", "retrieval metrics", "correct and incorrect answers",
         "the file's own scores beside each question", "claims and evidence, with verdicts and uncertainty",
         "sampled answers, kept and exported",
     ]  # fmt: skip
@@ -274,7 +274,7 @@ def test_what_a_file_enables_and_what_is_missing():
     assert full.enables == (
         "empty answers and refusals (1 of 2 questions)",
         "retrieval metrics (1 of 2 questions)",
-        "right and wrong answers (1 of 2 questions)",
+        "correct and incorrect answers (1 of 2 questions)",
         "the file's own scores beside each question (1 of 2 questions)",
         "sampled answers, kept and exported (1 of 2 questions)",
     )

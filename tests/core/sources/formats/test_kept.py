@@ -1,115 +1,87 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.sources.formats.kept import Kept, as_id, first_kept, is_kept, keep, read_each, unique, with_file
+from core.sources.formats.kept import (
+    apply,
+    difference,
+    is_kept,
+    keep,
+    keep_file,
+    kept_file,
+    with_kept,
+)
 from core.sources.formats.records import Record, records_of, run_of
-from core.sources.question import FieldError
-from core.sources.report import IssueLog
+
+WRITTEN = {"question": "Who?", "answer": "Ann.", "list": [{"id": "a"}, {"id": "b"}], "n": 1.0, "extra": []}
+ORIGINAL = {
+    "question": "Who?",
+    "answer": ["Ann", "."],
+    "list": [{"id": "a", "page": 3}, {}],
+    "n": 1,
+    "code": None,
+}
+RECORD = Record("one", "Who?")
 
 
-def record(**values):
-    return Record("one", "Who?", reported=keep("some-format", "record", values))
-
-
-def test_what_is_kept_comes_back_from_a_run_and_nothing_is_kept_of_nothing():
-    values = {
-        "n": 0,
-        "flag": False,
-        "list": [1, {"a": None}],
-        "text": "[1]",
-        "none": None,
-        "empty": [],
-        "pair": (1, 2),
-    }
-    (back,) = records_of(run_of([record(**values)], {"source": "upload"}))
-    kept = Kept(back, "some-format")
-    assert kept.values == {"n": 0, "flag": False, "list": [1, {"a": None}], "text": "[1]", "pair": [1, 2]}
-    assert (kept.items("list", 2), kept.items("list", 3), kept.items("n")) == ([1, {"a": None}], None, None)
-    assert (kept.text("text"), kept.text("n"), kept.mapping("list")) == ("[1]", None, {})
-    assert keep("some-format", "record", {"a": None, "b": {}, "c": ""}) == {}
-    assert not Kept(record(), "some-format")
+def test_what_is_kept_comes_back_from_a_run():
+    record = keep("some-format", RECORD, WRITTEN, ORIGINAL)
+    (back,) = records_of(run_of([record], {"source": "upload"}))
+    assert with_kept("some-format", back, WRITTEN) == ORIGINAL
+    assert keep("some-format", RECORD, WRITTEN, dict(WRITTEN)) is RECORD
 
 
 def test_each_format_reads_only_what_is_its_own():
-    assert not Kept(record(n=1), "other-format")
+    assert with_kept("other-format", keep("some-format", RECORD, WRITTEN, ORIGINAL), WRITTEN) == WRITTEN
 
 
-@pytest.mark.parametrize("value", [None, 5, "{}", [1], True])
-def test_kept_of_a_wrong_type_reads_as_absent(value):
-    assert not Kept(Record("one", "Who?", reported={("f:record", ""): value}), "f")
+def test_what_has_changed_since_is_written_as_it_is_now():
+    record = keep("f", RECORD, WRITTEN, ORIGINAL)
+    now = {**WRITTEN, "answer": "Bob.", "list": [{"id": "z"}], "extra": ["new"], "code": 7}
+    assert with_kept("f", record, now) == {**now, "n": 1}
+    fewer = {**WRITTEN, "list": [{"id": "a"}, {"id": "c"}]}
+    assert with_kept("f", record, fewer)["list"] == [{"id": "a", "page": 3}, {"id": "c"}]
 
 
-def test_too_deep_values_are_refused():
-    deep = 5
-    for _ in range(100_000):
-        deep = [deep]
-    with pytest.raises(FieldError, match="nested"):
-        keep("f", "record", {"a": deep})
-    log = IssueLog()
-    assert with_file([Record("one", "Who?")], "f", {"a": deep}, log) == [Record("one", "Who?")]
-    assert log.counts == {"error": 0, "warning": 1}
+@pytest.mark.parametrize(
+    "value",
+    [None, 5, "{}", [1], True, {"in": 5}, {"new": [1], "gone": "x"}, {"is": 5}, {"n": 2, "in": {"0": 7}}],
+)
+def test_kept_of_a_wrong_type_changes_nothing(value):
+    record = Record("one", "Who?", reported={("f:record", ""): value, ("f:file", ""): value})
+    assert with_kept("f", record, WRITTEN) == WRITTEN
+    assert with_kept("f", record, [1, 2]) == [1, 2]
+    assert isinstance(kept_file([record], "f"), dict)
+
+
+_SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text(max_size=3)
+_VALUES = st.recursive(
+    _SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner),
+    max_leaves=8,
+)
+
+
+@given(_VALUES, _VALUES)
+def test_any_value_is_made_of_any_other(written, original):
+    change = json.loads(json.dumps(difference(written, original)))
+    assert json.dumps(apply(change, written), sort_keys=True) == json.dumps(original, sort_keys=True) or (
+        apply(change, written) == original
+    )
+    assert difference(written, json.loads(json.dumps(written))) is None
 
 
 def test_the_first_record_carries_what_the_file_says():
-    records = with_file([Record("one", "Who?"), Record("two", "What?")], "f", {"a": 1}, IssueLog())
-    assert [bool(Kept(r, "f", "file")) for r in records] == [True, False]
-    assert first_kept(reversed(records), "f").values == {"a": 1}
-    assert first_kept(records[1:], "f") is None
-    assert with_file([], "f", {"a": 1}, IssueLog()) == []
+    records = keep_file([RECORD, Record("two", "What?")], "f", {"a": 1, "b": None, "c": {}})
+    assert [("f:file", "") in r.reported for r in records] == [True, False]
+    assert kept_file(reversed(records), "f") == {"a": 1}
+    assert kept_file(records[1:], "f") == {}
+    assert keep_file([], "f", {"a": 1}) == [] and keep_file([RECORD], "f", {"a": None}) == [RECORD]
 
 
 def test_reserved_names():
     assert is_kept("rag-uncertainty:record")
     assert is_kept("ragchecker:file")
     assert not any(map(is_kept, ("record", "faithfulness", "a:b", "x:record:y", "File:file")))
-
-
-@pytest.mark.parametrize(
-    ("value", "wanted"),
-    [
-        ("a", "a"),
-        (5, "5"),
-        (0, "0"),
-        (-1, "-1"),
-        (True, None),
-        (None, None),
-        (" ", None),
-        (1.5, None),
-        ([], None),
-    ],
-)
-def test_ids(value, wanted):
-    assert as_id(value) == wanted
-
-
-def test_ids_that_no_file_can_hold():
-    assert [as_id(value) for value in ("\ud800", "x" * 1_001, 10**40)] == [None, None, None]
-
-
-def test_names_are_made_to_differ():
-    assert unique(["a", "a", None, "d3", "a (2)", "a"]) == ("a", "a (3)", "d3 (2)", "d3", "a (2)", "a (4)")
-    assert unique([None, None], "q") == ("q1", "q2")
-
-
-@given(st.lists(st.sampled_from(["a", "b", "a (2)", "d1", "d2", None]), max_size=12))
-def test_names_differ_and_first_holders_keep_theirs(names):
-    made = unique(names)
-    assert len(set(made)) == len(names)
-    for name in {name for name in names if name is not None}:
-        assert made[names.index(name)] == name
-
-
-def test_entries_are_read_or_put_aside():
-    def read(number, entry):
-        if entry < 0:
-            raise FieldError("n", entry, "a number from 0")
-        return Record(str(number), str(entry))
-
-    log = IssueLog()
-    records, rejected = read_each([(3, 1), (5, -1)], log, read)
-    assert records == [Record("3", "1")]
-    assert rejected == [(5, "n: expected a number from 0", -1)]
-    assert [str(issue) for issue in log.listed()] == [
-        "Row 5, column n: found '-1', expected a number from 0."
-    ]

@@ -12,9 +12,10 @@ from core.sources.formats.records import (
     RecordClaim,
     RecordPassage,
     records_of,
+    restored,
     run_of,
+    stored,
 )
-from core.sources.formats.reported import restored, stored
 from core.sources.simulation import SimulationOptions, simulate
 
 FULL = Record(

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.sources.formats.content import MAX_VALUES, entry_text, keys_of, looks_like_json, read_content
-from core.sources.formats.json_values import MAX_DEPTH, JsonReader
-from core.sources.formats.types import Content
+from core.sources.content import MAX_VALUES, Content, entry_text, looks_like_json, read_content
+from core.text.strict import MAX_DEPTH, JsonReader, NotJson
 
 
 def nested(depth):
@@ -25,7 +24,7 @@ def test_a_json_list_has_numbered_entries():
 def test_a_json_object_is_not_opened():
     content = read_content(b' \n{"results": [{"a": 1}]}', "x.json")
     assert (content.kind, content.value, content.entries) == ("json", {"results": [{"a": 1}]}, ())
-    assert keys_of(content) == ["results"]
+    assert content.keys() == ["results"]
 
 
 def test_json_lines_keep_the_good_ones_and_number_the_bad_ones():
@@ -81,8 +80,8 @@ def test_marks_encodings_and_gzip(encode):
         (b"[1, 2", "not valid JSON"),
         (nested(5_000).encode(), "nested too deeply"),
         (('{"a":' * 5_000 + "1" + "}" * 5_000).encode(), "nested too deeply"),
-        (('{"a":' * 150 + "1" + "}" * 150).encode(), "at most 100 levels"),
-        (b'{"a": 1, "b": {"c": 1, "c": 2}}', "'c' stands there twice"),
+        (('{"a":' * 150 + "1" + "}" * 150).encode(), "nested deeper than 100"),
+        (b'{"a": 1, "b": {"c": 1, "c": 2}}', "'c' comes twice"),
         (b"[" + b"[]," * (MAX_VALUES // 2) + b"[]]", "the limit is 10,000,000"),
         (b"just a line", "one column only"),
         (b"PK\x03\x04rest", "zip archive"),
@@ -101,7 +100,7 @@ def test_bad_entries_of_a_list_are_set_apart():
     )
     assert [number for number, _ in content.entries] == [2]
     assert [b.number for b in content.bad] == [1, 3]
-    assert "'a' stands there twice" in content.bad[0].expected and "levels" in content.bad[1].expected
+    assert "'a' comes twice" in content.bad[0].expected and "nested deeper" in content.bad[1].expected
 
 
 def test_numbers_that_are_not_finite_are_missing_and_counted():
@@ -125,14 +124,15 @@ def test_an_object_that_was_dropped_for_a_repeated_key_does_not_mark_another():
 
 
 def test_reading_twice_with_one_reader_forgets_the_first():
-    reader = JsonReader()
-    assert reader.problem(reader.parse('{"a": 1, "a": 2}'))
-    assert reader.problem(reader.parse('{"a": 1}')) is None
+    reader = JsonReader(mend=True)
+    with pytest.raises(NotJson, match="twice"):
+        reader.read('{"a": 1, "a": 2}')
+    assert reader.read('{"a": 1}') == {"a": 1}
 
 
 def test_names_and_texts_for_messages():
-    assert keys_of(Content("x", "jsonl", None, ((1, 5), (2, {"q": 1})))) == ["q"]
-    assert keys_of(Content("x", "jsonl", None, ())) == []
+    assert Content("x", "jsonl", None, ((1, 5), (2, {"q": 1}))).keys() == ["q"]
+    assert Content("x", "jsonl", None, ()).keys() == []
     assert entry_text({"a": "é"}) == '{"a": "é"}' and entry_text("x" * 3_000) == "x" * 1_999 + "…"
 
 

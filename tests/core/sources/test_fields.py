@@ -1,7 +1,8 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from core.sources.formats.fields import MAX_TEXT, Fields, as_number
-from core.sources.question import FieldError
+from core.sources.fields import MAX_TEXT, FieldError, Fields, as_id, read_each, unique
 from core.sources.report import IssueLog
 
 
@@ -65,13 +66,51 @@ def test_a_required_list_and_a_record_are_what_they_must_be():
     assert caught.value.field == "tasks[0]"
 
 
-def test_numbers():
-    assert [as_number(v) for v in (1, 2.5, -0.0, False, None, "1", float("inf"))] == [
-        1,
-        2.5,
-        0,
-        None,
-        None,
-        None,
-        None,
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("a", "a"),
+        (5, "5"),
+        (0, "0"),
+        (-1, "-1"),
+        (True, None),
+        (None, None),
+        (" ", None),
+        (1.5, None),
+        ([], None),
+    ],
+)
+def test_ids(value, wanted):
+    assert as_id(value) == wanted
+
+
+def test_ids_that_no_file_can_hold():
+    assert [as_id(value) for value in ("\ud800", "x" * 1_001, 10**40)] == [None, None, None]
+
+
+def test_names_are_made_to_differ():
+    assert unique(["a", "a", None, "d3", "a (2)", "a"]) == ("a", "a (3)", "d3 (2)", "d3", "a (2)", "a (4)")
+    assert unique([None, None], "q") == ("q1", "q2")
+
+
+@given(st.lists(st.sampled_from(["a", "b", "a (2)", "d1", "d2", None]), max_size=12))
+def test_names_differ_and_first_holders_keep_theirs(names):
+    made = unique(names)
+    assert len(set(made)) == len(names)
+    for name in {name for name in names if name is not None}:
+        assert made[names.index(name)] == name
+
+
+def test_entries_are_read_or_put_aside():
+    def read(number, entry):
+        if entry < 0:
+            raise FieldError("n", entry, "a number from 0")
+        return number, entry
+
+    log = IssueLog()
+    records, rejected = read_each([(3, 1), (5, -1)], log, read)
+    assert records == [(3, 1)]
+    assert rejected == [(5, "n: expected a number from 0", -1)]
+    assert [str(issue) for issue in log.listed()] == [
+        "Row 5, column n: found '-1', expected a number from 0."
     ]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from core.errors import Cancelled
+from core.errors import Cancelled, InputError
 from core.llm import Capabilities, CompletionCache, Message
-from core.pipeline.step_asker import StepAsker
+from core.pipeline.asking import Asker
 from tests.scripted import ScriptedLLM
 
 
@@ -26,7 +26,7 @@ class Scoring(ScriptedLLM):
 
 def calls_of(llm, cache, cancelled=lambda: False):
     seen = []
-    return StepAsker(llm, cache, None, cancelled, seen.append), seen
+    return Asker(llm, cache, None, cancelled, seen.append), seen
 
 
 def test_readings_are_kept_and_counted():
@@ -58,4 +58,7 @@ def test_a_cancel_keeps_what_was_read():
 
 def test_without_a_model_there_is_nothing_to_ask():
     calls, _ = calls_of(None, None)
-    assert (calls.ask, calls.score, calls.n_made, calls.n_answers) == (None, None, 0, 0)
+    assert (calls.llm, calls.n_made, calls.n_answers) == (None, 0, 0)
+    for ask in (lambda: calls.ask([]), lambda: calls.score([], [])):
+        with pytest.raises(InputError, match="there is none"):
+            ask()

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.sources.formats.json_values import MAX_DEPTH, JsonReader
+from core.text.strict import read_json
 
-# Nothing is evaluated: a cell is rewritten as JSON, token by token, and parsed as such.
-_TOKEN = re.compile(
-    r"""(?P<text>'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+")
-    |(?P<number>-?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?)
-    |(?P<word>None|True|False|nan|null|true|false)
-    |(?P<open>[\[({])
-    |(?P<close>[\])}])
-    |(?P<between>[,:])
-    |(?P<space>\s++)""",
-    re.VERBOSE | re.DOTALL,
-)
+# Nothing is evaluated: a cell is rewritten as JSON, and parsed as such.
+_TEXT = re.compile(r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\"""", re.DOTALL)
 _ESCAPE = re.compile(
     r"""\\(?:([\\'"nrtabfv])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U(00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}))"""
 )
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-_AS_JSON = {"None": "null", "nan": "null", "True": "true", "False": "false", "(": "[", ")": "]"}
+# All texts are spelled in hexadecimal digits before, so none of these finds anything inside them.
+_AS_JSON = (
+    (r"\b(?:None|nan)\b", "null"),
+    (r"\bTrue\b", "true"),
+    (r"\bFalse\b", "false"),
+    (r"\(", "["),
+    (r"\)", "]"),
+    (r"(?<![\w.])\.(?=\d)", "0."),
+    (r"(?<=\d)\.(?!\d)", ".0"),
+    (r",\s*(?=[\]}])", ""),
+    (r"""(?<=["\]}\w])\s+(?=["\[{\w-])""", ","),
+)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _MISSING = ("", "nan", "na", "n/a", "none", "null")
 
@@ -62,14 +63,17 @@ def literal(cell: str) -> Any:
     ['one', 'two']
     """
     try:
-        return _parsed(cell)
+        return read_json(cell, mend=True)
     except ValueError:
-        return _parsed("".join(_as_json(cell)))
+        text = _TEXT.sub(_spelled, cell)
+        for pattern, new in _AS_JSON:
+            text = re.sub(pattern, new, text)
+        return read_json(text, mend=True)
 
 
 def number_of(cell: str) -> float | None:
     """Return the number that a cell spells; None where it spells none (007 is a code, not a number)."""
-    return _parsed(cell.strip()) if _NUMBER.fullmatch(cell.strip()) else None
+    return read_json(cell.strip(), mend=True) if _NUMBER.fullmatch(cell.strip()) else None
 
 
 def is_missing(cell: str) -> bool:
@@ -101,57 +105,15 @@ def _list_cell(cell: str) -> Any:
     try:
         return literal(text)
     except ValueError:
-        # "[1] See below" is just a text; a list that a spreadsheet cut off must be seen as one.
-        return Unreadable(cell) if re.match(r"[\[{]\s*['\"]", text) else cell
+        # "[1] See below" is just a text; a list that is broken, or that a spreadsheet cut off, must be seen.
+        return Unreadable(cell) if re.match(r"[\[{]\s*['\"]|\[.*]$", text, re.DOTALL) else cell
 
 
-def _parsed(text: str) -> Any:
-    reader = JsonReader()
-    value = reader.parse(text)
-    if wrong := reader.problem(value):
-        raise ValueError(wrong)
-    return reader.tidy(value)
-
-
-def _as_json(cell: str) -> Iterable[str]:
-    """Rewrite a Python literal as JSON; what is no literal comes out as no JSON."""
-    depth = 0
-    before = comma = ""
-    for kind, token in _tokens(cell):
-        depth += (kind == "open") - (kind == "close")
-        if depth > MAX_DEPTH:
-            raise ValueError("nested too deeply")
-        ends_value = before in ("text", "number", "word", "close")
-        if kind == "between":
-            yield comma
-            comma = token
-        else:
-            # A comma before a closing bracket is left out; one between neighbours is put in.
-            if kind != "close":
-                yield comma or ("," if ends_value else "")
-            comma = ""
-            yield _value(kind, token)
-        before = kind
-    yield comma
-
-
-def _tokens(cell: str) -> Iterable[tuple[str, str]]:
-    place = 0
-    while place < len(cell):
-        match = _TOKEN.match(cell, place)
-        if match is None:
-            raise ValueError(f"no list or object at {cell[place : place + 20]!r}")
-        place = match.end()
-        if match.lastgroup and match.lastgroup != "space":
-            yield match.lastgroup, match[0]
-
-
-def _value(kind: str, token: str) -> str:
-    if kind == "text":
-        return json.dumps(_ESCAPE.sub(_character, token[1:-1]))
-    if kind == "number" and not _NUMBER.fullmatch(token):
-        return repr(float(token))
-    return _AS_JSON.get(token, token)
+def _spelled(match: re.Match[str]) -> str:
+    """Return a text in quotation marks, every character spelled by its code."""
+    text = _ESCAPE.sub(_character, match[1] if match[1] is not None else match[2])
+    units = text.encode("utf-16-be", "surrogatepass").hex()
+    return '"' + "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4)) + '"'
 
 
 def _character(match: re.Match[str]) -> str:

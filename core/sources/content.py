@@ -1,0 +1,264 @@
+"""A file with one record an entry, parsed as far as it can be without knowing what the records mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from pathlib import PurePath
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
+
+from core.errors import InputError
+from core.sources.encoding import read_source, to_utf8
+from core.sources.fields import Rejected
+from core.sources.report import IssueLog, rejected_frame, shorten
+from core.sources.table import read_table
+from core.text.strict import JsonReader, NotJson
+
+MAX_ENTRIES = 500_000
+# A small file can spell out values that fill any memory: "[[],[],[] ...".
+MAX_VALUES = 10_000_000
+_LINES_SUFFIXES = (".jsonl", ".ndjson")
+_WANTED = "a JSON object or list, or one JSON object a line"
+_WRAPPERS = ("samples", "data", "testCases", "test_cases", "goldens", "records", "questions", "rows")
+_QUESTIONS = ("question", "query", "user_input", "input", "prompt")
+
+
+class BadEntry(NamedTuple):
+    """A line or row that could not even be parsed: its number, what would be right, and its text."""
+
+    number: int
+    expected: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A file, parsed as far as it can be without knowing its format.
+
+    Attributes
+    ----------
+    name : str
+        Name of the file, for messages.
+    kind : {"json", "jsonl", "csv"}
+        How it is written.
+    value : Any
+        The parsed JSON value where ``kind`` is json, else None.
+    entries : sequence of (int, object)
+        The candidates for records with their 1-based number (line, or row of a spreadsheet): the entries of a
+        JSON list, the lines of JSON Lines, the rows of a CSV (cells as text, empty ones left out). Of a JSON
+        object there are none before it is `opened`.
+    columns : tuple of str
+        Column names of a CSV.
+    notes : tuple of str
+        Remarks on encoding and the like.
+    bad : tuple of BadEntry
+        Lines and rows that could not be parsed.
+    """
+
+    name: str
+    kind: Literal["json", "jsonl", "csv"]
+    value: Any = field(repr=False)
+    entries: Sequence[tuple[int, Any]] = field(repr=False)
+    columns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    bad: tuple[BadEntry, ...] = ()
+
+    def opened(self, questions: Collection[str] = ()) -> Content:
+        """Return content whose entries are its records, also where a JSON object holds them.
+
+        A JSON object may hold a list of records under a usual name (``samples``, ``data``, ``test_cases`` …),
+        be a table of columns (as pandas and Hugging Face write one), or be a single record itself. CSV, JSON
+        Lines and JSON lists are returned as they are.
+
+        Parameters
+        ----------
+        questions : collection of str
+            Further names that the field of the question may have.
+        """
+        value = self.value
+        if not isinstance(value, Mapping):
+            return self
+        held = next((value[key] for key in _WRAPPERS if isinstance(value.get(key), list)), None)
+        if held is None or any(name in value for name in _QUESTIONS):
+            held = _rows_of_columns(value, {*_QUESTIONS, *questions}) or [dict(value)]
+        return replace(self, value=None, entries=tuple(enumerate(held, start=1)))
+
+    def names(self, most: int = 50) -> set[str]:
+        """Return the names that stand in the first entries, or among the columns."""
+        entries = [entry for _, entry in self.entries[:most] if isinstance(entry, Mapping)]
+        return set(self.columns).union(*entries)
+
+    def keys(self, most: int = 20) -> list[str]:
+        """Return the names a file gives its fields: columns, or the keys of its object or first entry."""
+        if self.columns:
+            return list(self.columns[:most])
+        first = self.value if isinstance(self.value, dict) else None
+        if first is None:
+            first = next((entry for _, entry in self.entries if isinstance(entry, dict)), {})
+        return list(first)[:most]
+
+    def log_bad(self, log: IssueLog, column: str | None = None) -> None:
+        """Note what could not be parsed; the others are read, each with its own issues."""
+        shown = self.bad[: log.room]
+        for entry in shown:
+            log.add(entry.number, column, entry.text, entry.expected)
+        log.count_more(len(self.bad) - len(shown))
+
+    def rejected(self, entries: Iterable[Rejected]) -> pd.DataFrame:
+        """Return ``row, reason, text`` of what could not be parsed, and of these that could not be read."""
+        rows = [(bad.number, f"expected {bad.expected}", bad.text) for bad in self.bad]
+        return rejected_frame([*rows, *((n, reason, entry_text(entry)) for n, reason, entry in entries)])
+
+
+def read_content(data: bytes, name: str, *, strict: bool = False) -> Content:
+    """Parse a file as JSON, JSON Lines or CSV, whichever it is.
+
+    Parameters
+    ----------
+    data : bytes
+        The file, also gzipped; encodings as in `core.sources.encoding.to_utf8`.
+    name : str
+        How messages call it.
+    strict : bool
+        Put entries aside that hold NaN or half of a surrogate pair; else both are mended and counted.
+
+    Returns
+    -------
+    Content
+        Lines and rows that cannot be parsed are in ``bad``, the others are kept.
+
+    Raises
+    ------
+    InputError
+        No text, too large, no JSON and no table, or JSON that is broken as a whole.
+    """
+    data = read_source(data, name)
+    if not looks_like_json(data, name):
+        return _table(data, name)
+    text = to_utf8(data, name)
+    n_values = sum(text.utf8.count(mark) for mark in (b",", b"[", b"{"))
+    if n_values > MAX_VALUES:
+        raise InputError(
+            f"{name} holds about {n_values:,} JSON values; the limit is {MAX_VALUES:,}, so split the file."
+        )
+    reader = JsonReader(mend=not strict)
+    content = _json(text.utf8.decode(), name, reader)
+    return replace(content, notes=(*([text.note] if text.note else []), *reader.notes()))
+
+
+def looks_like_json(data: bytes, name: str) -> bool:
+    """Tell whether a file (not gzipped) is meant as JSON or JSON Lines, by its name and its start."""
+    start = to_utf8(data, name).utf8[:100_000].lstrip()
+    if start[:1] in (b"{", b"["):
+        return True
+    if PurePath(name.lower().removesuffix(".gz")).suffix in _LINES_SUFFIXES:
+        return True
+    lines = [line.lstrip() for line in start.split(b"\n")[:20] if line.strip()]
+    return 2 * sum(line.startswith(b"{") for line in lines) > len(lines)
+
+
+def entry_text(entry: Any, most: int = 2_000) -> str:
+    """Return an entry as text for a list of what was left out, cut to so many characters."""
+    try:
+        text = entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False, default=str)
+    except RecursionError:
+        return "(nested too deeply)"
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _table(data: bytes, name: str) -> Content:
+    table = read_table(data, name, max_rows=MAX_ENTRIES)
+    entries = [
+        (int(row), {column: cell for column, cell in cells.items() if cell.strip()})
+        for row, cells in zip(table.frame.index, table.frame.to_dict("records"), strict=True)
+    ]
+    rejected = table.rejected[["row", "reason", "text"]].itertuples(index=False)
+    bad = tuple(BadEntry(int(row), str(reason), str(text)) for row, reason, text in rejected)
+    columns = tuple(map(str, table.frame.columns))
+    return Content(name, "csv", None, tuple(entries), columns, table.notes, bad)
+
+
+def _json(text: str, name: str, reader: JsonReader) -> Content:
+    try:
+        value = reader.parse(text)
+    except ValueError as error:
+        content = None if text.lstrip().startswith("[") else _lines(text, name, reader)
+        if content is None:
+            raise InputError(_broken(name, error)) from error
+        return content
+    if isinstance(value, list):
+        return _list(value, name, reader)
+    try:
+        value = reader.checked(value)
+    except NotJson as error:
+        raise InputError(f"{name} cannot be used as JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{name} holds the JSON value {shorten(text.strip())}; expected {_WANTED}.")
+    return Content(name, "json", value, ())
+
+
+def _list(values: list[Any], name: str, reader: JsonReader) -> Content:
+    _check_number(len(values), name)
+    entries, bad = [], []
+    for number, value in enumerate(values, start=1):
+        try:
+            entries.append((number, reader.checked(value)))
+        except NotJson as error:
+            bad.append(BadEntry(number, f"JSON that can be used ({error})", entry_text(value)))
+    return Content(name, "json", [entry for _, entry in entries], tuple(entries), bad=tuple(bad))
+
+
+def _lines(text: str, name: str, reader: JsonReader) -> Content | None:
+    """Read JSON Lines; None where most lines are no JSON, so that the file is meant as one JSON value."""
+    lines = [(n, line.strip()) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    _check_number(len(lines), name)
+    entries, bad = [], []
+    for number, line in lines:
+        try:
+            value, reason = reader.read(line), ""
+        except ValueError as error:
+            value, reason = None, f" ({_reason(error)})"
+        if isinstance(value, dict):
+            entries.append((number, value))
+        else:
+            bad.append(BadEntry(number, f"a JSON object{reason}", line))
+    if 2 * len(entries) < len(lines):
+        return None
+    return Content(name, "jsonl", None, tuple(entries), bad=tuple(bad))
+
+
+def _rows_of_columns(value: Mapping[str, Any], questions: Collection[str]) -> list[dict[str, Any]] | None:
+    """Return the rows of a table written column by column, None where it is none."""
+    columns = list(value.values())
+    if not any(name in value for name in questions):
+        return None
+    # Ragged columns are filled up, so a file of few values could ask for very many.
+    if len(columns) * max(len(c) if isinstance(c, (list, Mapping)) else 0 for c in columns) > MAX_VALUES:
+        return None
+    rows: Iterable[tuple[Any, ...]]
+    if all(isinstance(column, list) for column in columns):
+        rows = zip_longest(*columns)
+    elif all(isinstance(column, Mapping) for column in columns):
+        keys = list(next(column for name, column in value.items() if name in questions))
+        rows = zip(*([column.get(key) for key in keys] for column in columns), strict=True)
+    else:
+        return None
+    return [dict(zip(value, row, strict=True)) for row in rows]
+
+
+def _check_number(n: int, name: str) -> None:
+    if n > MAX_ENTRIES:
+        raise InputError(f"{name} holds {n:,} entries; the limit is {MAX_ENTRIES:,}, so split the file.")
+
+
+def _reason(error: ValueError) -> str:
+    return error.msg.lower() if isinstance(error, json.JSONDecodeError) else str(error)
+
+
+def _broken(name: str, error: ValueError) -> str:
+    line = f", line {error.lineno}," if isinstance(error, json.JSONDecodeError) else ""
+    return f"{name}{line} is not valid JSON ({_reason(error)}); expected {_WANTED}."

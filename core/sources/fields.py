@@ -1,0 +1,232 @@
+"""Reading one record of a file, field by field, with an exact word for everything that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from core.sources.report import IssueLog, shorten
+from core.text.strict import finite, is_clean
+
+# The limits of every record, whatever file it comes from.
+MAX_TEXT = 1_000_000
+MAX_LIST = 10_000
+MAX_ID = 1_000
+T = TypeVar("T")
+Rejected = tuple[int, str, Any]
+
+
+class FieldError(Exception):
+    """A field cannot be used; becomes an issue of the report, so users never see it as such."""
+
+    def __init__(self, field: str, value: object, expected: str) -> None:
+        super().__init__(expected)
+        self.field, self.value, self.expected = field, value, expected
+
+
+class Fields:
+    """The fields of one record.
+
+    A required field that cannot be used raises `FieldError`: the record is left out and the reader notes why.
+    An optional one that cannot be used is noted as a warning and read as absent, so that one odd field does
+    not cost the record, unless the reading is strict.
+
+    Parameters
+    ----------
+    record : Mapping
+        As parsed from the file.
+    row : int
+        1-based number of the record (or line) in the file.
+    log : IssueLog, optional
+        Takes the warnings.
+    path : str
+        Where the record stands inside a larger one, e.g. ``tasks[3].``; put before field names.
+    strict : bool
+        Optional fields that cannot be used raise `FieldError`, too: what will be paid for must be right.
+    """
+
+    def __init__(
+        self, record: object, row: int = 1, log: IssueLog | None = None, path: str = "", strict: bool = False
+    ) -> None:
+        if not isinstance(record, Mapping):
+            raise FieldError(path.rstrip(".") or "record", record, "an object with named fields")
+        self.record: Mapping[str, Any] = record
+        self.row, self.path, self.strict = row, path, strict
+        self.log = IssueLog() if log is None else log
+        self.used: set[str] = set()
+
+    def inner(self, record: object, name: str) -> Fields:
+        """Return the fields of an object that stands under a name of this record."""
+        return Fields(record, self.row, self.log, f"{self.path}{name}.", self.strict)
+
+    def required_text(self, *names: str) -> str:
+        """Return the first of these fields that is there: a text that is not empty."""
+        name, value = self._first(names)
+        if not isinstance(value, str) or not value.strip():
+            raise FieldError(self.path + name, "" if value is None else value, "a text that is not empty")
+        if wrong := text_problem(value):
+            raise FieldError(self.path + name, value, wrong)
+        return value
+
+    def required_items(self, *names: str) -> Sequence[Any]:
+        """Return a list of anything; `FieldError` where it is absent or no list."""
+        name, value = self._first(names)
+        entries = _as_list(value)
+        if entries is None:
+            expected = f"at most {MAX_LIST:,} entries" if isinstance(value, (list, tuple)) else "a list"
+            raise FieldError(self.path + name, "" if value is None else value, expected)
+        return entries
+
+    def required_id(self, name: str) -> str:
+        """Return an identifier; `FieldError` where there is none of use."""
+        value = self._first((name,))[1]
+        found = as_id(value)
+        if found is None:
+            raise FieldError(
+                self.path + name, "" if value is None else value, "an id: a text or a whole number"
+            )
+        return found
+
+    def text(self, *names: str) -> str | None:
+        """Return a text, which may be empty; None where absent, null or unusable."""
+        return self._optional(names, _as_text, "a text")
+
+    def texts(self, *names: str) -> tuple[str, ...]:
+        """Return a list of texts; () where absent, null or unusable."""
+        return self._optional(names, _as_texts, f"a text or a list of at most {MAX_LIST:,} texts") or ()
+
+    def identifier(self, *names: str) -> str | None:
+        """Return an id as text, also from an integer; None where absent, null or unusable."""
+        return self._optional(names, as_id, f"a text of 1 to {MAX_ID:,} characters, or a whole number")
+
+    def number(self, *names: str) -> float | None:
+        """Return a finite number; None where absent, null or unusable."""
+        return self._optional(names, finite, "a finite number")
+
+    def seconds(self, *names: str) -> float | None:
+        """Return a time that something took; None where absent, null or unusable."""
+        return self._optional(names, lambda v: _as_number(v, 0), "seconds, 0 or more")
+
+    def flag(self, *names: str) -> bool | None:
+        """Return a truth value; None where absent, null or unusable."""
+        return self._optional(names, lambda v: v if isinstance(v, bool) else None, "true or false")
+
+    def items(self, *names: str) -> Sequence[Any]:
+        """Return a list of anything; () where absent, null or unusable."""
+        return self._optional(names, _as_list, f"a list of at most {MAX_LIST:,} entries") or ()
+
+    def mapping(self, *names: str) -> Mapping[str, Any]:
+        """Return an object; empty where absent, null or unusable."""
+        return self._optional(names, lambda v: v if isinstance(v, Mapping) else None, "an object") or {}
+
+    def numbers(self, name: str) -> dict[str, float]:
+        """Return the finite numbers of an object; what is none, or has no name of use, is left out."""
+        given = self.mapping(name)
+        found = {key: n for key, value in given.items() if (n := finite(value)) is not None and as_id(key)}
+        for key in given.keys() - found.keys():
+            self.warn(f"{name}.{shorten(key)}", given[key], "a named finite number")
+        return found
+
+    def warn(self, name: str, value: object, expected: str) -> None:
+        """Note that a field is not used as it stands; `FieldError` where the reading is strict."""
+        if self.strict:
+            raise FieldError(self.path + name, value, expected)
+        self.log.add(self.row, self.path + name, value, expected, "warning")
+
+    def rest(self) -> dict[str, Any]:
+        """Return the fields that nobody asked for and that are not null."""
+        return {str(k): v for k, v in self.record.items() if k not in self.used and v is not None}
+
+    def present(self, *names: str) -> str | None:
+        """Return the first of these names whose field is not null, and count it as used; None without any.
+
+        A further one of them that is there too stays unused, so that `rest` returns it.
+        """
+        for name in names:
+            if self.record.get(name) is not None:
+                self.used.add(name)
+                return name
+        return None
+
+    def _first(self, names: Sequence[str]) -> tuple[str, Any]:
+        name = self.present(*names)
+        return (names[0], None) if name is None else (name, self.record[name])
+
+    def _optional(self, names: Sequence[str], read: Callable[[Any], T | None], expected: str) -> T | None:
+        name = self.present(*names)
+        if name is None:
+            return None
+        value = self.record[name]
+        result = read(value)
+        if result is None:
+            self.warn(name, value, (isinstance(value, str) and text_problem(value)) or expected)
+        return result
+
+
+def text_problem(text: str) -> str | None:
+    """Say what would be right where a text cannot be used, or None."""
+    if len(text) > MAX_TEXT:
+        return f"a text of at most {MAX_TEXT:,} characters"
+    return None if is_clean(text) else "valid Unicode (this holds half of a surrogate pair)"
+
+
+def as_id(value: object) -> str | None:
+    """Return an identifier as text, also from an integer; None where it is absent or of no use."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**30:
+        value = str(value)
+    usable = isinstance(value, str) and value.strip() and len(value) <= MAX_ID and is_clean(value)
+    return str(value) if usable else None
+
+
+def unique(names: Sequence[str | None], stem: str = "d") -> tuple[str, ...]:
+    """Return the names made to differ: ``a, a, None`` becomes ``a, a (2), d3``.
+
+    The first holder of a name keeps it, and no new name is one that stands in the list already.
+    """
+    given = {name for name in names if name is not None}
+    used: set[str] = set()
+    counts: dict[str, int] = {}
+    result = []
+    for place, name in enumerate(names, start=1):
+        base = f"{stem}{place}" if name is None else name
+        candidate = base
+        while candidate in used or (candidate in given and (name is None or candidate != name)):
+            counts[base] = counts.get(base, 1) + 1
+            candidate = f"{base} ({counts[base]})"
+        used.add(candidate)
+        result.append(candidate)
+    return tuple(result)
+
+
+def read_each(
+    entries: Iterable[tuple[int, Any]], log: IssueLog, read: Callable[[int, Any], T]
+) -> tuple[list[T], list[Rejected]]:
+    """Read entries one by one; those for which ``read`` raises `FieldError` are noted and put aside."""
+    records, rejected = [], []
+    for number, entry in entries:
+        try:
+            records.append(read(number, entry))
+        except FieldError as error:
+            log.add(number, error.field, error.value, error.expected)
+            rejected.append((number, f"{error.field}: expected {error.expected}", entry))
+    return records, rejected
+
+
+def _as_number(value: object, least: float) -> float | None:
+    number = finite(value)
+    return None if number is None or number < least else number
+
+
+def _as_text(value: object) -> str | None:
+    return value if isinstance(value, str) and text_problem(value) is None else None
+
+
+def _as_texts(value: object) -> tuple[str, ...] | None:
+    entries = [value] if isinstance(value, str) else _as_list(value)
+    if entries is None or not all(_as_text(entry) is not None for entry in entries):
+        return None
+    return tuple(entries)
+
+
+def _as_list(value: object) -> Sequence[Any] | None:
+    return value if isinstance(value, (list, tuple)) and len(value) <= MAX_LIST else None

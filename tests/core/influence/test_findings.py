@@ -1,0 +1,226 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from core.diagnosis import SEVERITIES, Diagnosis
+from core.influence import analyse, summary
+from core.influence.definitions import MODES
+from core.influence.diagnostic import INFLUENCE
+from core.influence.findings import _WORDINGS, findings
+from core.influence.modes import mode_counts
+from core.run import Run
+from tests.core.influence.test_analysis import make
+
+STRAIGHT = [0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
+UPSIDE_DOWN = STRAIGHT[::-1]
+
+
+def found(run, *options):
+    return {finding.name: finding for finding in findings(analyse(run, *options))}
+
+
+def modes(run):
+    return analyse(run).modes.set_index("name")
+
+
+def shuffled(n, seed=0, influence=STRAIGHT):
+    rng = np.random.default_rng(seed)
+    return [rng.permutation(influence).tolist() for _ in range(n)]
+
+
+def test_chances_of_rank_modes_by_hand():
+    q = analyse(make([STRAIGHT, [1, 0, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0], STRAIGHT[:5]])).queries
+    # Six without ties: three retrieved first, three used last; they miss each other in 1 of 20 orders.
+    assert q["ignored_top_hit_by_chance"].tolist()[0] == pytest.approx(0.95)
+    # One of six: the others tie at rank 4, which is the last three's; k = 7: three tie at rank 6.
+    assert q["ignored_top_hit_by_chance"].tolist()[1:3] == pytest.approx([1, 1 - 4 / 35])
+    # One of six is used first: it is among the last three in half of all orders; four tied at 2.5 of seven.
+    assert q["buried_evidence_by_chance"].tolist()[1:3] == pytest.approx([0.5, 1 - 1 / 35])
+    assert q[["ignored_top_hit_by_chance", "buried_evidence_by_chance"]].iloc[3].isna().all()
+
+
+def test_chances_of_rank_modes_are_those_of_dealing_at_random():
+    rng = np.random.default_rng(1)
+    influence = rng.integers(0, 4, 9) / 4
+    ranks = [1.0, 2.5, 2.5, 4, 5, 6, 8, 8, 8]
+    q = analyse(make([influence.tolist()], ranks=ranks)).queries.iloc[0]
+    dealt = [rng.permutation(influence).tolist() for _ in range(4_000)]
+    many = analyse(make(dealt, ranks=ranks * len(dealt))).queries
+    for mode in ("ignored_top_hit", "buried_evidence", "inverted"):
+        assert many[mode].mean() == pytest.approx(q[f"{mode}_by_chance"], abs=0.03)
+
+
+def test_inverted_is_below_the_lower_five_percent_of_its_own_orders():
+    # Of 24 orders of four, ρ is −1 in one and −0.8 in three more: 4 % and 17 %.
+    q = analyse(make([[0.1, 0.2, 0.3, 0.4], [0.2, 0.1, 0.3, 0.4], [0.1, 0.2, 0.3], [0] * 9 + [1]])).queries
+    assert q["rho"].round(2).tolist() == [-1, -0.8, -1, -0.52]
+    assert q["inverted"].tolist() == [True, False, False, False]
+    # No order of three is as rare as that, and none of ten with a single influential passage.
+    assert q["inverted_by_chance"].tolist() == pytest.approx([1 / 24, 1 / 24, np.nan, 0], nan_ok=True)
+
+
+def test_counts_against_chance():
+    table = modes(make([UPSIDE_DOWN] * 8 + [STRAIGHT] * 2 + [[0] * 6]))
+    row = table.loc["inverted"]
+    p = 21 / 720  # orders of six with ρ below −0.771, the 5 % point
+    assert (row["n"], row["of"], row["expected"]) == (8, 10, pytest.approx(10 * p))
+    assert row["p_value"] == pytest.approx(3 * stats.binom.sf(7, 10, row["expected"] / 10))
+    wilson = stats.binomtest(8, 10).proportion_ci(method="wilson")
+    assert (row["low"], row["high"]) == pytest.approx((wilson.low, wilson.high))
+    assert (row["expected_low"], row["expected_high"]) == (
+        0,
+        stats.binom.ppf(0.975, 10, row["expected"] / 10),
+    )
+    # Adjusted for three modes; those that chance cannot produce are not tested.
+    assert table.loc["ignored_top_hit", "p_value"] > 0.5
+    assert table.loc["inert", ["expected", "p_value"]].isna().all() and table.loc["inert", "n"] == 1
+
+
+def test_holm_leaves_out_what_could_not_be_tested():
+    # Five passages: only inverted applies.
+    row = modes(make([STRAIGHT[:5][::-1]] * 4)).loc["inverted"]
+    assert row["p_value"] == pytest.approx(stats.binom.sf(3, 4, row["expected"] / 4))
+    assert modes(make([[0.5, 0.1]]))["p_value"].isna().all()
+
+
+def test_a_mode_that_chance_explains_is_no_finding():
+    run = make(shuffled(60))
+    counts = summary(analyse(run))
+    assert counts["failure_modes"]["ignored_top_hit"] > 50
+    assert not {"ignored_top_hit", "buried_evidence", "inverted"} & set(found(run))
+
+
+def test_a_mode_beyond_chance_is_one_with_all_that_belongs_to_it():
+    worst = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    finding = found(make([[0.2, 0.1, 0.3, 0.4, 0.5, 0.6], worst, worst, *[STRAIGHT] * 10]))["inverted"]
+    assert (finding.n, finding.of) == (3, 13) and finding.severity == "high"
+    assert finding.query_ids == ("q1", "q2", "q0")  # the lowest ρ first
+    assert finding.expected_by_chance == pytest.approx(13 * 21 / 720) and finding.p_value <= 0.05
+
+
+def test_sentences():
+    run = make([UPSIDE_DOWN] * 5)
+    finding = found(run)["inverted"]
+    assert finding.sentence == (
+        "In 5 of 5 questions the passages are used in the reverse of the retriever's order; chance alone gives 0."
+    )
+    assert finding.advice == MODES["inverted"].advice
+    assert finding.interval == pytest.approx(tuple(stats.binomtest(5, 5).proportion_ci(method="wilson")))
+
+
+def test_modes_without_chance_are_findings_when_seen():
+    run = make(
+        [[0.9, 0.05, 0.05], [0.85, 0.1, 0.05], [0.3, 0.2, 0.1]],
+        query={"n_gold": [1, 0, 0]},
+    )
+    seen = found(run)
+    assert seen["over_reliance"].query_ids == ("q0", "q1")  # the largest dominance first
+    assert (seen["over_reliance"].severity, seen["missed_evidence"].severity) == ("low", "high")
+    assert seen["over_reliance"].expected_by_chance is None and seen["over_reliance"].p_value is None
+    assert seen["missed_evidence"].sentence == "In 1 of 3 questions a gold passage was not retrieved."
+    assert "harmful_passage" not in seen
+
+
+def test_harmful_passages_come_first_of_all():
+    run = Run.create(
+        {"source": "upload"},
+        queries=pd.DataFrame(
+            {"query_id": ["a"], "question": ["?"], "answer": ["wrong one"], "reference_answers": [["right"]]}
+        ),
+        passages=pd.DataFrame(
+            {"query_id": ["a"] * 3, "passage_id": ["1", "2", "3"], "retrieval_rank": [1, 2, 3],
+             "ablated_answer": ["wrong one", "right", "wrong two"]}
+        ),
+    )  # fmt: skip
+    first = Diagnosis(run).findings()
+    assert first[0].severity == "high" and "harmful_passage" in {
+        one.name for one in first if one.severity == "high"
+    }
+    assert found(run)["harmful_passage"].sentence == (
+        "In 1 of 1 question leaving out one passage makes an incorrect answer correct."
+    )
+
+
+def test_use_that_follows_retrieval_is_said():
+    finding = found(make([STRAIGHT, *[[0.9, 0.3, 0.2, 0, 0.1, 0]] * 9]))["influence_ndcg"]
+    assert finding.severity == "low" and finding.p_value == pytest.approx(2e-4)
+    assert finding.sentence.startswith(
+        "What the model uses tends to be retrieved first: mean nDCG by influence 1.00"
+    )
+    assert (finding.n, finding.of, len(finding.query_ids)) == (10, 10, 10)
+
+
+def test_use_that_runs_against_retrieval_and_use_at_random():
+    against = found(make([UPSIDE_DOWN] * 10))["influence_ndcg"]
+    assert against.severity == "high" and "retrieved last" in against.sentence and against.p_value <= 0.001
+    at_random = found(make(shuffled(40)))["influence_ndcg"]
+    assert at_random.sentence.startswith("The order of use cannot be told from a random one: mean nDCG")
+    assert at_random.p_value > 0.05 and at_random.severity == "medium"
+    assert "influence_ndcg" not in found(make([[0.4] * 6] * 3))
+
+
+def test_common_reasons_for_no_rho_or_label():
+    few = make([[0.3, 0.2]] * 2 + [[0.3, 0.2, 0.1]] * 3)
+    finding = found(few)["too_few_passages"]
+    assert (finding.n, finding.of, finding.query_ids) == (2, 5, ("q0", "q1"))
+    assert finding.sentence == (
+        "2 of 5 questions have no ρ: fewer than three passages: a rank correlation says nothing."
+    )
+    assert "too_few_passages" not in found(make([[0.3, 0.2]] + [[0.3, 0.2, 0.1]] * 3))
+    assert "too_few_passages" not in found(make([[0.3, 0.2]] * 2 + [[0.3, 0.2, 0.1]] * 9))
+    tied = make([[1] + [0] * 9] * 2)
+    assert found(tied)["ties_cannot_reach"].sentence.startswith("2 of 2 questions have no label: with these")
+    assert "ties_cannot_reach" not in found(tied, 0.7, True)
+
+
+def test_inert_questions_are_one_finding():
+    run = make([[0, 0, 0]] * 3)
+    assert [one.name for one in findings(analyse(run))] == ["inert"]
+
+
+def test_reported_verdicts_that_change():
+    run = make([[0, 0, 0], [0.3, 0.2, 0.1], [0.1, 0.2, 0.3]], query={"reported_rho": [1.0, 1.0, 1.0]})
+    finding = found(run)["reported_verdicts"]
+    assert finding.sentence == "2 of 3 reported verdicts change when recomputed (1 inert, 1 values)."
+    assert (finding.n, finding.of, finding.query_ids) == (2, 3, ("q0", "q2"))
+
+
+def test_every_mode_has_its_wording_and_every_finding_its_definition():
+    assert set(_WORDINGS) == set(MODES)
+    run = Run.load("sample_data/recorded_run")
+    for finding in findings(analyse(run)):
+        assert finding.name in {definition.name for definition in INFLUENCE.definitions}
+        assert finding.severity in SEVERITIES and finding.sentence.endswith(".")
+
+
+def test_the_recorded_run():
+    analysis = analyse(Run.load("sample_data/recorded_run"))
+    facts = summary(analysis)
+    assert facts["label_reasons"] == {"ties_cannot_reach": 18, "inert": 5, "all_equal": 1}
+    assert (facts["n_divergent"], facts["n_divergent_published"], facts["n_aligned"]) == (44, 62, 0)
+    assert facts["mean_influence_ndcg"] == pytest.approx(0.782, abs=5e-4)
+    assert facts["influence_ndcg_by_chance"] == pytest.approx(0.7155, abs=5e-4)
+    assert facts["influence_ndcg_excess"] == pytest.approx(0.23, abs=5e-3)
+    assert facts["influence_ndcg_p_value"] < 0.001
+    counts, chance = facts["failure_modes"], facts["failure_modes_by_chance"]
+    assert (counts["ignored_top_hit"], round(chance["ignored_top_hit"], 1)) == (29, 23.2)
+    assert (counts["buried_evidence"], round(chance["buried_evidence"], 1)) == (31, 33.5)
+    below = analysis.random_rhos.p_below([0.0])[:, 0]
+    assert (int((analysis.queries["rho"] < 0).sum()), round(np.nansum(below))) == (28, 31)
+
+
+def test_moving_a_setting_measures_nothing_again(monkeypatch):
+    diagnosis = Diagnosis(make([STRAIGHT, [1] + [0] * 9]))
+    first = diagnosis["influence"]
+    monkeypatch.setattr("core.influence.analysis.passage_frame", None)  # must not be called again
+    other = diagnosis.at({"threshold": 0.5, "as_published": True})["influence"]
+    assert other.queries["label"].tolist() == ["Aligned", "Aligned"]
+    assert first.queries["label"].tolist() == ["Aligned", "Undefined"]
+    assert other.passages is first.passages
+
+
+def test_mode_counts_of_a_part_of_a_run():
+    analysis = analyse(make([UPSIDE_DOWN] * 3 + shuffled(5)))
+    part = mode_counts(analysis.queries.head(3), {**analysis.testable, "inverted": 3}).set_index("name")
+    assert (part.loc["inverted", "n"], part.loc["inverted", "of"]) == (3, 3)
