@@ -92,7 +92,7 @@ class ClaimsStep:
     name: ClassVar[str] = "claims"
     title: ClassVar[str] = "Extract and verify claims"
     noun: ClassVar[str] = "answer"
-    fills: ClassVar[Mapping[str, tuple[str, ...]]] = {table: () for table in CLAIM_TABLES}
+    fills: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(CLAIM_TABLES, ())
 
     verifier: Annotated[str, Option("--verifier", f"Who verifies claims: {', '.join(VERIFIERS)}.")] = OFFLINE
     verifier_model: Annotated[

@@ -53,7 +53,7 @@ NameOpt = Annotated[str | None, typer.Option("--name", help="Name of the run.")]
 def build_app() -> typer.Typer:
     """Return the commands, with the options of every diagnostic that there is."""
     app = typer.Typer(
-        help="Leadline: which retrieved passages an answer really rests on.",
+        help="Leadline: which retrieved passages an answer really uses.",
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,

@@ -101,7 +101,7 @@ class Retrieval:
 
 
 def found(value: object, k: int) -> Found:
-    """Read what ``retrieve`` returned: anything that can be gone through, at most k of it.
+    """Read what ``retrieve`` returned: any iterable, at most k of it.
 
     Raises
     ------

@@ -212,7 +212,7 @@ class CallPlan:
         rows += [
             ("prompt tokens", self.prompt_tokens, about),
             (
-                "answer tokens at most",
+                "max answer tokens",
                 self.completion_tokens,
                 f"{limits.pop()} a call" if len(limits) == 1 else "",
             ),

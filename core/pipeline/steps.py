@@ -35,14 +35,17 @@ _COUNTED_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How a field of a step is named on the command line, and what it means.
+    """How a field of a step is named on the command line and on screen, and what it means.
 
-    Put it into the field's type: ``repeats: Annotated[int, Option("--repeats", "Repeats.")] = 0``.
+    Put it into the field's type: ``repeats: Annotated[int, Option("--repeats", "Repeats.")] = 0``. On screen
+    it has its ``title``, and is left out without one; ``choices`` are values with their titles.
     """
 
     name: str
     help: str
     shows_default: bool = True
+    title: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -334,7 +334,7 @@ def _is_golden(question: Question) -> bool:
 
 _GOLD = "gold, or is_gold of each passage"
 _ANALYSES: tuple[tuple[str, Callable[[Question], bool], str], ...] = (
-    ("influence vs retrieval", lambda q: True, ""),
+    ("influence vs retrieval", lambda _: True, ""),
     ("correct and incorrect answers, harmful passages", lambda q: bool(q.reference_answers), "answers"),
     ("missed evidence", _is_golden, _GOLD),
     ("hit, recall, MRR and nDCG of the retriever", _is_golden, _GOLD),

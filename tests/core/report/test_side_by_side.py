@@ -173,7 +173,7 @@ def test_equal_set_ups_give_no_row():
     "junk", [None, 5, "text", ["list"], {"options": "x"}, {"options": {"a": {"b": [1]}}}]
 )
 def test_a_manifest_may_hold_anything(junk):
-    odd = {name: junk for name in ("dataset", "model", "prompt", "retriever", "options", "cost")}
+    odd = dict.fromkeys(("dataset", "model", "prompt", "retriever", "options", "cost"), junk)
     pair = sides(make_run({"q1": "a"}, **odd), make_run({"q1": "a"}, **MANIFEST))
     table = setup_differences(pair)
     assert "Model" in set(table["Setting"])
