@@ -810,7 +810,7 @@ def test_which_model_judges():
 
 
 def planned(run, step, llm=None):
-    asker = Asker(llm, None, None, lambda: False, lambda n: None)
+    asker = Asker(llm)
     return step.open(run, asker).plan(run.queries["query_id"].to_list())
 
 
