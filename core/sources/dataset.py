@@ -320,7 +320,7 @@ def note_oddities(log: IssueLog, row: int, question: Question) -> None:
         return
     for fragment in question.gold:
         if not any(gold_spans(text, [fragment]) for text in texts):
-            log.add(row, "gold", fragment, "a fragment that stands word for word in the documents", "warning")
+            log.add(row, "gold", fragment, "a fragment that occurs word for word in the documents", "warning")
 
 
 def possible(questions: Sequence[Question]) -> tuple[list[str], list[str]]:

@@ -135,7 +135,7 @@ FORMAT = Format(
         "What gold says of the passages is written out as is_gold.",
         "Fields that are null, empty lists, blank correct answers and passages without text are left out; so "
         "are further fields of a passage.",
-        "Ids come back as texts, and an id that stands twice gets a number behind it.",
+        "Ids come back as texts, and an id that occurs twice gets a number behind it.",
         "Claims and their support are not written.",
     ),
     fields={
