@@ -2,28 +2,18 @@
 
 import streamlit as st
 
-from ui import library, router, sources
+from ui import library, router, settings, sources
 
 st.set_page_config(
     page_title="Leadline",
     page_icon=str(library.ROOT / "ui" / "leadline-mark.svg"),
     layout="wide",
-    menu_items={"About": "Leadline: which retrieved passages an answer really rests on."},
+    menu_items={"About": "Leadline: which retrieved passages an answer really uses."},
 )
 st.logo(str(library.ROOT / "ui" / "leadline.svg"), size="large")
 page = st.navigation(router.build_pages())
 sources.follow_link()
 with st.sidebar:
     sources.panel()
-    st.slider(
-        "Divergence threshold τ",
-        -1.0,
-        1.0,
-        0.7,
-        0.05,
-        key="threshold",
-        bind="query-params",
-        help="Questions with rank agreement ρ ≥ τ are called aligned, those below divergent. "
-        "This one setting drives every page.",
-    )
+    settings.panel()
 router.run(page)

@@ -11,7 +11,6 @@ import math
 import tempfile
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import entropy, rankdata, spearmanr
 
+from core.charts import influence as charts
 from core.influence import InfluenceAnalysis, analyse, summary
 from core.sources.influence_csv import read_influence_csv
 
@@ -92,15 +92,9 @@ def plain_time(frame: pd.DataFrame, n_questions: int) -> float:
 
 def chart_sizes(analysis: InfluenceAnalysis) -> None:
     """Print the JSON size of the figures that show all questions at once."""
-    try:
-        charts = import_module("core.charts")
-    except ImportError:
-        print("core.charts is not there; figure sizes not measured")
-        return
-    for name in ("rho_histogram", "entropy_dominance", "influence_by_rank"):
-        if hasattr(charts, name):
-            figure, _ = timed(f"figure {name}", lambda name=name: getattr(charts, name)(analysis))
-            print(f"{'  JSON':<42}{len(figure.to_json()) / 1e6:9.2f} MB")
+    for name in ("rho_histogram", "entropy_dominance", "influence_by_rank", "rank_against_rank"):
+        figure, _ = timed(f"figure {name}", lambda name=name: getattr(charts, name)(analysis))
+        print(f"{'  JSON':<42}{len(figure.to_json()) / 1e6:9.2f} MB")
 
 
 def main() -> None:
@@ -116,6 +110,7 @@ def main() -> None:
         imported, t_import = timed("import (read, check, build tables)", lambda: read_influence_csv(path))
     analysis, t_analyse = timed("analyse", lambda: analyse(imported.run))
     _, t_summary = timed("summary", lambda: summary(analysis))
+    timed("labels at another threshold", lambda: analysis.labelled(0.6))
     t_plain = plain_time(frame, n_questions)
     print(f"{'groupby.apply / (analyse + summary)':<42}{t_plain / (t_analyse + t_summary):9.1f} x")
     print(f"{'groupby.apply / (import + both)':<42}{t_plain / (t_import + t_analyse + t_summary):9.1f} x")

@@ -200,6 +200,20 @@ class Finding:
     query_ids: tuple[str, ...] = ()
     diagnostic: str = ""
 
+    @property
+    def basis(self) -> str:
+        """What the sentence rests on, for people: interval of the share, count by chance, p-value."""
+        parts = []
+        if self.interval is not None:
+            low, high = (number(100 * end, "{:.0f}") for end in self.interval)
+            parts.append(f"95 % interval of the share {low} to {high} %")
+        if self.expected_by_chance is not None:
+            parts.append(f"chance baseline {number(self.expected_by_chance, '{:.1f}')} of {self.of:,}")
+        if self.p_value is not None:
+            small = self.p_value < 0.001
+            parts.append("p < 0.001" if small else f"p = {number(self.p_value, '{:.2g}')}")
+        return "; ".join(parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
@@ -279,7 +293,7 @@ class Analysis(Protocol):
         """One row per question, with ``query_id`` and the diagnostic's `QuestionColumn`s."""
 
 
-def _nothing(analysis: Any) -> Sequence[Any]:
+def _nothing(_: Any) -> Sequence[Any]:
     return ()
 
 

@@ -1,40 +1,38 @@
 import streamlit as st
 
-from ui import cached, claim_answer, claims, claims_form, claims_job, show
+from ui import headlines, job_panel, questions, show
 from ui.router import require_entrypoint
+from ui.sections import claims
+from ui.sections.claims import form, run
 
 require_entrypoint()
-show.heading(
-    "Claims & evidence",
-    "What does each answer claim, which passage supports it, and what was each passage good for?",
-)
+headlines.heading("claims")
 
-claims_job.panel()
+job_panel.draw("claims")
 if show.needs_run():
-    if not cached.claims().sought:
-        claims_form.first()
+    if headlines.lacks("claims"):
+        form.first()
     else:
-        claims.threshold()
-        claims.numbers()
-        claims.judged_by()
-        claims_form.again()
+        headlines.body("claims")
+        run.judged_by()
+        form.again()
 
         st.subheader("Unsupported claims to read first", anchor=False)
-        claims.unsupported()
+        run.unsupported()
 
         st.subheader("One answer", anchor=False)
-        chosen = claim_answer.picker()
+        chosen = questions.deep_linked_picker("claims_question", of="claims")
         if chosen is not None:
-            claim_answer.draw(chosen)
+            claims.draw(chosen)
 
-        st.subheader("What the passages were good for", anchor=False)
-        claims.quadrants()
+        st.subheader("Influence vs support", anchor=False)
+        run.quadrants()
 
         left, right = st.columns([2, 3])
         with left:
             st.subheader("F1@K", anchor=False)
-            claims.f1()
+            run.chart("f1_at_k_chart")
         with right:
             st.subheader("Against the reference answers", anchor=False)
-            claims.ragchecker()
-        claims.download()
+            run.ragchecker()
+        run.download()

@@ -1,36 +1,44 @@
 import streamlit as st
 
-from ui import cached, questions, retrieval, show
+from ui import headlines
 from ui.router import require_entrypoint
+from ui.sections.influence import run
 
 require_entrypoint()
-show.heading(
-    "Influence vs retrieval",
-    "Does the model use the passages in the order the retriever gave them? Influence is how much the "
-    "answer changes when one passage is left out.",
-)
+if headlines.opening("influence"):
+    run.chance()
 
-if show.needs_run():
+    left, right = st.columns([2, 3])
+    with left:
+        st.subheader("Verdicts", anchor=False)
+        run.chart("label_counts")
+    with right:
+        st.subheader("Rank agreement of every question", anchor=False)
+        run.chart("rho_histogram")
+
     left, right = st.columns(2)
     with left:
-        st.subheader("Rank against rank", anchor=False)
-        show.figure(cached.chart("rank_against_rank"), "rank_against_rank")
+        st.subheader("Does what the model uses come first?", anchor=False)
+        run.chart("ndcg_against_chance")
     with right:
         st.subheader("Influence by retrieval rank", anchor=False)
-        show.figure(cached.chart("influence_by_rank"), "influence_by_rank")
+        run.chart("influence_by_rank")
 
-    st.subheader("One question, two orders", anchor=False)
-    chosen = questions.picker("influence_question")
-    if chosen is not None:
-        show.figure(cached.chart("rank_slope", query_id=chosen), "slope")
-        questions.link(chosen)
+    left, right = st.columns(2)
+    with left:
+        st.subheader("Influence rank vs retrieval rank", anchor=False)
+        run.chart("rank_against_rank")
+    with right:
+        st.subheader("How concentrated the influence is", anchor=False)
+        run.chart("entropy_dominance")
+
+    st.subheader("The two orders of one question", anchor=False)
+    run.slope()
 
     st.subheader("Failure modes", anchor=False)
-    show.figure(cached.chart("failure_mode_counts"), "failure_mode_counts")
-    questions.modes_table()
+    run.modes()
 
-    st.subheader("Retrieval quality", anchor=False)
-    retrieval.quality()
+    run.checks()
 
     st.subheader("All questions", anchor=False)
-    questions.filtered_table()
+    run.table()

@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import datasets, live, live_job, models, show
+from ui import datasets, job_panel, live, models, show
 from ui.router import require_entrypoint
 
 require_entrypoint()
@@ -10,10 +10,7 @@ show.heading(
     "depends on the model: each back end says so below.",
 )
 
-job = live_job.current_job()
-if job is not None:
-    with st.container(border=True):
-        live_job.show_job(job)
+job_panel.draw(live.PAGE)
 
 st.subheader("1 · Questions", anchor=False)
 dataset = datasets.choose()
@@ -24,6 +21,6 @@ if dataset is not None:
         st.subheader("3 · Options", anchor=False)
         live.settings(dataset, choice)
 st.caption(
-    "Then: the plan says how many calls the run needs and how long it will take. Nothing runs before "
-    "you press Run."
+    "The estimate says how many calls the run needs and how long it will take. Nothing else runs "
+    "before you press Run."
 )

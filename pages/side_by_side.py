@@ -6,8 +6,8 @@ from ui.router import require_entrypoint
 require_entrypoint()
 show.heading(
     "Side by side",
-    "Two to four runs with the same eyes: their numbers, what differs in their set-ups, and the questions on "
-    "which they part.",
+    "Two to four runs compared: their numbers, what differs in their set-ups, and the questions on which "
+    "they differ.",
 )
 
 comparison = side_by_side.choose()
@@ -15,11 +15,11 @@ if comparison is not None:
     st.subheader("Headline numbers", anchor=False)
     side_by_side.numbers(comparison)
 
-    st.subheader("Rank agreement of every run", anchor=False)
-    show.figure(comparison.figure, "rho_side_by_side")
+    st.subheader("One number, question by question", anchor=False)
+    side_by_side.figure(comparison)
 
     st.subheader("What differs in the set-ups", anchor=False)
     side_by_side.setups(comparison)
 
-    st.subheader("The questions they share", anchor=False)
+    st.subheader("Shared questions", anchor=False)
     side_by_side.questions(comparison)

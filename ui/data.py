@@ -1,23 +1,25 @@
-"""The other doors of the Data page: simulation, saved runs, export."""
+"""The Data page: import, simulate, open or export runs."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import streamlit as st
 
 from core.errors import LeadlineError
-from core.report.exports import EXPORTERS
-from core.sources.formats import FORMATS
+from core.report.exports import exporters
 from core.sources.simulation import SimulationOptions
 from core.sources.simulation_text import read_options
+from core.text.display import count
 from ui import cached, library, router, show, sources, uploads
 from ui.plain import plain
 from ui.state import session
 
 
 def door() -> None:
-    """Draw the choice of doors, bound to the address, and the chosen one."""
+    """Draw the choice of tasks, bound to the address, and the chosen one."""
     chosen = st.segmented_control(
-        "Door",
+        "Task",
         list(sources.DOORS),
         default="Upload",
         required=True,
@@ -33,13 +35,12 @@ def door() -> None:
 def simulation() -> None:
     """Draw the simulation's controls."""
     st.markdown(
-        "A seeded simulation plants a truth and lets you see whether the metrics find it. Everything "
-        "made here is "
-        "labelled as simulated, on screen and in every export."
+        "A seeded simulation plants a ground truth, so that you can see whether the metrics recover it. It "
+        "is labelled as simulated on screen and in every export."
     )
     shown = _shown_options()
     with st.form("data_simulation"):
-        values = {}
+        values: dict[str, Any] = {}
         for group, knobs in _KNOBS.items():
             st.markdown(f"**{group}**")
             with st.grid(4, min_column_width=150):
@@ -50,12 +51,7 @@ def simulation() -> None:
             st.rerun()
     run = session().run
     if run is not None and session().origin == "simulation":
-        st.page_link(
-            router.OVERVIEW,
-            label="Open the overview",
-            icon=":material/monitoring:",
-            query_params=sources.address(),
-        )
+        sources.link(router.OVERVIEW, "Open the overview", "monitoring")
 
 
 def _shown_options() -> SimulationOptions:
@@ -71,7 +67,7 @@ _KNOBS: dict[str, dict[str, tuple[str, float, float, str]]] = {
     "Size": {
         "queries": ("Questions", 10, 200, "How many questions to simulate."),
         "passages": ("Passages per question", 3, 15, "k, the passages in the prompt."),
-        "repeats": ("Noise repeats", 0, 50, "Unablated repeats a question: what the noise floor rests on."),
+        "repeats": ("Noise repeats", 0, 50, "Unablated repeats per question, for the noise floor."),
         "seed": ("Seed", 0, 2**32 - 1, "The same options and seed give the same run."),
     },
     "Ordinary questions": {
@@ -85,8 +81,7 @@ _KNOBS: dict[str, dict[str, tuple[str, float, float, str]]] = {
             "Placed at random",
             0,
             1,
-            "Share of ordinary questions whose influential passages "
-            "stand anywhere; in the others they stand first.",
+            "Share of ordinary questions whose influential passages have random ranks; else they come first.",
         ),
         "noise": ("Noise", 0, 1, "Chance of each word to change in every ablated answer and repeat."),
     },
@@ -95,7 +90,7 @@ _KNOBS: dict[str, dict[str, tuple[str, float, float, str]]] = {
         "share_empty": ("Empty baselines", 0, 1, "The baseline answer is empty."),
         "share_inert": ("Inert", 0, 1, "Nothing changes the answer."),
         "share_redundant": ("Redundant", 0, 1, "Two passages hold the same evidence."),
-        "share_parametric": ("Parametric", 0, 1, "The model knows the answer without passages."),
+        "share_parametric": ("Parametric", 0, 1, "The closed-book answer is the same as the baseline."),
         "share_position": ("Position-driven", 0, 1, "Influence follows the place in the prompt, ends first."),
     },
 }
@@ -115,7 +110,7 @@ def saved_runs() -> None:
     runs = library.saved_runs()
     if not runs:
         st.info(
-            "No saved runs yet: a finished live run is saved by itself, an upload when you press Save.",
+            "No saved runs yet: a live run is saved automatically, an upload when you press Save.",
             icon=":material/inbox:",
         )
     for position, saved in enumerate(runs):
@@ -126,7 +121,7 @@ def saved_runs() -> None:
                 state = "" if saved.complete else " · partial"
                 st.caption(
                     plain(
-                        f"{show.count(saved.n_queries, 'question')} · {saved.source} · "
+                        f"{count(saved.n_queries, 'question')} · {saved.source} · "
                         f"{saved.created[:16].replace('T', ' ')}{state}",
                         one_line=True,
                     )
@@ -151,41 +146,20 @@ def _open(run_id: str) -> None:
 
 
 def _manage(saved: library.SavedRun, position: int) -> None:
-    with st.popover("", icon=":material/edit:", help="Rename"):
-        with st.form(f"rename_{position}_{saved.run_id}", border=False):
-            name = st.text_input("New name", saved.name, max_chars=200, key=f"name_{position}_{saved.run_id}")
-            if st.form_submit_button("Rename"):
-                library.rename(saved, name or "")
-                st.rerun()
+    key = f"{position}_{saved.run_id}"
+    with st.popover("", icon=":material/edit:", help="Rename"), st.form(f"rename_{key}", border=False):
+        name = st.text_input("New name", saved.name, max_chars=200, key=f"name_{key}")
+        if st.form_submit_button("Rename"):
+            library.rename(saved, name or "")
+            st.rerun()
     with st.popover("", icon=":material/delete:", help="Delete"):
-        st.markdown("Delete this run for good? Its folder is removed from the disk.")
-        if st.button("Delete for good", type="primary", key=f"delete_{position}_{saved.run_id}"):
+        st.markdown("Delete this run permanently? Its folder is removed from the disk.")
+        if st.button("Delete permanently", type="primary", key=f"delete_{position}_{saved.run_id}"):
             library.delete(saved)
             st.rerun()
 
 
-# Title, ending of the file name, what it holds.
-_EXPORTS = {
-    "csv": (
-        "Passages and metrics (CSV)",
-        ".csv",
-        "One row per question and passage; text that a spreadsheet would run as a formula is neutralised.",
-    ),
-    "queries-csv": ("Questions and metrics (CSV)", "-questions.csv", "One row per question."),
-    "json": ("Headline numbers (JSON)", ".json", "What the overview shows, and how the run was made."),
-}
-_MIME = {"csv": "text/csv", "json": "application/json", "jsonl": "application/x-ndjson"}
-
-
-def _about_export(name: str) -> tuple[str, str, str]:
-    """Return title, ending of the file name and content of one export."""
-    if name in FORMATS:
-        return (
-            FORMATS[name].title,
-            f"-{name}{FORMATS[name].suffix}",
-            "Questions, passages and answers, as that tool reads them.",
-        )
-    return _EXPORTS.get(name, (name, f"-{name}", ""))
+_MIME = {".csv": "text/csv", ".json": "application/json", ".jsonl": "application/x-ndjson"}
 
 
 def export() -> None:
@@ -195,32 +169,34 @@ def export() -> None:
         return
     run = state.run
     stem = f"leadline-{run.run_id}" + ("-simulated" if run.simulated else "")
+    offered = exporters()
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     chosen = left.selectbox(
         "Format",
-        list(EXPORTERS),
+        list(offered),
         key="export_format",
-        format_func=lambda name: _about_export(name)[0],
+        format_func=lambda name: offered[name].title,
         persist_state="session",
     )
-    _, ending, holds = _about_export(chosen)
+    found = offered[chosen]
+    kind = found.name.removesuffix(found.ending[1:]).rstrip("-")
+    file = f"{stem}-{kind}{found.ending}" if kind else stem + found.ending
     right.download_button(
         "Download",
         cached.export(chosen),
-        f"{stem}{ending}",
-        _MIME.get(ending.rpartition(".")[2], "application/octet-stream"),
+        file,
+        _MIME.get(found.ending, "application/octet-stream"),
         icon=":material/download:",
         on_click="ignore",
         key="export_download",
         width="stretch",
     )
-    st.caption(f"{plain(stem + ending)}: {holds}")
-    losses = FORMATS[chosen].losses if chosen in FORMATS else ()
-    if losses:
-        st.markdown("What does not come back when this file is read again:")
-        st.markdown("\n".join(f"- {plain(loss)}" for loss in losses))
+    st.caption(plain(f"{file}: {found.about}"))
+    if found.losses:
+        st.markdown("Not restored when this file is imported again:")
+        st.markdown("\n".join(f"- {plain(loss)}" for loss in found.losses))
     if not state.saved:
         st.button("Save to my runs", icon=":material/save:", key="export_save", on_click=sources.save_current)
     if state.report is not None:
-        st.subheader("What the import said", anchor=False)
+        st.subheader("Import report", anchor=False)
         uploads.report(state.report, "export")

@@ -10,7 +10,8 @@ from core.errors import InputError
 from core.run import Run
 from core.sources.continue_run import dataset_of
 from core.sources.dataset import Dataset, load_dataset, read_dataset, single_question
-from ui import library, show, sources, uploads
+from core.text.display import count
+from ui import library, sources, uploads
 from ui.plain import plain
 from ui.state import session
 
@@ -33,7 +34,7 @@ def choose() -> Dataset | None:
     if dataset is not None:
         given = all(q.passages is not None for q in dataset.questions)
         what = "with passages as given" if given else "with documents to retrieve from"
-        st.caption(f"{plain(dataset.name)}: {show.count(len(dataset.questions), 'question')} {what}")
+        st.caption(f"{plain(dataset.name)}: {count(len(dataset.questions), 'question')} {what}")
     return dataset
 
 
@@ -113,8 +114,8 @@ def _from_run() -> Dataset | None:
         )
         return None
     st.markdown(
-        "**Continue live:** the same questions with the passages they have, in the order they have, asked "
-        "of the model below. What the loaded run says itself stays as it is."
+        "**Continue live:** the model below answers the same questions with the same passages in the same "
+        "order. The loaded run stays as it is."
     )
     try:
         dataset = _of_run(state.run_key, state.run)
@@ -123,7 +124,7 @@ def _from_run() -> Dataset | None:
         return None
     if not state.saved:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption("The loaded run is not saved. Save it, to set it side by side with the new one.")
+            st.caption("The loaded run is not saved. Save it to compare it with the new one.")
             st.button(
                 "Save to my runs", icon=":material/save:", key="live_save", on_click=sources.save_current
             )
@@ -147,10 +148,10 @@ def _typed() -> Dataset | None:
         placeholder="Paste one or more documents.\n---\nA line of three dashes starts the next document.",
     )
     references = st.text_input(
-        "Right answer (optional)",
+        "Reference answer (optional)",
         key="live_reference",
         persist_state="session",
-        help="With it, answers are judged and harmful passages can be found.",
+        help="With it, answers are correct or incorrect, and harmful passages can be found.",
     )
     if not (question or "").strip() or not (documents or "").strip():
         st.caption("Type a question and paste at least one document.")

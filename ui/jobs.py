@@ -20,50 +20,77 @@ import streamlit as st
 
 from core.errors import Cancelled, LeadlineError
 from core.llm import LLM, open_llm
-from core.pipeline import Progress
+from core.pipeline import ModelChoice, ModelTurns, Progress, Turn
 
 _LOG = logging.getLogger("leadline")
 _KEEP = 50  # finished jobs remembered
 _MODELS = 16  # opened models remembered; anyone may type addresses and names
+EXPIRES = 60.0  # seconds after which an estimate that no page looks at is given up
 
 
 @dataclass
 class Job:
     """One piece of background work, written by its thread and read by pages.
 
-    ``state`` is waiting, running, finished, cancelled or failed. ``partial`` is the newest
-    unfinished result, ``result`` the final one, ``error`` one sentence for the user. ``settings`` say
-    what the job is about; no key is ever among them. A job that ``takes_turns`` waits for the others,
-    because it works this machine's processor.
+    ``page`` says whose panel shows it; ``kind`` is ``plan``, ``run`` or ``fetch``. ``state`` is
+    running, finished, cancelled or failed. ``partial`` is the newest unfinished result, ``result`` the final
+    one, ``error`` one sentence for the user. ``settings`` say what the job is about; no key is ever among
+    them. A job that ``expires`` is cancelled when no page has looked at it for a while.
     """
 
+    page: str
     kind: str
     title: str
+    settings: Any = None
+    expires: bool = False
     id: str = field(default_factory=lambda: secrets.token_urlsafe(18))
-    state: str = "waiting"
+    state: str = "running"
     started: float = 0.0
     ended: float = 0.0
+    looked: float = field(default_factory=time.monotonic)
     partial: Any = None
-    n_results: int = 0
     result: Any = None
     error: str = ""
-    settings: Any = None
-    takes_turns: bool = True
-    _cancel: threading.Event = field(default_factory=threading.Event)
     meter: Progress = field(default_factory=Progress)
+    waits_for: str = ""
+    _turn: Turn | None = None
+    _cancel: threading.Event = field(default_factory=threading.Event)
 
     @property
     def active(self) -> bool:
         """Whether the job still waits or runs."""
-        return self.state in ("waiting", "running")
+        return self.state == "running"
+
+    @property
+    def place(self) -> int:
+        """Its place among the jobs that wait for a model, from 1; 0 where it does not wait."""
+        turn = self._turn
+        return 0 if turn is None else turn.place
+
+    def seen(self) -> None:
+        """Note that a page has looked at the job."""
+        self.looked = time.monotonic()
 
     def cancel(self) -> None:
         """Ask the job to stop; what is done stays."""
         self._cancel.set()
 
     def cancelled(self) -> bool:
-        """Whether the job was asked to stop."""
+        """Whether the job was asked to stop, or nobody has looked at it for too long."""
+        if self.expires and time.monotonic() - self.looked > EXPIRES:
+            self.error = "This estimate was given up, because nobody looked at it for a while."
+            self.cancel()
         return self._cancel.is_set()
+
+    @contextmanager
+    def turn(self, turns: ModelTurns, model: ModelChoice | None) -> Iterator[None]:
+        """Wait until it is this job's turn at a model; without one there is nothing to wait for."""
+        self.waits_for = "" if model is None else model.model or model.backend
+        self._turn, since = turns.turn(model, self.cancelled), time.monotonic()
+        with self._turn:
+            self._turn = None
+            self.started += time.monotonic() - since
+            yield
 
 
 class Registry:
@@ -73,9 +100,8 @@ class Registry:
         self._jobs: dict[str, Job] = {}
         self._models: dict[tuple[Any, ...], LLM] = {}
         self._lock = threading.Lock()
-        self._opening = threading.Lock()
-        # One model, few cores: jobs take turns instead of slowing each other down.
-        self._turn = threading.Lock()
+        self._opening = ModelTurns()
+        self.turns = ModelTurns()
 
     def start(self, job: Job, work: Callable[[Job], Any]) -> Job:
         """Run ``work(job)`` in a thread; what it returns becomes ``job.result``."""
@@ -106,34 +132,25 @@ class Registry:
         """
         options, private = options or {}, private or {}
         key = (kind, name or None, *sorted(options.items()), hash(tuple(sorted(private.items()))))
-        with self._opening:
-            if key not in self._models:
-                self._models[key] = open_llm(kind, name or None, **options, **private)
-                while len(self._models) > _MODELS:
-                    del self._models[next(iter(self._models))]
-            return self._models[key]
-
-    @contextmanager
-    def _turn_of(self, job: Job) -> Iterator[None]:
-        if not job.takes_turns:
-            yield
-            return
-        while not self._turn.acquire(timeout=0.2):
-            if job.cancelled():
-                raise Cancelled("Cancelled before it began.")
-        try:
-            yield
-        finally:
-            self._turn.release()
+        # Who opens another model does not wait.
+        with self._opening.turn(key):
+            with self._lock:
+                found = self._models.get(key)
+            if found is None:
+                found = open_llm(kind, name or None, **options, **private)
+                with self._lock:
+                    self._models[key] = found
+                    while len(self._models) > _MODELS:
+                        del self._models[next(iter(self._models))]
+            return found
 
     def _run(self, job: Job, work: Callable[[Job], Any]) -> None:
+        job.started = time.monotonic()
         try:
-            with self._turn_of(job):
-                job.started, job.state = time.monotonic(), "running"
-                job.result = work(job)
-                end = "cancelled" if job.cancelled() else "finished"
+            job.result = work(job)
+            end = "cancelled" if job.cancelled() else "finished"
         except Cancelled as error:
-            end, job.error = "cancelled", str(error)
+            end, job.error = "cancelled", job.error or str(error)
         except LeadlineError as error:
             end, job.error = "failed", str(error)
         except Exception:

@@ -8,15 +8,16 @@ import streamlit as st
 
 from core.errors import Cancelled, LeadlineError
 from core.llm import BACKENDS
-from ui import servers
+from core.pipeline import ModelChoice, Progress
+from ui import job_panel, servers
 from ui.jobs import Job, registry
 from ui.plain import plain, shortened
-from ui.servers import Choice, Models
+from ui.servers import Models
 from ui.state import session
 
 
-def choose(prefix: str = "live") -> Choice | None:
-    """Draw the choice of back end, address and model; None where the address is none.
+def choose(prefix: str = "live") -> ModelChoice | None:
+    """Draw the choice of back end, address and model; None where the address is not one.
 
     ``prefix`` starts the widgets' keys: each use of a model remembers its own choice.
     """
@@ -39,7 +40,7 @@ def choose(prefix: str = "live") -> Choice | None:
             help="Leave it empty for the configured server. A configured key is sent to that server only, "
             "never to an address typed here.",
         )
-    choice = Choice(kind, base_url=(typed or "").strip() or None)
+    choice = ModelChoice(kind, base_url=(typed or "").strip() or None)
     try:
         where = servers.address(choice)
     except LeadlineError as error:
@@ -47,7 +48,7 @@ def choose(prefix: str = "live") -> Choice | None:
         return None
     no_key = " A configured key is not sent there." if servers.without_key(choice) else ""
     st.caption(plain(backend.about) + (f" Address: {plain(where)}.{no_key}" if where else ""))
-    choice = Choice(kind, _model(choice, prefix), choice.base_url)
+    choice = ModelChoice(kind, _model(choice, prefix), choice.base_url)
     if backend.pull is not None:
         _offer_to_fetch(choice, where)
     return choice
@@ -55,18 +56,18 @@ def choose(prefix: str = "live") -> Choice | None:
 
 def _configured(kind: str) -> str:
     try:
-        return servers.address(Choice(kind))
+        return servers.address(ModelChoice(kind))
     except LeadlineError:
         return "Address, like http://127.0.0.1:8080"
 
 
-def _model(choice: Choice, prefix: str) -> str | None:
+def _model(choice: ModelChoice, prefix: str) -> str | None:
     """Draw a menu of the server's models, or a text field where it cannot be asked."""
-    backend = BACKENDS[choice.kind]
+    backend = BACKENDS[choice.backend]
     found = servers.models(choice) if backend.list_models is not None else Models()
     default = backend.default_model or "the server's own choice"
     if not found.names:
-        name = _typed(f"{prefix}_model", choice.kind, f"Default: {default}")
+        name = _typed(f"{prefix}_model", choice.backend, f"Default: {default}")
         if found.problem:
             st.warning(plain(found.problem), icon=":material/cloud_off:")
             st.button(
@@ -74,7 +75,7 @@ def _model(choice: Choice, prefix: str) -> str | None:
             )
         return name
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = _listed(f"{prefix}_model", choice.kind, found.names, f"Default: {default}")
+        name = _listed(f"{prefix}_model", choice.backend, found.names, f"Default: {default}")
         st.button(
             "",
             icon=":material/refresh:",
@@ -125,7 +126,7 @@ def _remembered(prefix: str, kind: str, name: Any) -> str | None:
     return value
 
 
-def _offer_to_fetch(choice: Choice, where: str) -> None:
+def _offer_to_fetch(choice: ModelChoice, where: str) -> None:
     """Ask whether a model that the server does not have shall be fetched; show how far a fetch is."""
     job = registry().get(session().live.get("fetch"))
     if job is not None and job.active:
@@ -133,7 +134,7 @@ def _offer_to_fetch(choice: Choice, where: str) -> None:
         return
     if job is not None and job.settings == choice:
         _tell(job)
-    wanted = choice.model or BACKENDS[choice.kind].default_model
+    wanted = choice.model or BACKENDS[choice.backend].default_model
     found = servers.models(choice)
     if wanted is None or found.problem or {wanted, f"{wanted}:latest"} & set(found.names):
         return
@@ -148,14 +149,15 @@ def _offer_to_fetch(choice: Choice, where: str) -> None:
             st.rerun()
 
 
-def _start_fetch(choice: Choice, wanted: str) -> None:
+def _start_fetch(choice: ModelChoice, wanted: str) -> None:
     start = servers.pulling(choice, wanted)
 
     def work(job: Job) -> str:
+        job.meter = Progress(unit="MB")
         parts = start()
         try:
             for part in parts:
-                job.meter.update(part.done or 0, part.total or 0, part.what)
+                job.meter.update((part.done or 0) // 10**6, (part.total or 0) // 10**6, part.what)
                 if job.cancelled():
                     raise Cancelled(f"Fetching {wanted} was cancelled; what was fetched is not lost.")
         finally:
@@ -163,7 +165,7 @@ def _start_fetch(choice: Choice, wanted: str) -> None:
             servers.forget_models()
         return wanted
 
-    job = Job("fetch", f"Fetching {wanted}", settings=choice, takes_turns=False)
+    job = Job("models", "fetch", f"Fetching {wanted}", choice)
     session().live["fetch"] = registry().start(job, work).id
 
 
@@ -182,8 +184,4 @@ def _watch_fetch(job_id: str) -> None:
     job = registry().get(job_id)
     if job is None or not job.active:
         st.rerun()
-    meter = job.meter
-    size = f" · {meter.done / 1e6:,.0f} of {meter.total / 1e6:,.0f} MB" if meter.total else ""
-    st.progress(meter.share, plain(f"{job.title}: {meter.what or 'asking the server'}{size}", one_line=True))
-    if st.button("Cancel", icon=":material/cancel:", key="live_fetch_cancel", disabled=job.cancelled()):
-        job.cancel()
+    job_panel.progress(job)

@@ -8,75 +8,62 @@ import secrets
 import streamlit as st
 from streamlit.navigation.page import Page
 
+from core import diagnostics
 from core.errors import LeadlineError
+from ui import library
 from ui.plain import plain
 
 _ACTIVE = "_router_active"
 _LOG = logging.getLogger("leadline")
 
-OVERVIEW, INFLUENCE, INSPECTOR = "pages/overview.py", "pages/influence.py", "pages/inspector.py"
-CLAIMS, SIDE_BY_SIDE = "pages/claims.py", "pages/side_by_side.py"
+OVERVIEW, INSPECTOR, SIDE_BY_SIDE = "pages/overview.py", "pages/inspector.py", "pages/side_by_side.py"
 LIVE, DATA, METHODS = "pages/live.py", "pages/data.py", "pages/methods.py"
+_PAGES = (
+    (OVERVIEW, "Overview", "monitoring", "What is wrong with the run, and its headline numbers."),
+    (
+        INSPECTOR,
+        "Question inspector",
+        "search",
+        "One question: its answer, and what every diagnostic says of it.",
+    ),
+    (
+        SIDE_BY_SIDE,
+        "Side by side",
+        "compare",
+        "Two to four runs: their numbers, set-ups and shared questions.",
+    ),
+    (LIVE, "Live run", "play_circle", "Ask a model about your documents and measure which passages it used."),
+    (DATA, "Data", "database", "Import, simulate, open or export runs."),
+    (
+        METHODS,
+        "Methods and glossary",
+        "menu_book",
+        "What every number means, how it is computed, and its limits.",
+    ),
+)
+
+
+def page_of(diagnostic: str) -> str | None:
+    """Return the page of a diagnostic, if it has one of its own."""
+    page = f"pages/{diagnostic}.py"
+    return page if (library.ROOT / page).is_file() else None
 
 
 def build_pages() -> dict[str, list[Page]]:
     """Return the pages by section, in the order of the menu."""
+    own = [
+        st.Page(page, title=diagnostic.title, icon=diagnostic.icon, help=diagnostic.question)
+        for diagnostic in diagnostics.DIAGNOSTICS
+        if (page := page_of(diagnostic.name)) is not None
+    ]
+    overview, inspector, side_by_side, live, data, methods = (
+        st.Page(path, title=title, icon=f":material/{icon}:", help=about, default=path == OVERVIEW)
+        for path, title, icon, about in _PAGES
+    )
     return {
-        "Diagnose": [
-            st.Page(
-                OVERVIEW,
-                title="Overview",
-                icon=":material/monitoring:",
-                default=True,
-                help="Headline numbers of the run and what to look at first.",
-            ),
-            st.Page(
-                INFLUENCE,
-                title="Influence vs retrieval",
-                icon=":material/swap_vert:",
-                help="Does the model use the passages in the order the retriever gave them?",
-            ),
-            st.Page(
-                CLAIMS,
-                title="Claims & evidence",
-                icon=":material/fact_check:",
-                help="What each answer claims, and which passages support it.",
-            ),
-            st.Page(
-                INSPECTOR,
-                title="Question inspector",
-                icon=":material/search:",
-                help="One question: answer, passages, and what leaving each passage out changed.",
-            ),
-            st.Page(
-                SIDE_BY_SIDE,
-                title="Side by side",
-                icon=":material/compare:",
-                help="Two to four runs: their numbers, their set-ups, and the questions they share.",
-            ),
-        ],
-        "Get data": [
-            st.Page(
-                LIVE,
-                title="Live run",
-                icon=":material/play_circle:",
-                help="Ask a model about your documents and measure which passages it used.",
-            ),
-            st.Page(
-                DATA,
-                title="Data",
-                icon=":material/database:",
-                help="Upload a file, simulate, open saved runs, export.",
-            ),
-        ],
-        "Read": [
-            st.Page(
-                METHODS,
-                title="Methods and glossary",
-                icon=":material/menu_book:",
-                help="What every number means, how it is computed, and its limits.",
-            ),
-        ],
+        "Diagnose": [overview, *own, inspector, side_by_side],
+        "Get data": [live, data],
+        "Read": [methods],
     }
 
 

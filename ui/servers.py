@@ -16,30 +16,12 @@ import streamlit as st
 
 from core.errors import LeadlineError
 from core.llm import BACKENDS, LLM
+from core.pipeline import ModelChoice
 from ui.jobs import registry
 
 # How long a server's list of models is believed. Also how long one that does not answer is left alone:
 # waiting for it again at every click would make the page unusable.
 _SECONDS = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A model as a visitor chose it.
-
-    Attributes
-    ----------
-    kind : str
-        Which back end.
-    model : str or None
-        Its name; None is the back end's own default.
-    base_url : str or None
-        The address as typed; None is the configured one.
-    """
-
-    kind: str
-    model: str | None = None
-    base_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,31 +32,37 @@ class Models:
     problem: str | None = None
 
 
-def address(choice: Choice) -> str:
+def address(choice: ModelChoice) -> str:
     """Return the address that texts are sent to; "" where the back end has no server."""
-    chosen = BACKENDS[choice.kind]
+    chosen = BACKENDS[choice.backend]
     if chosen.address is None:
         return ""
-    return chosen.address(choice.base_url or _secret(choice.kind, "base_url"))
+    return chosen.address(choice.base_url or _secret(choice.backend, "base_url"))
 
 
-def without_key(choice: Choice) -> bool:
+def without_key(choice: ModelChoice) -> bool:
     """Tell whether no key goes along although the back end takes one: the address is a visitor's own."""
     return _key(choice) == {"api_key": ""}
 
 
-def opener(choice: Choice) -> Callable[[], LLM]:
+def resolved(choice: ModelChoice) -> ModelChoice:
+    """Return the same choice with its defaults spelt out: whose are the same share a model."""
+    model = choice.model or BACKENDS[choice.backend].default_model
+    return ModelChoice(choice.backend, model, address(choice) or None)
+
+
+def opener(choice: ModelChoice) -> Callable[[], LLM]:
     """Return a function that opens the model, once for the whole server; for use within a job.
 
     Secrets are read here and now, because a job's thread belongs to no session.
     """
     url, key = _url(choice), _key(choice)
-    return lambda: registry().model(choice.kind, choice.model, url, key)
+    return lambda: registry().model(choice.backend, choice.model, url, key)
 
 
-def models(choice: Choice) -> Models:
+def models(choice: ModelChoice) -> Models:
     """Ask the server for its models; the answer, or its absence, is kept for a few seconds."""
-    return _models(choice.kind, _url(choice), _key(choice))
+    return _models(choice.backend, _url(choice), _key(choice))
 
 
 def forget_models() -> None:
@@ -82,9 +70,9 @@ def forget_models() -> None:
     _models.clear()
 
 
-def pulling(choice: Choice, model: str) -> Callable[[], Any]:
+def pulling(choice: ModelChoice, model: str) -> Callable[[], Any]:
     """Return a function that starts fetching a model to the server, and gives its progress."""
-    pull = BACKENDS[choice.kind].pull
+    pull = BACKENDS[choice.backend].pull
     assert pull is not None, "asked only where models can be fetched"
     options = _accepted(pull, _url(choice) | _key(choice))
     return lambda: pull(model, **options)
@@ -101,29 +89,29 @@ def _models(kind: str, url: dict[str, str], _secret_options: Mapping[str, str]) 
         return Models(problem=str(error))
 
 
-def _url(choice: Choice) -> dict[str, str]:
-    if not BACKENDS[choice.kind].takes_base_url:
+def _url(choice: ModelChoice) -> dict[str, str]:
+    if not BACKENDS[choice.backend].takes_base_url:
         return {}
-    url = _secret(choice.kind, "base_url") if _is_configured(choice) else choice.base_url
+    url = _secret(choice.backend, "base_url") if _is_configured(choice) else choice.base_url
     return {"base_url": url} if url else {}
 
 
-def _key(choice: Choice) -> dict[str, str]:
+def _key(choice: ModelChoice) -> dict[str, str]:
     """Return the key as an option: "" is none at all; without the option the environment is looked at."""
-    if "api_key" not in inspect.signature(BACKENDS[choice.kind].open).parameters:
+    if "api_key" not in inspect.signature(BACKENDS[choice.backend].open).parameters:
         return {}
     if not _is_configured(choice):
         return {"api_key": ""}
-    key = _secret(choice.kind, "api_key")
+    key = _secret(choice.backend, "api_key")
     return {"api_key": key} if key else {}
 
 
-def _is_configured(choice: Choice) -> bool:
+def _is_configured(choice: ModelChoice) -> bool:
     """Tell whether the choice means the configured server, and no login or query of the visitor's own."""
     typed = choice.base_url
     if not typed:
         return True
-    return not {"@", "?"} & set(typed) and address(choice) == address(Choice(choice.kind))
+    return not {"@", "?"} & set(typed) and address(choice) == address(ModelChoice(choice.backend))
 
 
 def _accepted(function: Callable[..., Any], options: Mapping[str, str]) -> dict[str, str]:

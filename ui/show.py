@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
+import pandas as pd
 import streamlit as st
 
-from core.charts import alt_text
-from ui import router
+from core.charts.theme import alt_text
+from core.diagnosis import QuestionColumn
+from core.run import Run
+from core.spreadsheet import csv_bytes
+from ui import router, sources
 from ui.plain import plain
 from ui.state import session
 
@@ -34,17 +38,12 @@ def needs_run() -> bool:
     with st.container(border=True):
         st.subheader("No run is loaded", anchor=False)
         st.markdown(
-            "Load one, and this page fills: upload an influence CSV, ask a model about your own "
-            "documents, or look around with simulated data."
+            "Upload a file, ask a model about your own documents, or look around with simulated data."
         )
         with st.container(horizontal=True):
-            st.page_link(
-                router.DATA, label="Upload a file", icon=":material/upload:", query_params={"door": "Upload"}
-            )
-            st.page_link(router.LIVE, label="Start a live run", icon=":material/play_circle:")
-            st.page_link(
-                router.DATA, label="Simulate", icon=":material/science:", query_params={"door": "Simulation"}
-            )
+            sources.link(router.DATA, "Upload a file", "upload", door="Upload")
+            sources.link(router.LIVE, "Start a live run", "play_circle")
+            sources.link(router.DATA, "Simulate", "science", door="Simulation")
     return False
 
 
@@ -59,17 +58,22 @@ def figure(fig: Any, key: str) -> None:
     )
 
 
-def cards(values: list[tuple[str, str, str, str]]) -> None:
-    """Draw headline numbers: (label, value, what it rests on, help)."""
-    with st.grid(3 if len(values) == 6 else len(values), min_column_width=150):
-        for label, value, rests_on, help_text in values:
+def cards(values: Sequence[tuple[str, str, str, str]]) -> None:
+    """Draw numbers: (label, value, its n and whatever else belongs to it, help)."""
+    n = len(values)
+    with st.grid(n if n <= 4 else 3 if n <= 6 else 4, min_column_width=150):
+        for label, value, basis, help_text in values:
             with st.container(border=True, height="stretch"):
-                st.metric(label, value, help=help_text)
-                st.caption(rests_on)
+                st.metric(label, value, help=help_text or None)
+                if basis:
+                    st.caption(basis)
 
 
-def table(frame: Any, alt: str, columns: Mapping[str, Any] | None = None, **options: Any) -> None:
-    """Draw at most 1,000 rows of a table; say so when there are more."""
+def table(frame: pd.DataFrame, alt: str, columns: Mapping[str, Any] | None = None, **options: Any) -> None:
+    """Draw at most 1,000 rows of a table; of the columns that are named, those with a value anywhere."""
+    if columns is not None:
+        filled = [name for name in columns if _has_values(frame[name].head(ROWS_SHOWN))]
+        options["column_order"] = filled or list(columns)
     st.dataframe(
         frame.head(ROWS_SHOWN),
         hide_index=True,
@@ -82,6 +86,29 @@ def table(frame: Any, alt: str, columns: Mapping[str, Any] | None = None, **opti
         st.caption(f"The first {ROWS_SHOWN:,} of {len(frame):,} rows; the download holds all of them.")
 
 
+def _has_values(values: pd.Series) -> bool:
+    return bool((values.notna() & (values.astype("str") != "")).any())
+
+
+def numeric(title: str, pattern: str = "%.2f", about: str | None = None) -> Any:
+    """Return a table's column of numbers."""
+    return st.column_config.NumberColumn(title, format=pattern, help=about)
+
+
+def wide(title: str, width: Literal["small", "medium", "large"] = "large", about: str | None = None) -> Any:
+    """Return a table's column of text."""
+    return st.column_config.TextColumn(title, width=width, help=about)
+
+
+def column(one: QuestionColumn, title: str, values: pd.Series) -> Any:
+    """Return how a table shows a diagnostic's column."""
+    if one.pattern == "bool":
+        return st.column_config.CheckboxColumn(title, width="small")
+    if pd.api.types.is_numeric_dtype(values):
+        return st.column_config.NumberColumn(title, format=f"%{one.pattern[2:-1]}", width="small")
+    return st.column_config.TextColumn(title, width="small")
+
+
 def definition(title: str, meaning: str, facts: Mapping[str, str], count: str = "") -> None:
     """Draw one entry of a glossary; facts that are empty are left out."""
     with st.container(border=True, gap="xsmall", height="stretch"):
@@ -91,11 +118,31 @@ def definition(title: str, meaning: str, facts: Mapping[str, str], count: str = 
         st.caption("\\\n".join(lines))
 
 
-def number(value: float | None, pattern: str = "{:.2f}") -> str:
-    """Format a number; a value that does not exist shows as a dash, never as 0."""
-    return "—" if value is None or value != value else pattern.format(value).replace("-", "−")
+def quote(value: Any, absent: str = "none") -> None:
+    """Draw a text of the data, or ``absent`` where there is none."""
+    given = text(value)
+    st.markdown(plain(given) if given.strip() else f"*{absent}*")
 
 
-def count(n: int, noun: str, plural: str | None = None) -> str:
-    """Return ``1 question``, ``2 questions``."""
-    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+def text(value: Any) -> str:
+    """Return a text of the data, "" where there is none."""
+    return value if isinstance(value, str) else ""
+
+
+def yes_or_no(value: Any) -> bool | None:
+    """Read a nullable boolean; None where it is missing."""
+    return None if value is None or value is pd.NA or value != value else bool(value)
+
+
+def csv(label: str, frame: pd.DataFrame, name: str, key: str, run: Run | None = None) -> None:
+    """Draw the button that downloads a table; one of a run says where the run comes from."""
+    simulated = run is not None and run.simulated
+    st.download_button(
+        label,
+        lambda: csv_bytes(frame, None if run is None else run.data_source),
+        f"{name}-simulated.csv" if simulated else f"{name}.csv",
+        "text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        key=key,
+    )

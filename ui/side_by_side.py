@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
+from core.charts.side_by_side import side_by_side as draw_side_by_side
 from core.errors import LeadlineError
-from core.report.side_by_side import LETTERS, Side
+from core.report.side_by_side import LETTERS, Side, question_columns
 from core.run import MANIFEST_FILE, Run
-from ui import cached, inspector, library, router, show, sources
+from core.text.display import count
+from ui import cached, library, router, show, sources
 from ui.cached import Comparison
 from ui.plain import plain, shortened
 from ui.state import session
@@ -93,18 +97,8 @@ def _what_to_do(offered: dict[str, str]) -> None:
         )
         with st.container(horizontal=True):
             if session().run is not None:
-                st.page_link(
-                    router.LIVE,
-                    label="Ask the same questions of another model",
-                    icon=":material/play_circle:",
-                    query_params=sources.continue_live(),
-                )
-            st.page_link(
-                router.DATA,
-                label="Saved runs",
-                icon=":material/folder_open:",
-                query_params=sources.address(door="Saved runs"),
-            )
+                sources.continue_live("Ask the same questions of another model")
+            sources.link(router.DATA, "Saved runs", "folder_open", door="Saved runs")
 
 
 def numbers(comparison: Comparison) -> None:
@@ -114,16 +108,44 @@ def numbers(comparison: Comparison) -> None:
         st.info(f"**{', '.join(simulated)}** · {show.SIMULATED}", icon=":material/science:")
     show.table(comparison.headlines, "Headline numbers, one column for each run", height="content")
     st.caption(
-        "Differences between runs are **not tested for significance** here. The interval of a mean ρ says "
-        "how far it could move with other questions of the same kind; it is no test of two runs against each "
-        "other, and only the questions that runs share are the same task."
+        "Differences between runs are **not tested for significance** here. The interval of a mean says how "
+        "far it could move with other questions of the same kind; it does not test one run against another. "
+        "Only the questions that runs share are the same task."
     )
+
+
+def figure(comparison: Comparison) -> None:
+    """Draw one number of every question in every run; which one, the visitor chooses."""
+    sides = comparison.sides
+    values = {
+        f"{column.title} ({name.replace('_', ' ')})": (
+            column,
+            [(side.run.name, side.diagnosis[name].queries[column.name]) for side in sides],
+        )
+        for name, column in question_columns(sides)
+    }
+    offered = {
+        title: (column, runs)
+        for title, (column, runs) in values.items()
+        if column.pattern != "bool" and any(_has_numbers(found) for _, found in runs)
+    }
+    if not offered:
+        st.caption("No diagnostic has a number for the questions of these runs.")
+        return
+    chosen = st.selectbox("Number", list(offered), key="side_number", persist_state="session")
+    column, runs = offered[chosen if chosen in offered else next(iter(offered))]
+    arrays = [(name, found.to_numpy(dtype=float, na_value=math.nan)) for name, found in runs]
+    show.figure(draw_side_by_side(arrays, column.title, column.bounds), "side_by_side")
+
+
+def _has_numbers(values: Any) -> bool:
+    return bool(pd.api.types.is_numeric_dtype(values) and values.notna().any())
 
 
 def setups(comparison: Comparison) -> None:
     """Draw the settings in which the runs differ."""
     if comparison.setups.empty:
-        st.markdown("The runs say the same of their data, model, prompt and retriever.")
+        st.markdown("No differences in data, model, prompt and retriever.")
     else:
         show.table(comparison.setups, "Settings that differ, one column for each run", height="content")
 
@@ -131,16 +153,16 @@ def setups(comparison: Comparison) -> None:
 def questions(comparison: Comparison) -> None:
     """Draw the questions that all runs share, in a table and one by one."""
     frame, sides = comparison.shared, comparison.sides
-    held = ", ".join(f"{side.letter} holds {len(side.run.queries):,}" for side in sides)
+    held = ", ".join(f"{side.letter} has {len(side.run.queries):,}" for side in sides)
     st.caption(
-        f"{show.count(len(frame), 'question')} with the same id and text in every run; {held}. "
+        f"{count(len(frame), 'question')} with the same id and text in every run; {held}. "
         f"Labels differ in {int(frame['labels_differ'].sum()):,}, answers in "
         f"{int(frame['answers_differ'].sum()):,}."
     )
     if frame.empty:
         st.info(
-            "These runs share no question, so there is nothing to set side by side; their headline numbers "
-            "rest on different tasks.",
+            "These runs share no question, so no answers can be compared; their headline numbers belong to "
+            "different tasks.",
             icon=":material/join_inner:",
         )
         return
@@ -152,21 +174,19 @@ def questions(comparison: Comparison) -> None:
     if found.empty:
         st.info("No shared question differs in this way.", icon=":material/check_circle:")
         return
-    columns = {name: column for name, column in _columns(sides).items() if found[name].notna().any()}
-    show.table(
-        found, "Shared questions with the answers and labels of every run", columns, column_order=columns
-    )
+    columns = {name: column for name, column in _columns(sides, found).items() if found[name].notna().any()}
+    show.table(found, "Shared questions with the answers and numbers of every run", columns)
     _one_question(found, sides)
 
 
-def _columns(sides: tuple[Side, ...]) -> dict[str, Any]:
-    config = st.column_config
-    letters = [side.letter for side in sides]
+def _columns(sides: tuple[Side, ...], shared: Any) -> dict[str, Any]:
+    config, letters = st.column_config, [side.letter for side in sides]
     columns: dict[str, Any] = {"question": config.TextColumn("Question", width="medium")}
-    columns |= {f"label_{x}": config.TextColumn(f"Label {x}", width="small") for x in letters}
     columns |= {f"answer_{x}": config.TextColumn(f"Answer {x}", width="medium") for x in letters}
-    columns |= {f"rho_{x}": config.NumberColumn(f"ρ {x}", format="%.2f", width="small") for x in letters}
-    columns |= {f"correct_{x}": config.CheckboxColumn(f"Right {x}", width="small") for x in letters}
+    for _, one in question_columns(sides):
+        for letter in letters:
+            name = f"{one.name}_{letter}"
+            columns[name] = show.column(one, f"{one.title} {letter}", shared[name])
     return columns
 
 
@@ -180,7 +200,7 @@ def _one_question(found: Any, sides: tuple[Side, ...]) -> None:
     if len(found) > CHOICES:
         st.caption(f"The menu lists the first {CHOICES:,} of {len(found):,} questions.")
     query_id = st.selectbox(
-        "Question", list(labels), key="side_question", format_func=labels.get, persist_state="session"
+        "Question", list(labels), key="side_question", format_func=labels.__getitem__, persist_state="session"
     )
     row = found[found["query_id"] == query_id].iloc[0]
     st.markdown(f"**{plain(row['question'])}**")
@@ -193,16 +213,9 @@ def _one_question(found: Any, sides: tuple[Side, ...]) -> None:
 def _answer(side: Side, row: Any, query_id: str) -> None:
     letter = side.letter
     st.caption(f"**{plain(side.title, one_line=True)}**")
-    inspector.quote(row[f"answer_{letter}"])
-    st.caption(
-        " · ".join(
-            (
-                inspector.status(row[f"status_{letter}"]),
-                f"{row[f'label_{letter}'].lower()}, ρ {show.number(row[f'rho_{letter}'])}",
-                inspector.verdict(row[f"correct_{letter}"]),
-            )
-        )
-    )
+    show.quote(row[f"answer_{letter}"])
+    own = [f"{one.title}: {one.text(row[f'{one.name}_{letter}'])}" for _, one in question_columns([side])]
+    st.caption(plain(" · ".join(own)))
     state = session()
     loaded = state.run is not None and state.run.run_id == side.run.run_id
     st.page_link(

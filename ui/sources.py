@@ -1,4 +1,4 @@
-"""The four doors: open a run from a link, a folder, a file or the simulation; and the sidebar's panel."""
+"""Open a run from a link, a folder, a file or the simulation; and the sidebar's panel."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from core.errors import InputError, LeadlineError
 from core.run import Run
 from core.sources.simulation import SimulationOptions, simulate
 from core.sources.simulation_text import read_options, write_options
+from core.text.display import count
 from ui import library, router
 from ui.plain import plain, shortened
-from ui.show import count
 from ui.state import session
 
 BADGES = {
@@ -56,14 +56,19 @@ def _write_address() -> None:
 def address(**extra: str) -> dict[str, str]:
     """Return the query parameters of a link to what is shown now, plus ``extra``.
 
-    The threshold is not among them: its slider is bound to the address, so every link carries it.
+    Settings are not among them: their widgets are bound to the address, so every link carries them.
     """
     return {**session().link, **extra}
 
 
-def continue_live() -> dict[str, str]:
-    """Return the query parameters of a link to the Live page with the questions of the loaded run."""
-    return address(questions=LOADED)
+def link(page: str, label: str, icon: str = "arrow_forward", about: str | None = None, **extra: str) -> None:
+    """Draw a link to a page that shows what is shown now; ``extra`` are further query parameters."""
+    st.page_link(page, label=label, icon=f":material/{icon}:", help=about, query_params=address(**extra))
+
+
+def continue_live(label: str, about: str | None = None) -> None:
+    """Draw a link to the Live page with the questions of the loaded run."""
+    link(router.LIVE, label, "play_circle", about, questions=LOADED)
 
 
 def _open(asked: dict[str, str]) -> None:
@@ -140,13 +145,8 @@ def panel() -> None:
             )
         with st.popover("Change data", icon=":material/swap_horiz:", width="stretch"):
             for door, icon in DOORS.items():
-                st.page_link(router.DATA, label=door, icon=icon, query_params=address(door=door))
-            st.page_link(router.LIVE, label="Live run", icon=BADGES["live"][1], query_params=address())
+                link(router.DATA, door, icon, door=door)
+            link(router.LIVE, "Live run", "play_circle")
 
 
-DOORS = {
-    "Upload": ":material/upload_file:",
-    "Simulation": ":material/science:",
-    "Saved runs": ":material/folder_open:",
-    "Export": ":material/download:",
-}
+DOORS = {"Upload": "upload_file", "Simulation": "science", "Saved runs": "folder_open", "Export": "download"}

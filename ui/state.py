@@ -8,7 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from core.claims.known import DEFAULT_SUPPORT
+from core import diagnostics
+from core.diagnosis import Setting, settings_of
+from core.errors import InputError
 from core.run import Run
 
 _KEY = "leadline"
@@ -38,10 +40,10 @@ class Session:
         The question last chosen in the inspector.
     compared : list of str or None
         Ids of the runs last chosen on the page Side by side; None before any choice.
-    job_id : str or None
-        The job of the Live page started last; the job itself lives in the registry.
-    claims_job : str or None
-        The job of the page Claims & evidence started last.
+    jobs : dict
+        The job started last on each page with jobs; the jobs themselves are in the registry.
+    shown_job : str or None
+        The finished job whose result was shown last.
     live : dict
         What the Live page keeps: the data set, the names of models as typed, the fetch of a model.
     upload : dict
@@ -57,8 +59,8 @@ class Session:
     problem: str | None = None
     question: str | None = None
     compared: list[str] | None = None
-    job_id: str | None = None
-    claims_job: str | None = None
+    jobs: dict[str, str] = field(default_factory=dict)
+    shown_job: str | None = None
     started: bool = False
     live: dict[str, Any] = field(default_factory=dict)
     upload: dict[str, Any] = field(default_factory=dict)
@@ -78,13 +80,13 @@ def session() -> Session:
     return state
 
 
-def threshold() -> float:
-    """Return the one threshold, as the sidebar's slider has it."""
-    value = st.session_state.get("threshold", 0.7)
-    return min(1.0, max(-1.0, float(value)))
+def settings() -> dict[str, float | bool]:
+    """Return the value of every diagnostic's setting, as its widget in the sidebar has it."""
+    return {setting.name: _value(setting) for setting in settings_of(diagnostics.DIAGNOSTICS)}
 
 
-def support_threshold() -> float:
-    """Return from which probability on a passage supports a claim, as the slider has it."""
-    value = st.session_state.get("support", DEFAULT_SUPPORT)
-    return min(1.0, max(0.05, float(value)))
+def _value(setting: Setting) -> float | bool:
+    try:
+        return setting.checked(st.session_state.get(setting.name, setting.default))
+    except InputError:
+        return setting.default

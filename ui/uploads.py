@@ -8,13 +8,12 @@ from typing import Any
 import streamlit as st
 
 from core.errors import InputError
-from core.report.exports import csv_bytes
 from core.sources.content import read_content
 from core.sources.formats import FORMATS, IMPORT_FORMATS, INFLUENCE_CSV, import_file
 from core.sources.influence_csv import MAPPABLE, suggest_mapping, template_csv
 from core.sources.mapping import check_mapping
 from core.sources.table import read_table
-from ui import router, sources
+from ui import router, show, sources
 from ui.plain import plain
 from ui.state import session
 
@@ -24,7 +23,7 @@ NONE = "— none —"
 LIMIT = "At most 400 MB and 5 million rows."
 TYPES = ["csv", "tsv", "txt", "gz", "json", "jsonl"]
 AUTO, INFLUENCE = "auto", INFLUENCE_CSV
-_TITLES = {AUTO: "Recognise it", INFLUENCE: "Influence CSV"}
+_TITLES = {AUTO: "Auto-detect", INFLUENCE: "Influence CSV"}
 
 
 def title_of(name: str) -> str:
@@ -33,11 +32,11 @@ def title_of(name: str) -> str:
 
 
 def door() -> None:
-    """Draw the upload door."""
+    """Draw the upload, and what came of it."""
     st.markdown(
         "Records of another tool, or a CSV of influences (one row per question and retrieved passage); also "
-        "gzipped. The format is recognised from the content. What a file says of its own ranks and verdicts "
-        "is compared with what is recomputed."
+        "gzipped. The format is detected from field names. Ranks and verdicts that a file "
+        "reports are compared with recomputed ones."
     )
     st.caption(
         "Read here: " + ", ".join(plain(title_of(name)) for name in IMPORT_FORMATS if name != AUTO) + "."
@@ -50,7 +49,7 @@ def door() -> None:
             IMPORT_FORMATS,
             key="data_format",
             format_func=title_of,
-            help="Choose a format where the file is taken for another one than it is.",
+            help="Choose a format if the file is misdetected.",
         )
         st.download_button(
             "Influence template",
@@ -162,20 +161,11 @@ def _loaded(kept: Mapping[str, Any]) -> None:
         icon=":material/check_circle:",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.page_link(
-            router.OVERVIEW,
-            label="Open the overview",
-            icon=":material/monitoring:",
-            query_params=sources.address(),
-        )
-        if _lacks_influence(validation):
-            st.page_link(
-                router.LIVE,
-                label="Continue live",
-                icon=":material/play_circle:",
-                query_params=sources.continue_live(),
-                help="Ask a model the same questions with the same passages, to see which ones it uses.",
-            )
+        sources.link(router.OVERVIEW, "Open the overview", "monitoring")
+        # The report says where a live run would bring what the file lacks.
+        if any("continue live" in line for line in validation.missing):
+            about = "Ask a model the same questions with the same passages, to see which ones it uses."
+            sources.continue_live("Continue live", about)
         if not state.saved:
             st.button(
                 "Save to my runs",
@@ -185,11 +175,6 @@ def _loaded(kept: Mapping[str, Any]) -> None:
                 help="The file is kept in this tab only; a saved run can be shared by its link.",
             )
     report(validation, "data")
-
-
-def _lacks_influence(validation: Any) -> bool:
-    """Tell whether the report names influence among what the file cannot show."""
-    return any(line.startswith("influence") for line in validation.missing)
 
 
 def report(validation: Any, key: str) -> None:
@@ -209,7 +194,7 @@ def report(validation: Any, key: str) -> None:
                 st.markdown(f":material/remove: {plain(line)}")
     issues = validation.to_frame()
     if len(issues):
-        st.markdown("**What was found wrong**")
+        st.markdown("**Problems**")
         st.dataframe(
             issues.head(ISSUES_SHOWN),
             hide_index=True,
@@ -229,22 +214,6 @@ def report(validation: Any, key: str) -> None:
             )
     with st.container(horizontal=True):
         if len(issues):
-            st.download_button(
-                "Download the list",
-                csv_bytes(issues),
-                "problems.csv",
-                "text/csv",
-                icon=":material/download:",
-                on_click="ignore",
-                key=f"{key}_issues",
-            )
+            show.csv("Download the list", issues, "problems", f"{key}_issues")
         if len(validation.rejected):
-            st.download_button(
-                "Download the rows left out",
-                csv_bytes(validation.rejected),
-                "rejected-rows.csv",
-                "text/csv",
-                icon=":material/download:",
-                on_click="ignore",
-                key=f"{key}_rejected",
-            )
+            show.csv("Download the rows left out", validation.rejected, "rejected-rows", f"{key}_rejected")

@@ -95,5 +95,5 @@ ANSWERS = Diagnostic(
     numbers=numbers,
     findings=findings,
     definitions=DEFINITIONS,
-    columns=(QuestionColumn("answer_status", "Answer"), QuestionColumn("correct", "Correct", "bool")),
+    columns=(QuestionColumn("answer_status", "Answer status"), QuestionColumn("correct", "Correct", "bool")),
 )

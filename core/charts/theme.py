@@ -17,6 +17,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from core.text import display
+
 GRID = "rgba(128, 128, 128, 0.25)"
 AXIS = "rgba(128, 128, 128, 0.55)"
 BAND = "rgba(128, 128, 128, 0.18)"
@@ -245,16 +247,12 @@ def count_step(highest: float) -> float | None:
 
 def several(n: int, singular: str) -> str:
     """Return a count with its noun: ``several(1, "question")`` is "1 question", 2 "2 questions"."""
-    return f"{n:,} {singular}{'' if n == 1 else 's'}"
+    return display.count(n, singular)
 
 
 def number(value: float, digits: int = 2) -> str:
     """Return a number for people: rounded, with a real minus sign, "—" where it has no value."""
-    if np.isnan(value):
-        return "—"
-    text = f"{value:.{digits}f}"
-    # Rounding must not leave a negative zero.
-    return text.replace("-", "−") if float(text) else text.removeprefix("-")
+    return display.number(value, f"{{:.{digits}f}}")
 
 
 def place(value: float) -> str:

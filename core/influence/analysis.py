@@ -35,13 +35,14 @@ class InfluenceAnalysis:
     Attributes
     ----------
     queries : DataFrame
-        One row per question, in the run's order: ``query_id, question, answer_status, k``; ``rho, p_value,
-        chance_low, chance_high`` (middle 95 % of ρ when the question's own influences come in random order),
-        ``attainable_rho``, ``reason`` (why ρ is undefined); ``influence_ndcg`` with ``ndcg_by_chance`` and
-        ``ndcg_p_value``; ``label, label_reason`` (why the label is undefined), ``divergent_by_chance``
-        (probability that a random order is labelled Divergent); ``dominance, entropy, entropy_normalised,
-        rank_biased_overlap, n_repeats, noise_quantile, n_above_noise, has_ties, correct``; one boolean column
-        per failure mode, ``n_modes``, and ``<mode>_by_chance`` for modes that depend on the order.
+        One row per question, in the run's order: ``query_id, question, answer_status, k``; ``rho, p_value``;
+        ``chance_low, chance_high`` (middle 95 % of ρ when the question's own influences come in random order)
+        and ``inverted_below`` (their lower 5 % point); ``attainable_rho``; ``reason`` (why ρ is undefined);
+        ``influence_ndcg`` with ``ndcg_by_chance`` and ``ndcg_p_value``; ``label, label_reason`` (why the
+        label is undefined), ``divergent_by_chance`` (probability that a random order is labelled Divergent);
+        ``dominance, entropy, entropy_normalised, rank_biased_overlap, n_repeats, noise_quantile,
+        n_above_noise, has_ties, correct``; one boolean column per failure mode, ``n_modes``, and
+        ``<mode>_by_chance`` for modes that depend on the order. NaN where undefined.
     passages : DataFrame
         One row per passage: ``query_id, passage_id, retrieval_rank, retrieval_order, retrieval_score,
         influence, influence_low, influence_high, influence_rank, influence_share, rank_shift,
@@ -140,9 +141,9 @@ def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD, as_published: bool =
     influence, order = p["influence"].to_numpy(), p["retrieval_order"].to_numpy()
     rank = p["influence_rank"].to_numpy()
     reason = undefined_reasons(queries, influence, order, group, k)
-    defined = reason.isna().to_numpy()
-    agreement = _agreement(order, influence, rank, group, defined)
-    entropy = entropy_within(influence, group, n)
+    agreement, rhos = _agreement(order, rank, group, reason.isna().to_numpy())
+    gain, use = _gain(order, influence, group, n)
+    entropy, counts = entropy_within(influence, group, n), run.repeats["query_id"].value_counts()
     with np.errstate(divide="ignore", invalid="ignore"):
         normalised = np.where(k > 1, entropy / np.log(k), np.nan)
     q = pd.DataFrame(
@@ -151,15 +152,13 @@ def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD, as_published: bool =
             "question": queries["question"],
             "answer_status": queries["answer_status"],
             "k": k,
-            **agreement.columns,
+            **agreement,
+            **gain,
             "reason": reason,
             "dominance": dominance_within(influence, group, n),
             "entropy": entropy,
             "entropy_normalised": normalised,
-            "n_repeats": queries["query_id"]
-            .map(run.repeats["query_id"].value_counts())
-            .fillna(0)
-            .astype(int),
+            "n_repeats": counts.reindex(queries["query_id"], fill_value=0).to_numpy(),
             "noise_quantile": noise_quantiles(run),
             "has_ties": has_ties(rank, group, n),
             "correct": correctness(queries["answer"], queries["reference_answers"]),
@@ -172,64 +171,59 @@ def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD, as_published: bool =
     p.loc[~known, "above_noise"] = pd.NA
     q["n_above_noise"] = pd.array(np.bincount(group, above, n).astype(int), dtype="Int64")
     q.loc[np.isnan(noise), "n_above_noise"] = pd.NA
-    mark_modes(run, q, p, group, agreement.inverted)
+    mark_modes(run, q, p, group)
     tested = testable_counts(run, q)
     analysis = InfluenceAnalysis(
-        q,
-        p,
-        threshold,
-        as_published,
-        tested,
-        mode_counts(q, tested),
-        agreement.order_of_use,
-        agreement.rhos,
-        run,
+        queries=q,
+        passages=p,
+        threshold=threshold,
+        as_published=as_published,
+        testable=tested,
+        modes=mode_counts(q, tested),
+        order_of_use=use,
+        random_rhos=rhos,
+        run=run,
     )
     return analysis.labelled(threshold, as_published)
 
 
-@dataclass(frozen=True, slots=True)
-class _Agreement:
-    """How the orders of retrieval and of use agree, and by chance would."""
-
-    columns: Mapping[str, Floats]
-    inverted: pd.DataFrame
-    rhos: RandomRhos
-    order_of_use: OrderOfUse
-
-
-def _agreement(order: Floats, influence: Floats, rank: Floats, group: Ints, defined: Bools) -> _Agreement:
-    n = defined.size
-    rho, p_value = spearman_within(order, rank, group, n)
-    overlap, ndcg = np.full(n, np.nan), np.full((n, 3), np.nan)
-    used, ties = [], []
-    for questions, rows in equal_sized(group, np.ones(n, dtype=bool)):
-        pair = order[rows], influence[rows]
-        used.append(pair)
-        ndcg[questions] = ndcg_rows(*pair)
-        ndcg[questions, 2] = ndcg_p_values(*pair)
+def _agreement(
+    order: Floats, rank: Floats, group: Ints, defined: Bools
+) -> tuple[dict[str, Floats], RandomRhos]:
+    """How the two orders agree, and how random ones would; by column, NaN where ρ is undefined."""
+    rho, p_value = spearman_within(order, rank, group, defined.size)
+    ascending = _sorted_within(order, group), _sorted_within(rank, group)
+    attainable, _ = spearman_within(*ascending, np.sort(group), defined.size)
+    overlap, blocks = np.full(defined.size, np.nan), []
     for questions, rows in equal_sized(group, defined):
-        ties.append((questions, order[rows], rank[rows]))
+        blocks.append((questions, order[rows], rank[rows]))
         for part in np.array_split(np.arange(len(rows)), -(-rows.size * rows.shape[1] // _RBO_CELLS)):
             pair = order[rows[part]], rank[rows[part]]
             overlap[questions[part]] = expected_rbo(*pair, RBO_PERSISTENCE)
-    sorted_order, sorted_rank = _sorted_within(order, group), _sorted_within(rank, group)
-    attainable, _ = spearman_within(sorted_order, sorted_rank, np.sort(group), n)
-    rhos = RandomRhos.of(ties, n)
+    rhos = RandomRhos.of(blocks, defined.size)
     low, high, below, by_chance = rhos.bands().T
     columns = {
         "rho": np.where(defined, rho, np.nan),
         "p_value": np.where(defined, p_value, np.nan),
         "chance_low": low,
         "chance_high": high,
+        "inverted_below": below,
+        "inverted_by_chance": by_chance,
         "attainable_rho": np.where(defined, attainable, np.nan),
-        "influence_ndcg": ndcg[:, 0],
-        "ndcg_by_chance": ndcg[:, 1],
-        "ndcg_p_value": ndcg[:, 2],
         "rank_biased_overlap": overlap,
     }
-    inverted = pd.DataFrame({"below": below, "by_chance": by_chance})
-    return _Agreement(columns, inverted, rhos, order_of_use(used))
+    return columns, rhos
+
+
+def _gain(order: Floats, influence: Floats, group: Ints, n: int) -> tuple[dict[str, Floats], OrderOfUse]:
+    """Return nDCG by influence of every question, by chance and its p-value; and of the run."""
+    found, blocks = np.full((n, 3), np.nan), []
+    for questions, rows in equal_sized(group, np.ones(n, dtype=bool)):
+        blocks.append((order[rows], influence[rows]))
+        found[questions] = ndcg_rows(*blocks[-1])
+        found[questions, 2] = ndcg_p_values(*blocks[-1])
+    names = ("influence_ndcg", "ndcg_by_chance", "ndcg_p_value")
+    return dict(zip(names, found.T, strict=True)), order_of_use(blocks)
 
 
 def _sorted_within(values: Floats, group: Ints) -> Floats:

@@ -74,7 +74,7 @@ def chance_band(retrieval_rank: ArrayLike | int, influence: ArrayLike | None = N
     (0.52, 1.0)
     """
     if influence is None:
-        plain = tuple(range(1, int(retrieval_rank) + 1))  # type: ignore[arg-type]
+        plain = tuple(float(rank) for rank in range(1, int(retrieval_rank) + 1))  # type: ignore[arg-type]
         return _band(plain, plain)
     pair = order_and_rank(retrieval_rank, influence)
     return _band(*((tuple(np.sort(ranks).tolist()) for ranks in pair) if pair else ((), ())))

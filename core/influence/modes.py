@@ -29,7 +29,7 @@ _MIN_K = {  # with fewer, the first three and the last three overlap; no order o
 _COLUMNS = ["name", "n", "of", "low", "high", "expected", "expected_low", "expected_high", "p_value"]
 
 
-def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, inverted: pd.DataFrame) -> None:
+def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints) -> None:
     """Add one boolean column per failure mode to the questions and, where it applies, the passages.
 
     Each mode that depends on the order also gets a column ``<mode>_by_chance``: the probability that the same
@@ -43,27 +43,25 @@ def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, inverted
         Its questions and passages; see `core.influence.analysis.InfluenceAnalysis`.
     group : ndarray of int
         The question of each passage.
-    inverted : DataFrame
-        Per question ``below``, the ρ below which it counts as inverted, and ``by_chance``.
     """
     n, k = len(q), q["k"].to_numpy()
     usable = {mode: (q["reason"].isna() & (q["k"] >= least)).to_numpy() for mode, least in _MIN_K.items()}
     order, rank = p["retrieval_order"].to_numpy(), p["influence_rank"].to_numpy()
     last = k[group] - _FIRST + 1
-    for mode, kept, dropped in (
+    for mode, retrieved, used in (
         ("ignored_top_hit", order <= _FIRST, rank >= last),
         ("buried_evidence", order >= last, rank <= _FIRST),
     ):
-        p[mode] = usable[mode][group] & kept & dropped
-        by_chance = _meet_by_chance(k, np.bincount(group, kept, n), np.bincount(group, dropped, n))
+        p[mode] = usable[mode][group] & retrieved & used
+        by_chance = _meet_by_chance(k, np.bincount(group, retrieved, n), np.bincount(group, used, n))
         q[f"{mode}_by_chance"] = np.where(usable[mode], by_chance, np.nan)
-    q["inverted_by_chance"] = np.where(usable["inverted"], inverted["by_chance"], np.nan)
+    q["inverted_by_chance"] = q["inverted_by_chance"].where(usable["inverted"])
     p["harmful_passage"] = _harmful(run, q, group)
     inert = (q["reason"] == "inert").to_numpy(dtype=bool)
     parametric = closed_book_agreement(run) >= PARAMETRIC_F1
     rules: dict[str, Bools] = {
         "over_reliance": q["dominance"].to_numpy() >= OVER_RELIANCE,
-        "inverted": usable["inverted"] & (q["rho"] < inverted["below"] - 1e-9).to_numpy(),
+        "inverted": usable["inverted"] & (q["rho"] < q["inverted_below"] - 1e-9).to_numpy(),
         "inert": inert,
         "parametric": parametric,
         # Without a closed-book call an inert answer may be either; it is not called redundant.

@@ -29,6 +29,7 @@ _WITHHELD = {
 }
 _WHY_EMPTY = {"length": "The token limit was used up without an answer.", **_WITHHELD}
 _NO_PASSAGE = "The question has no passage to answer from."
+_STYLES = (("short", "Short answers"), ("full", "Whole sentences with sources"))
 
 
 @dataclass(frozen=True)
@@ -75,14 +76,27 @@ class InfluenceStep(PerQuestion):
         CLOSED_BOOK: "no passages at all",
     }
 
-    repeats: Annotated[int, Option("--repeats", "Extra baseline calls: the noise floor.")] = 0
-    closed_book: Annotated[bool, Option("--closed-book", "One call without passages.")] = True
+    repeats: Annotated[
+        int, Option("--repeats", "Extra baseline calls: the noise floor.", title="Noise repeats")
+    ] = 0
+    closed_book: Annotated[
+        bool,
+        Option("--closed-book", "One call without passages.", title="Closed-book answer"),
+    ] = True
     seed: Annotated[int, Option("--seed", "Seed of the calls.")] = 0
     max_tokens: Annotated[
         int,
-        Option("--max-tokens", "Max answer tokens; by default the back end's.", shows_default=False),
+        Option(
+            "--max-tokens",
+            "Max answer tokens; by default the back end's.",
+            shows_default=False,
+            title="Max answer tokens",
+        ),
     ] = DEFAULT_MAX_TOKENS
-    style: Annotated[str, Option("--style", f"Prompt: {', '.join(STYLES)}.")] = DEFAULT_STYLE
+    style: Annotated[
+        str,
+        Option("--style", f"Prompt: {', '.join(STYLES)}.", title="Prompt", choices=_STYLES),
+    ] = DEFAULT_STYLE
 
     def __post_init__(self) -> None:
         check_ranges(self, _RANGES)

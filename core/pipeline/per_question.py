@@ -56,11 +56,11 @@ class PerQuestion(ABC):
             missing |= ~ids.isin(frame["query_id"]) | ids.isin(frame.loc[empty, "query_id"])
         return ids[missing].to_list()
 
-    def failed(self, question: AskedQuestion, reason: str) -> Rows:  # noqa: ARG002 - a default
+    def failed(self, question: AskedQuestion, reason: str) -> Rows:
         """Return rows that record why a question failed."""
         return {}
 
-    def facts(self, run: Run) -> Mapping[str, Any]:  # noqa: ARG002 - a default
+    def facts(self, run: Run) -> Mapping[str, Any]:
         """Return more facts, see `core.pipeline.steps.StepWork.facts`."""
         return {}
 

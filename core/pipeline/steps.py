@@ -36,14 +36,17 @@ _COUNTED_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How a field of a step is named on the command line, and what it means.
+    """How a field of a step is named on the command line and on screen, and what it means.
 
-    Put it into the field's type: ``repeats: Annotated[int, Option("--repeats", "Repeats.")] = 0``.
+    Put it into the field's type: ``repeats: Annotated[int, Option("--repeats", "Repeats.")] = 0``. On screen
+    it has its ``title``, and is left out without one; ``choices`` are values with their titles.
     """
 
     name: str
     help: str
     shows_default: bool = True
+    title: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +117,15 @@ class StepWork(Protocol):
         """Return the rows of some questions; an exception affects these questions only."""
         ...
 
-    def failed(self, query_id: str, reason: str) -> Rows:  # noqa: ARG002 - a default
+    def failed(self, query_id: str, reason: str) -> Rows:
         """Return rows that record why a question failed."""
         return {}
 
-    def plan(self, ids: Sequence[str]) -> StepPlan:  # noqa: ARG002 - a default
+    def plan(self, ids: Sequence[str]) -> StepPlan:
         """Return the calls for some questions; makes none."""
         return StepPlan()
 
-    def facts(self, run: Run) -> Mapping[str, Any]:  # noqa: ARG002 - a default
+    def facts(self, run: Run) -> Mapping[str, Any]:
         """Return more plain JSON for ``manifest["steps"][name]``; ``notes`` are added to the run's notes."""
         return {}
 

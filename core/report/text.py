@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.diagnosis import Diagnosis, Diagnostic, Finding, Number
-from core.text.display import number
 
 
 def summary_text(diagnosis: Diagnosis) -> str:
@@ -29,11 +28,9 @@ def summary_text(diagnosis: Diagnosis) -> str:
 
 
 def finding_text(finding: Finding) -> str:
-    """Return a finding in one line, with the count that chance alone gives."""
-    chance = finding.expected_by_chance
-    by_chance = "" if chance is None else f" By chance: {number(chance, '{:.1f}')}."
-    p = "" if finding.p_value is None else f" p = {number(finding.p_value, '{:.2g}')}."
-    return f"[{finding.severity}] {finding.sentence}{by_chance}{p} {finding.advice}".rstrip()
+    """Return a finding in one line, with its interval and what chance alone gives."""
+    basis = f" ({finding.basis})" if finding.basis else ""
+    return f"[{finding.severity}] {finding.sentence}{basis} {finding.advice}".rstrip()
 
 
 def _rows(diagnostic: Diagnostic, one: Number) -> Iterator[tuple[str, str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.errors import InputError
-from core.sources.encoding import MAX_BYTES, read_source, to_utf8
+from core.sources.encoding import read_source, to_utf8
 from core.sources.fields import FieldError, Fields, text_problem
 from core.sources.question import Document, read_document, split_texts
 from core.sources.report import shorten
@@ -36,10 +36,7 @@ def load_corpus(path: Path) -> tuple[Document, ...]:
     InputError
         Nothing there, nothing usable, or a document that cannot be read; the message names it.
     """
-    if path.is_dir():
-        documents = _folder(path)
-    else:
-        documents = _json_lines(path)
+    documents = _folder(path) if path.is_dir() else _json_lines(path)
     if not documents:
         raise InputError(f"The corpus {path} holds no document; expected .md or .txt files, or JSON Lines.")
     return tuple(documents)
@@ -73,7 +70,7 @@ def _folder(path: Path) -> list[Document]:
 
 
 def _json_lines(path: Path) -> list[Document]:
-    text = to_utf8(read_source(path, str(path), MAX_BYTES), str(path)).utf8.decode()
+    text = to_utf8(read_source(path, str(path)), str(path)).utf8.decode()
     documents = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():

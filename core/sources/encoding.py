@@ -48,7 +48,7 @@ class Text(NamedTuple):
     note: str | None
 
 
-def read_source(source: bytes | str | os.PathLike[str], name: str, max_bytes: int = MAX_BYTES) -> bytes:
+def read_source(source: bytes | str | os.PathLike[str], name: str) -> bytes:
     """Return a file's bytes, unpacked if they are gzip.
 
     Parameters
@@ -57,18 +57,16 @@ def read_source(source: bytes | str | os.PathLike[str], name: str, max_bytes: in
         The content itself, or where it stands.
     name : str
         How messages call it.
-    max_bytes : int
-        Limit on the unpacked size, in bytes.
 
     Raises
     ------
     InputError
         No such file, not readable, too large, or a damaged gzip file.
     """
-    data = source if isinstance(source, bytes) else _read_file(Path(source), max_bytes)
-    if len(data) > max_bytes:
-        raise InputError(_too_large(name, max_bytes))
-    return _gunzip(data, name, max_bytes) if data[:2] == _GZIP else data
+    data = source if isinstance(source, bytes) else _read_file(Path(source))
+    if len(data) > MAX_BYTES:
+        raise InputError(_too_large(name))
+    return _gunzip(data, name) if data[:2] == _GZIP else data
 
 
 def to_utf8(data: bytes, name: str) -> Text:
@@ -104,12 +102,12 @@ def to_utf8(data: bytes, name: str) -> Text:
     return Text(data, None)
 
 
-def _read_file(path: Path, max_bytes: int) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise InputError(f"{path} is a folder; expected {_WANTED}.")
-        if path.stat().st_size > max_bytes:
-            raise InputError(_too_large(str(path), max_bytes))
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(_too_large(str(path)))
         return path.read_bytes()
     except FileNotFoundError as error:
         raise InputError(f"There is no file {path}; give the path of {_WANTED}.") from error
@@ -117,7 +115,7 @@ def _read_file(path: Path, max_bytes: int) -> bytes:
         raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
-def _gunzip(data: bytes, name: str, max_bytes: int) -> bytes:
+def _gunzip(data: bytes, name: str) -> bytes:
     """Unpack in pieces, so that a small file that unpacks to terabytes is stopped at the limit."""
     parts: list[bytes] = []
     size = 0
@@ -126,8 +124,8 @@ def _gunzip(data: bytes, name: str, max_bytes: int) -> bytes:
             while piece := file.read(_CHUNK):
                 parts.append(piece)
                 size += len(piece)
-                if size > max_bytes:
-                    raise InputError(_too_large(name, max_bytes))
+                if size > MAX_BYTES:
+                    raise InputError(_too_large(name))
     except EOFError as error:
         raise InputError(f"{name} is a gzip file that breaks off; upload it again in full.") from error
     except (OSError, zlib.error) as error:
@@ -156,5 +154,5 @@ def _guessed(data: bytes, first_bad: int) -> Text:
     )
 
 
-def _too_large(name: str, max_bytes: int) -> str:
-    return f"{name} is larger than the limit of {max_bytes / 1e6:,.0f} MB (unpacked); split the file."
+def _too_large(name: str) -> str:
+    return f"{name} is larger than the limit of {MAX_BYTES / 1e6:,.0f} MB (unpacked); split the file."

@@ -123,7 +123,7 @@ class Fields:
         """Return the finite numbers of an object; what is none, or has no name of use, is left out."""
         given = self.mapping(name)
         found = {key: n for key, value in given.items() if (n := finite(value)) is not None and as_id(key)}
-        for key in given.keys() - found.keys():
+        for key in (key for key in given if key not in found):
             self.warn(f"{name}.{shorten(key)}", given[key], "a named finite number")
         return found
 

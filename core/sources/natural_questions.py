@@ -45,14 +45,13 @@ def load_natural_questions(
     split: str = "validation",
     seed: int | None = None,
     source: str | os.PathLike[str] | None = None,
-    max_examined: int | None = None,
     progress: Progress | None = None,
 ) -> Dataset:
     """Read questions with a short answer, each with its Wikipedia page as the document.
 
     Records are streamed: nothing but the first records is downloaded, and nothing is kept on disk. Those
     without a short answer are left out, tags are dropped by the data set's own mask, and the first n that
-    are left are returned. The pipeline cuts the page into passages.
+    are left are returned, out of 30 records for each at most. The pipeline cuts the page into passages.
 
     Parameters
     ----------
@@ -67,8 +66,6 @@ def load_natural_questions(
     source : path, optional
         A file, a folder or a pattern (``nq/*.parquet``) of JSON Lines or Parquet files in the data set's own
         schema; None reads ``google-research-datasets/natural_questions`` from the Hugging Face hub.
-    max_examined : int, optional
-        Records looked at, at most; None is 30 for each question wanted.
     progress : callable, optional
         Called as ``progress(found, n, what)`` after each record.
 
@@ -90,9 +87,8 @@ def load_natural_questions(
     -----
     Kwiatkowski et al. 2019 (TACL 7); Wikipedia text under CC BY-SA 3.0. No LLM calls.
     """
-    most = MAX_PER_QUESTION * n if max_examined is None else max_examined
-    if n < 1 or most < 1:
-        raise InputError(f"The number of questions and of records must be at least 1, got {min(n, most)}.")
+    if n < 1:
+        raise InputError(f"The number of questions must be at least 1, got {n}.")
     if split not in SPLITS:
         raise BackendError(f"Natural Questions has the splits {' and '.join(SPLITS)}, got {split!r}.")
     kept: dict[str, Question] = {}
@@ -108,7 +104,7 @@ def load_natural_questions(
                 left_out[str(reason)] += 1
             if progress is not None:
                 progress(len(kept), n, f"{counted(examined, 'record')} examined")
-            if len(kept) >= n or examined >= most:
+            if len(kept) >= n or examined >= MAX_PER_QUESTION * n:
                 break
     return _dataset(tuple(kept.values()), n, left_out, split, source)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from core.errors import InputError
-from core.sources.encoding import MAX_BYTES, read_source, to_utf8
+from core.sources.encoding import read_source, to_utf8
 from core.sources.report import counted, shorten
 
 MAX_ROWS = 5_000_000
@@ -53,9 +53,7 @@ def read_table(
     source: bytes | str | os.PathLike[str],
     name: str | None = None,
     *,
-    max_bytes: int = MAX_BYTES,
     max_rows: int = MAX_ROWS,
-    max_text: int = MAX_TEXT,
 ) -> RawTable:
     """Read a CSV-like file without interpreting any cell.
 
@@ -68,8 +66,8 @@ def read_table(
         The content, also gzipped; encodings as in `core.sources.encoding.to_utf8`.
     name : str, optional
         How messages call the file.
-    max_bytes, max_rows, max_text : int
-        Limits on the unpacked size in bytes, the number of rows and the characters of one cell.
+    max_rows : int
+        Limit on the number of rows.
 
     Raises
     ------
@@ -83,7 +81,7 @@ def read_table(
     About a second for a million rows of 14 columns.
     """
     label = name or str(source if not isinstance(source, bytes) else "The file")
-    text = to_utf8(read_source(source, label, max_bytes), label)
+    text = to_utf8(read_source(source, label), label)
     utf8, n_comments = _without_comments(text.utf8)
     delimiter = _delimiter(utf8, label)
     header = _header(utf8, delimiter, label)
@@ -100,7 +98,7 @@ def read_table(
     n_blank = int(blank.sum()) + int(void.sum())
     if frame.empty and rejected.empty:
         raise InputError(f"{label} has a header ({shorten(', '.join(header))}) but no rows below it.")
-    _check_lengths(frame, max_text, label)
+    _check_lengths(frame, label)
     notes = [text.note] if text.note else []
     if delimiter != ",":
         notes.append(f"Cells are separated by {_DELIMITERS[delimiter]}.")
@@ -262,11 +260,11 @@ def _blank(frame: pd.DataFrame) -> pd.Series:
     return blank
 
 
-def _check_lengths(frame: pd.DataFrame, max_text: int, label: str) -> None:
+def _check_lengths(frame: pd.DataFrame, label: str) -> None:
     for column in frame.columns:
         lengths = frame[column].str.len()
-        if len(lengths) and lengths.max() > max_text:
+        if len(lengths) and lengths.max() > MAX_TEXT:
             raise InputError(
                 f"{label}, row {lengths.idxmax()}, column {shorten(column)} holds {lengths.max():,} "
-                f"characters; the limit is {max_text:,}."
+                f"characters; the limit is {MAX_TEXT:,}."
             )

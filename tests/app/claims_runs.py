@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from core.claims.step import ClaimsStep
 from core.run import Run
 
 HOSTILE = "<img src=x onerror=alert(1)> **b** $x^2$ \u202eevil\u202c :smile:"
@@ -78,15 +79,18 @@ def claims_run(facts: bool = True) -> Run:
         for i in range(2)
     ]
     joint = {"query_id": "q1", "claim_id": "c4", "passage_id": "p0", "second_passage_id": "p1"}
-    manifest = {"source": "live", "name": "Run with claims"}
+    manifest: dict = {"source": "live", "name": "Run with claims"}
     if facts:
-        manifest["claims"] = {
-            "decomposition": "rules",
-            "verifier": "offline",
-            "options": {"verifier": "offline", "decompose": "rules"},
-            "n_unscored": 3,
-            "reasons": {"the verifier gave no probability and no reason": 3},
-            "complete": True,
+        manifest["steps"] = {
+            "claims": {
+                "decomposition": "rules",
+                "verifier": "offline",
+                "options": ClaimsStep(decompose="rules").settings,
+                "model": None,
+                "n_unscored": 3,
+                "unscored_reasons": {"the verifier gave no probability and no reason": 3},
+                "complete": True,
+            }
         }
     return Run.create(
         manifest,

@@ -14,10 +14,7 @@ from core.run import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<script>alert(1)</script> [x](javascript:alert(1)) $x^2$ :smile: **b** # h"
-PAGES = {
-    name: f"pages/{name}.py"
-    for name in ("overview", "influence", "claims", "inspector", "side_by_side", "live", "data", "methods")
-}
+PAGES = {path.stem: f"pages/{path.name}" for path in sorted((ROOT / "pages").glob("*.py"))}
 
 
 def make_run(name: str = "Small run", source: str = "live") -> Run:

@@ -12,10 +12,10 @@ import pytest
 
 from core.llm import BACKENDS
 from core.llm.backends import PullProgress
+from core.pipeline import ModelChoice
 from core.run import Run
 from tests.servers.ollama_server import MODEL, Model, ollama_server
 from ui import jobs
-from ui.servers import Choice
 from ui.state import Session
 
 NOBODY = "http://127.0.0.1:9"
@@ -72,7 +72,7 @@ def test_without_a_server_there_is_one_sentence_and_a_free_field(kind, picker, h
     app = healthy(picker(kind))
     assert len(app.warning) == 1 and "127" in app.warning[0].value
     app.text_input(key=f"live_model_text_{kind}").set_value("some-model").run()
-    button(app, "Make a plan").click().run()
+    button(app, "Estimate cost").click().run()
     until(app, lambda a: a.error)
     assert len(healthy(app).error) == 1
     assert "127" in app.error[0].value and "Traceback" not in texts(app)
@@ -93,9 +93,9 @@ def test_the_page_says_where_texts_are_sent(kind, picker, texts):
 def test_an_address_that_is_none_is_told_and_can_be_put_right(junk, picker, healthy):
     app = healthy(picker("openai", junk))
     assert len(app.error) == 1 and "http" in app.error[0].value
-    assert not [b for b in app.button if b.label == "Make a plan"]
+    assert not [b for b in app.button if b.label == "Estimate cost"]
     app.text_input(key="live_url_openai").set_value("").run()
-    assert not healthy(app).error and button(app, "Make a plan")
+    assert not healthy(app).error and button(app, "Estimate cost")
 
 
 def test_models_of_the_server_are_listed_and_others_can_be_typed(llama, picker, healthy):
@@ -108,7 +108,7 @@ def test_models_of_the_server_are_listed_and_others_can_be_typed(llama, picker, 
 
 def test_a_plan_and_a_run_with_a_server(llama, picker, healthy, tmp_path):
     app = picker("openai", f"{llama}/v1")
-    button(app, "Make a plan").click().run()
+    button(app, "Estimate cost").click().run()
     until(app, lambda a: any(b.label == "Run" for b in a.button))
     next(b for b in app.button if b.label == "Run").click().run()
     until(app, lambda a: a.success)
@@ -137,11 +137,11 @@ def test_what_is_typed_survives_other_back_ends_and_servers_that_come_and_go(lla
 
 def test_answer_tokens_follow_the_back_end_until_they_are_changed(picker):
     app = picker("embedded")
-    assert app.number_input(key="live_tokens").value == BACKENDS["embedded"].max_tokens
+    assert app.number_input(key="live_max_tokens").value == BACKENDS["embedded"].max_tokens
     choose(app, "openai")
-    assert app.number_input(key="live_tokens").value == BACKENDS["openai"].max_tokens
-    app.number_input(key="live_tokens").set_value(77).run()
-    assert choose(app, "embedded").number_input(key="live_tokens").value == 77
+    assert app.number_input(key="live_max_tokens").value == BACKENDS["openai"].max_tokens
+    app.number_input(key="live_max_tokens").set_value(77).run()
+    assert choose(app, "embedded").number_input(key="live_max_tokens").value == 77
 
 
 def test_retriever_is_asked_only_where_there_are_documents(picker, healthy, open_app):
@@ -167,13 +167,12 @@ def test_options_reach_the_plan(picker, monkeypatch, healthy):
     app.selectbox(key="live_style").select("full")
     app.selectbox(key="live_retriever").select("bm25s")
     app.number_input(key="live_k").set_value(2).run()
-    button(app, "Make a plan").click().run()
+    button(app, "Estimate cost").click().run()
     until(app, lambda a: any(b.label == "Run" for b in a.button))
     # No key is configured, and none may come from the environment: the address was typed.
     assert asked == [("openai", "m", {"base_url": "http://127.0.0.1:9/other/", "api_key": ""})]
-    plan = jobs.registry().get(app.query_params["job"]).result
-    options = plan.options
-    assert (options.k, options.style, options.retriever, options.max_tokens) == (2, "full", "bm25s", 300)
+    options = jobs.registry().get(app.query_params["job"]).result.run.manifest["options"]
+    assert [options[name] for name in ("k", "style", "retriever", "max_tokens")] == [2, "full", "bm25s", 300]
 
 
 # Keys
@@ -257,7 +256,7 @@ def test_a_key_is_held_nowhere(two_servers, picker, healthy, monkeypatch, caplog
     own, _ = two_servers
     monkeypatch.setenv("OPENAI_API_KEY", "sk-environment-0123456789abcdef")
     app = healthy(picker("openai", openai={"api_key": KEY, "base_url": own.url}))
-    button(app, "Make a plan").click().run()
+    button(app, "Estimate cost").click().run()
     until(app, lambda a: a.error)  # this server lists a model and cannot answer
     job = jobs.registry().get(app.query_params["job"])
     session = app.session_state["leadline"]
@@ -337,7 +336,7 @@ def test_a_fetch_shows_its_progress_and_can_be_cancelled(ollama, picker, healthy
 
 
 def test_choices_hold_no_key():
-    assert {field.name for field in dataclasses.fields(Choice)} == {"kind", "model", "base_url"}
+    assert {field.name for field in dataclasses.fields(ModelChoice)} == {"backend", "model", "base_url"}
     assert not [
         field.name for field in dataclasses.fields(Session) if "key" in field.name and "run" not in field.name
     ]

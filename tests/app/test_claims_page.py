@@ -37,11 +37,11 @@ def drawn(app):
 def test_form_is_shown_where_there_are_no_claims(open_app, healthy, texts, recorded):
     app = healthy(open_app("claims"))
     said = texts(app)
-    assert "No claims were looked for in this run yet" in said
+    assert "Claims not extracted" in said
     # The fourth answer is empty.
-    assert "**3 answers** to look at; 1 without one" in said and "4.0 passages each" in said
+    assert "**3 answers** to check; 1 without one" in said and "4.0 passages each" in said
     assert not app.metric and not app.get("plotly_chart") and not app.get("bidi_component")
-    assert not button(app, "Find claims and check them").disabled
+    assert not button(app, "Extract and verify claims").disabled
 
 
 def test_without_data_the_claims_page_says_what_to_do(open_app, healthy, texts):
@@ -54,21 +54,25 @@ def test_cold_server_opens_the_claims_page_in_its_frame(open_app, healthy, recor
     assert app.slider(key="threshold").value == 0.7 and "The recorded run" in texts(app)
 
 
-def test_cost_is_told_for_each_verifier(open_app, healthy, texts, recorded):
+def test_cost_is_told_for_each_verifier(open_app, healthy, texts, recorded, monkeypatch):
+    llm = judge_model(monkeypatch)
     app = healthy(open_app("claims"))
-    assert "without a call to judge" in texts(app)
+    captions = "\n".join(app.radio(key="claims_verifier").proto.captions)
+    assert "under a second per answer" in captions and "one call per answer and passage" in captions
+    assert "Estimate cost" not in [b.label for b in app.button]
     app.radio(key="claims_verifier").set_value("judge").run()
-    # Three decompositions; three answers of four passages with one call each.
-    assert "about **15 calls**" in texts(healthy(app))
     assert app.selectbox(key="claims_backend").value == "embedded"
-    app.number_input(key="claims_repeats").set_value(3).run()
-    assert "about **39 calls**" in texts(healthy(app))
+    # Three decompositions; three answers of four passages with one call each.
+    for repeats, calls in ((1, 15), (3, 39)):
+        app.number_input(key="claims_judge_repeats").set_value(repeats).run()
+        button(app, "Estimate cost").click().run()
+        app = healthy(wait(app, "Run"))
+        assert dict(metrics(app))["Calls to make"] == f"about {calls}"
+    assert not llm.requests
     app.radio(key="claims_verifier").set_value("nli").run()
-    # Three claims each are expected: 3 x 4 x 3 pairs.
-    assert "about **36 readings**" in texts(healthy(app))
-    assert button(app, "Find claims").disabled
+    assert button(app, "Extract and verify").disabled
     app.text_input(key="claims_nli").set_value("some/folder").run()
-    assert not button(healthy(app), "Find claims").disabled
+    assert not button(healthy(app), "Extract and verify").disabled
 
 
 def test_every_section_says_what_it_rests_on(open_app, healthy, texts, with_claims):
@@ -76,16 +80,23 @@ def test_every_section_says_what_it_rests_on(open_app, healthy, texts, with_clai
     app = healthy(open_app("claims"))
     said, found = texts(app), metrics(app)
     # q1: c0, c1 and the joint c4 are supported, c2 is not, c3 is unscored, c5 irrelevant; q4: unscored.
-    assert found[:3] == [("Claims", "7"), ("Supported claims", "3 of 4"), ("Grounding", "0.75")]
-    assert ("Unscored cells", "3") in found and ("Joint claims", "1") in found
-    assert "in 2 answers; 1 irrelevant, 2 unscored" in said
+    assert found[:2] == [("Supported claims", "3 of 4"), ("Mean grounding", "0.75")]
+    assert "1 of them by two passages together only" in said
+    rows = app.dataframe[0].value.set_index("Number")
+    numbers, bases = rows["Value"], rows["n, interval, chance baseline"]
+    assert (numbers["Claims"], bases["Claims"]) == ("7", "n = 2 answers")
+    assert (numbers["Irrelevant claims"], numbers["Unscored claims"]) == ("1 of 7", "2 of 7")
+    assert numbers["Unscored cells"] == "3"
     # U of q1: 0.15, 0.6, 0.75, 0.6 (one passage known), 0.65; their mean is 0.55.
-    assert ("Claim uncertainty U", "0.55") in found and "on 1 of 5 answers" in said
-    assert "1 ×** The answer is empty" in said and "1 ×** No claim could be judged" in said
+    assert (
+        numbers["Mean claim uncertainty U"] == "0.55" and bases["Mean claim uncertainty U"] == "n = 1 answer"
+    )
+    assert "1 × empty" in said and "1 × unscored" in said
+    assert "1 of 4 verified claims in 1 answer has no supporting passage" in said
     assert "weak on hard claims" in said and "AUROC of 0." in said and "0.5 is guessing" in said
-    assert "Claims were found by rules" in said
+    assert "Claims were extracted by rules" in said
     assert "**3 cells are unscored**" in app.warning[0].value
-    assert "Used evidence** · 1 passage" in said and "Undefined** · 2 passages" in said
+    assert "Used evidence** · 1 of 4 passages" in said and "Undefined** · 2 of 4 passages" in said
     assert "compare with the claims of reference answers" in said
     # Heat map, importance, quadrants, F1@K.
     assert len(app.get("plotly_chart")) == 4
@@ -107,7 +118,7 @@ def test_claims_of_an_answer_are_drawn_with_their_states(open_app, healthy, text
     ]
     assert len({note["sign"] for note in given["notes"]}) == 6
     said = texts(app)
-    assert "Claims without a place in the answer" in said and "joint · It is a town of the north" in said
+    assert "Claims that match no span of the answer" in said and "joint · It is a town of the north" in said
     assert "Supported only by two passages together" in said and "probability 0.80" in said
 
 
@@ -129,7 +140,7 @@ def test_hostile_text_is_never_markup(open_app, healthy, texts, with_claims):
         ("q2", "The model declined to answer"),
         ("q3", "The answer is empty, so it claims nothing"),
         ("q5", "No claim was found in the answer"),
-        ("q4", "No claim could be judged"),
+        ("q4", "The verifier failed on every claim"),
     ],
 )
 def test_answers_without_grounding_say_why_and_show_no_share(
@@ -139,7 +150,7 @@ def test_answers_without_grounding_say_why_and_show_no_share(
     app = healthy(open_app("claims", question=question))
     (told,) = [element.value for element in app.info]
     assert sentence in told and "No grounding for this answer" in told
-    mine = metrics(app)[6:]  # after the run's own six
+    mine = metrics(app)[2:]  # after the run's own two
     if question == "q4":
         assert mine[0] == ("Supported", "—") and mine[1] == ("Mean U(c)", "—")
         assert mine[3] == ("Unscored cells", "2 of 2")
@@ -160,7 +171,7 @@ def test_threshold_of_support_drives_states_and_comes_from_the_address(open_app,
     assert dict(metrics(linked))["Supported claims"] == "1 of 4"
     # It stays while other pages are looked at, and drives the overview's numbers.
     app.switch_page("pages/overview.py").run()
-    assert dict(metrics(healthy(app)))["Grounding"] == "0.25"
+    assert dict(metrics(healthy(app)))["Mean grounding"] == "0.25"
     app.switch_page("pages/claims.py").run()
     assert healthy(app).slider(key="support").value == 0.85
 
@@ -174,22 +185,22 @@ def test_junk_threshold_of_support_leaves_the_default(junk, open_app, healthy, w
 def test_overview_shows_grounding_where_there_are_claims(open_app, healthy, texts, with_claims):
     with_claims()
     found = dict(metrics(healthy(open_app())))
-    assert found["Grounding"] == "0.75" and found["Claim uncertainty U"] == "0.55"
+    assert found["Mean grounding"] == "0.75" and found["Supported claims"] == "3 of 4"
 
 
 def test_overview_and_inspector_link_to_claims(open_app, healthy, recorded):
     app = healthy(open_app())
-    assert "Grounding" not in dict(metrics(app))
-    assert [link for link in app.get("page_link") if link.proto.label.startswith("Find the claims")]
+    assert "Mean grounding" not in dict(metrics(app))
+    assert [link for link in app.get("page_link") if link.proto.page == "claims"]
     inspector = healthy(open_app("inspector", question="q3"))
-    (link,) = [e for e in inspector.get("page_link") if e.proto.label == "Its claims and their evidence"]
+    (link,) = [e for e in inspector.get("page_link") if e.proto.page == "claims"]
     assert "question=q3" in link.proto.query_string
 
 
 def test_simulation_has_no_claims_and_says_so(open_app, healthy, texts):
     app = healthy(open_app("claims", sim="queries:12,seed:3"))
     assert "Simulated data" in texts(app)
-    assert "No claims were looked for" in texts(app)
+    assert "Claims not extracted" in texts(app)
 
 
 def test_imported_ragchecker_file_is_shown_with_its_metrics(open_app, healthy, texts, with_claims):
@@ -222,20 +233,20 @@ def test_imported_ragchecker_file_is_shown_with_its_metrics(open_app, healthy, t
 
 def test_offline_job_finds_claims_and_shows_them(open_app, healthy, texts, recorded, tmp_path):
     app = healthy(open_app("claims"))
-    button(app, "Find claims and check them").click().run()
+    button(app, "Extract and verify claims").click().run()
     app = healthy(wait(app, "Finished and saved"))
     (folder,) = (tmp_path / "runs").iterdir()
     saved = Run.load(folder)
     assert saved.manifest["parent"] == recorded.run_id and saved.name == "The recorded run, claims"
     assert app.query_params["run"] == saved.run_id and len(app.query_params["job"]) >= 24
-    assert saved.manifest["claims"]["complete"] and len(saved["claims"])
-    assert "Grounding" in dict(metrics(app)) and "weak on hard claims" in texts(app)
+    assert saved.manifest["steps"]["claims"]["complete"] and len(saved["claims"])
+    assert "Mean grounding" in dict(metrics(app)) and "weak on hard claims" in texts(app)
     # A reload in a new session finds the job and the run.
     again = healthy(open_app("claims", run=saved.run_id, job=app.query_params["job"]))
     assert again.success and metrics(again) == metrics(app)
     # The parent is as it was.
     parent = healthy(open_app("claims", run=recorded.run_id))
-    assert "No claims were looked for in this run yet" in texts(parent)
+    assert "Claims not extracted" in texts(parent)
 
 
 def judge_model(monkeypatch, **options):
@@ -253,14 +264,14 @@ def judge_model(monkeypatch, **options):
 def judged(app):
     app.radio(key="claims_verifier").set_value("judge").run()
     app.selectbox(key="claims_decompose").set_value("rules").run()
-    button(app, "Find claims and check them").click().run()
+    button(app, "Extract and verify claims").click().run()
     return app
 
 
 def test_judge_is_asked_and_named(monkeypatch, open_app, healthy, texts, recorded):
     llm = judge_model(monkeypatch)
     app = healthy(wait(judged(healthy(open_app("claims"))), "Finished and saved"))
-    assert llm.requests and "Judged by the language model" in texts(app)
+    assert llm.requests and "Verified by the language model" in texts(app)
     assert "weak on hard claims" not in texts(app)
 
 
@@ -281,9 +292,9 @@ def test_cancelled_job_keeps_what_was_done_and_goes_on(monkeypatch, open_app, he
     button(app, "Cancel").click().run()
     app = healthy(wait(app, "Cancelled"))
     judge_model(monkeypatch)
-    button(app, "Go on from here").click().run()
+    button(app, "Continue").click().run()
     healthy(wait(app, "Finished and saved"))
-    assert "Judged by the language model" in texts(app)
+    assert "Verified by the language model" in texts(app)
 
 
 def test_unscored_cells_are_tried_again(open_app, healthy, with_claims, tmp_path):
@@ -297,12 +308,12 @@ def test_unscored_cells_are_tried_again(open_app, healthy, with_claims, tmp_path
 
 def test_unknown_job_link_is_told(open_app, healthy, recorded):
     app = healthy(open_app("claims", job="guessed"))
-    assert "not here any more" in app.warning[0].value and "job" not in app.query_params
+    assert "no longer exists" in app.warning[0].value and "job" not in app.query_params
 
 
 def test_other_sessions_do_not_see_a_claims_job(open_app, healthy, recorded):
     app = healthy(open_app("claims"))
-    button(app, "Find claims and check them").click().run()
+    button(app, "Extract and verify claims").click().run()
     other = healthy(open_app("claims"))
     assert "job" not in other.query_params and not other.success
     wait(app, "Finished and saved")

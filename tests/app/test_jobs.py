@@ -1,13 +1,16 @@
 """The live run: plan, run, results as they arrive, cancel, resume, and who may see a job."""
 
+import threading
 import time
 
 import pytest
 
+from core.pipeline import ModelChoice
 from core.run import Run
 from tests.app.polling import button, wait
 from tests.scripted import ScriptedLLM
 from ui import jobs
+from ui.jobs import Job, Registry
 
 DOCUMENTS = "# Letchworth\nUnwin designed it.\n---\nThe Thames is long.\n---\nWelwyn came later."
 
@@ -39,7 +42,7 @@ def typed(open_app):
 
 def planned(open_app):
     app = typed(open_app)
-    button(app, "Make a plan").click().run()
+    button(app, "Estimate cost").click().run()
     return wait(app, "Run")
 
 
@@ -81,7 +84,7 @@ def test_other_sessions_do_not_see_the_job(model, open_app, healthy):
 
 def test_unknown_job_is_told(open_app, healthy):
     app = healthy(open_app("live", job="guessed"))
-    assert "not here any more" in app.warning[0].value and "job" not in app.query_params
+    assert "no longer exists" in app.warning[0].value and "job" not in app.query_params
 
 
 def test_cancel_keeps_what_was_done_and_resume_goes_on(model, open_app, healthy, texts, tmp_path):
@@ -95,7 +98,7 @@ def test_cancel_keeps_what_was_done_and_resume_goes_on(model, open_app, healthy,
     app.file_uploader(key="live_file").upload("questions.jsonl", "\n".join(lines).encode())
     app.run()
     assert "4 questions" in texts(healthy(app))
-    button(app, "Make a plan").click().run()
+    button(app, "Estimate cost").click().run()
     wait(app, "Run")
     button(app, "Run").click().run()
     wait(app, "Look at the results so far")
@@ -104,12 +107,13 @@ def test_cancel_keeps_what_was_done_and_resume_goes_on(model, open_app, healthy,
     button(app, "Cancel").click().run()
     app = healthy(wait(app, "Cancelled"))
     partial = Run.load(next((tmp_path / "runs").iterdir()))
-    assert 1 <= len(partial.queries) < 4 and not partial.manifest["complete"]
+    # All questions are there from the start; the answers arrive one by one.
+    assert 1 <= partial.queries["answer"].notna().sum() < 4 and not partial.manifest["complete"]
     asked = len(llm.requests)
-    button(app, "Go on from here").click().run()
+    button(app, "Continue").click().run()
     healthy(wait(app, "Finished and saved"))
     whole = Run.load(next((tmp_path / "runs").iterdir()))
-    assert len(whole.queries) == 4 and whole.manifest["complete"]
+    assert whole.queries["answer"].notna().sum() == 4 and whole.manifest["complete"]
     # 4 questions x (baseline + 3 ablations + closed book), each distinct call asked once in all.
     assert len(llm.requests) - asked < 20
     assert len(llm.requests) == len({str(r) for r in llm.requests})
@@ -118,7 +122,7 @@ def test_cancel_keeps_what_was_done_and_resume_goes_on(model, open_app, healthy,
 def test_model_that_cannot_be_reached_is_told(model, open_app, healthy):
     model(down=True)
     app = typed(open_app)
-    button(app, "Make a plan").click().run()
+    button(app, "Estimate cost").click().run()
     end = time.monotonic() + 30
     while not app.error and time.monotonic() < end:
         time.sleep(0.05)
@@ -136,3 +140,129 @@ def test_broken_question_files_are_told(content, open_app, healthy):
     app.file_uploader(key="live_file").upload("questions.jsonl", content)
     for _ in range(2):
         assert len(healthy(app.run()).error) == 1
+
+
+# Turns: one queue for each model, none for what asks no model
+
+
+class Gate:
+    """A model that answers nothing until it is opened, and says when it was asked."""
+
+    def __init__(self):
+        self.asked, self.opened = threading.Event(), threading.Event()
+
+    def __call__(self, request):
+        self.asked.set()
+        assert self.opened.wait(60), "nobody opened the gate"
+        return rule(request)
+
+
+@pytest.fixture
+def gate(monkeypatch):
+    """Put a model that answers only when the test says so where the back end would be opened."""
+    gate = Gate()
+    llm = ScriptedLLM(gate)
+    monkeypatch.setattr(jobs, "open_llm", lambda kind, name, **options: llm)
+    yield gate
+    gate.opened.set()
+
+
+def test_offline_checking_does_not_wait_for_another_sessions_model(gate, open_app, healthy, recorded, texts):
+    theirs = typed(open_app)
+    button(theirs, "Estimate cost").click().run()
+    assert gate.asked.wait(30)  # their model is at work, and stays so
+    mine = open_app("claims")
+    button(mine, "Extract and verify claims").click().run()
+    healthy(wait(mine, "Finished and saved"))
+    assert not gate.opened.is_set()
+    assert jobs.registry().get(theirs.query_params["job"]).active
+    # Nor did theirs wait for mine: it ends as soon as its model answers.
+    gate.opened.set()
+    healthy(wait(theirs, "Run"))
+
+
+def test_who_wants_the_same_model_sees_its_place(gate, open_app, healthy, texts):
+    first, second, third = typed(open_app), typed(open_app), typed(open_app)
+    button(first, "Estimate cost").click().run()
+    assert gate.asked.wait(30)
+    for app, place in ((second, 1), (third, 2)):
+        button(app, "Estimate cost").click().run()
+        job = jobs.registry().get(app.query_params["job"])
+        until(lambda job=job, place=place: job.place == place)
+        app.run()
+        (bar,) = healthy(app).get("progress")
+        said = bar.proto.text.replace("\\", "").replace("\u2060", "")
+        assert said.startswith("Waiting for ") and said.endswith(f": place {place}")
+    # Who gives up makes room.
+    button(second, "Cancel").click().run()
+    job = jobs.registry().get(third.query_params["job"])
+    until(lambda: job.place == 1)
+    gate.opened.set()
+    for app in (first, third):
+        healthy(wait(app, "Run"))
+    healthy(wait(second, "Cancelled"))
+
+
+def until(condition, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+SHARED = ModelChoice("embedded", "m")
+
+
+def holding(registry, model, release, kind="run", **options):
+    """Start a job that holds the turn of a model until it is released; return it and when it began."""
+    began = threading.Event()
+
+    def work(job):
+        with job.turn(registry.turns, model):
+            began.set()
+            while not release.is_set() and not job.cancelled():
+                release.wait(0.02)
+
+    return registry.start(Job("live", kind, "Test", **options), work), began
+
+
+def test_other_models_and_offline_work_do_not_wait():
+    registry, release = Registry(), threading.Event()
+    began = [
+        holding(registry, model, release)[1] for model in (SHARED, ModelChoice("embedded", "n"), None, None)
+    ]
+    assert all(event.wait(10) for event in began)
+    waiting, begun = holding(registry, SHARED, release)
+    until(lambda: waiting.place == 1)
+    assert not begun.is_set() and waiting.waits_for == "m"
+    release.set()
+    assert begun.wait(10)
+    until(lambda: not waiting.active)
+    assert waiting.state == "finished" and waiting.place == 0
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_an_estimate_that_nobody_looks_at_expires_and_a_run_does_not(waits, monkeypatch):
+    registry, release = Registry(), threading.Event()
+    if waits:
+        _, begun = holding(registry, SHARED, release)
+        assert begun.wait(10)
+    plan, _ = holding(registry, SHARED if waits else None, release, "plan", expires=True)
+    run, _ = holding(registry, SHARED if waits else None, release)
+    if waits:
+        until(lambda: plan.place and run.place)
+    watched, _ = holding(registry, None, release, "plan", expires=True)
+    now = time.monotonic() + jobs.EXPIRES + 1
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: now)
+    watched.seen()
+    until_real = threading.Event()
+    for _ in range(500):
+        if not plan.active:
+            break
+        until_real.wait(0.02)
+    assert plan.state == "cancelled" and "nobody looked" in plan.error
+    assert run.active and watched.active
+    monkeypatch.undo()
+    release.set()
+    until(lambda: not run.active and not watched.active)
+    assert run.state == "finished"

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.app.conftest import PAGES
+
 
 def test_threshold_and_question_come_from_the_address(open_app, healthy, recorded, texts):
     app = healthy(open_app("inspector", question="q3", threshold="0.25"))
@@ -97,9 +99,7 @@ def test_impossible_simulation_is_told(open_app, healthy):
     assert "influential" in healthy(app.run()).error[0].value
 
 
-@pytest.mark.parametrize(
-    "page", ["overview", "influence", "claims", "inspector", "side_by_side", "live", "data", "methods"]
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_cold_server_runs_the_frame_before_any_page(page, open_app, healthy, recorded, texts):
     app = healthy(open_app(page))
     assert app.slider(key="threshold").value == 0.7

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from core.diagnostics import DIAGNOSTICS
+from tests.app.conftest import PAGES
+
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
-PAGES = ("overview", "influence", "claims", "inspector", "side_by_side", "live", "data", "methods")
-NEED_DATA = ("overview", "influence", "claims", "inspector")
+NEED_DATA = ("overview", "influence", "retrieval_quality", "claims", "inspector")
 TITLES = {
     "overview": "Overview",
     "influence": "Influence vs retrieval",
+    "retrieval_quality": "Retrieval quality",
     "inspector": "Question inspector",
     "claims": "Claims & evidence",
     "side_by_side": "Side by side",
@@ -64,29 +67,46 @@ def test_upload_is_shown_on_every_page(page, open_app, healthy, texts):
     assert "No run is loaded" not in texts(app)
 
 
-def test_overview_says_what_each_number_rests_on(open_app, healthy, texts, recorded):
+def test_overview_shows_findings_and_every_card_with_its_n(open_app, healthy, texts, recorded):
     app = healthy(open_app())
     values = {metric.label: metric.value for metric in app.metric}
     # q1 and q2 have an order; q3 is inert and q4 has no answer.
     assert values["Divergent"] == "1 of 2"
-    assert "on 2 of 4 questions" in texts(app)
+    said = texts(app).replace("\\", "")
+    assert "n = 2 questions; 95 % interval" in said and "by chance" in said
+    assert "1 × inert" in said and "1 × empty baseline" in said
+    assert "1 of 4 questions have no answer (1 empty)." in said
+    (link,) = [link.proto for link in app.get("page_link") if link.proto.label.startswith("An empty one")]
+    assert "question=q4" in link.query_string
+    # No claims were extracted: the box says so instead of showing numbers.
+    assert "Claims not extracted" in said and "Mean grounding" not in values
+
+
+def test_a_run_without_findings_says_so(open_app, healthy, texts, small_run, tmp_path):
+    run = small_run.derive({}, queries=small_run.queries.head(1), passages=small_run.passages.head(0))
+    run.save(tmp_path / "samples" / "recorded_run")
+    assert "Nothing stands out" in texts(healthy(open_app()))
+
+
+def test_influence_page_compares_with_chance(open_app, healthy, texts, recorded):
+    app = healthy(open_app("influence"))
     assert "a random order of the passages falls below" in texts(app)
-    assert "1 × inert" in texts(app) and "1 × empty baseline" in texts(app)
     # Without its first passage q1's wrong answer becomes the reference answer.
-    assert "Harmful passage" in texts(app)
-    assert len(app.get("plotly_chart")) == 3
+    assert "Harmful passage** · 1 of 2 questions" in texts(app)
+    # Verdicts, histogram, nDCG, by rank, ranks, entropy, slope, failure modes.
+    assert len(app.get("plotly_chart")) == 8
 
 
-def test_overview_of_an_upload_compares_reported_with_recomputed(open_app, healthy, texts):
-    app = healthy(go(upload(open_app), "overview"))
-    assert "Reported against recomputed" in texts(app)
+def test_influence_of_an_upload_compares_reported_with_recomputed(open_app, healthy, texts):
+    app = healthy(go(upload(open_app), "influence"))
+    assert "Reported vs recomputed" in texts(app)
     # Two of the file's three questions are constant: called aligned there, undefined here.
     assert "2 verdicts change" in texts(app)
 
 
-def test_overview_of_a_simulation_shows_what_was_recovered(open_app, healthy, texts):
-    app = healthy(open_app(sim="queries:20"))
-    assert "Planted against found" in texts(app)
+def test_influence_of_a_simulation_shows_what_was_recovered(open_app, healthy, texts):
+    app = healthy(open_app("influence", sim="queries:20"))
+    assert "Ground truth vs recovered" in texts(app)
 
 
 def test_threshold_drives_the_labels(open_app, healthy, recorded):
@@ -109,7 +129,7 @@ def test_inspector_shows_the_answer_its_diff_and_its_marks(open_app, healthy, te
     assert "Raymond Unwin in 1903" in said
     assert ":red-background[− ~~Raymond Unwin in 1903~~] :green-background[+ Barry Parker]" in said
     assert ":blue-background[**garden**]" in said
-    assert "this answer is wrong" in said
+    assert "this answer is incorrect" in said
     assert "Noise floor" in {metric.label for metric in app.metric}
 
 
@@ -119,7 +139,13 @@ def test_inspector_says_why_a_number_is_undefined(open_app, healthy, texts, reco
 
 
 def test_hostile_text_reaches_no_page_unescaped(open_app, healthy, texts, recorded):
-    for page, question in (("overview", ""), ("inspector", "q2"), ("inspector", "q1"), ("influence", "")):
+    for page, question in (
+        ("overview", ""),
+        ("inspector", "q2"),
+        ("inspector", "q1"),
+        ("influence", ""),
+        ("retrieval_quality", ""),
+    ):
         app = healthy(open_app(page, **({"question": question} if question else {})))
         said = texts(app)
         assert not re.search(r"(?<!\\)<script", said)
@@ -129,11 +155,7 @@ def test_hostile_text_reaches_no_page_unescaped(open_app, healthy, texts, record
         assert not any(re.search(r"(?<!\\)<script|:smile:", label) for label in labels)
 
 
-def test_methods_name_every_metric_mode_and_reason(open_app, healthy, texts):
-    from core.definitions import METRICS, MODES, UNDEFINED_REASONS
-
-    app = healthy(open_app("methods"))
-    tables = texts(app).replace("\\", "").replace("\u2060", "")
-    assert all(metric.title in tables for metric in METRICS.values())
-    assert all(mode.title in tables for mode in MODES.values())
-    assert all(reason.meaning in tables for reason in UNDEFINED_REASONS.values())
+def test_methods_explain_every_definition(open_app, healthy, texts):
+    said = texts(healthy(open_app("methods"))).replace("\\", "").replace("\u2060", "")
+    for definition in (found for diagnostic in DIAGNOSTICS for found in diagnostic.definitions):
+        assert definition.title in said and definition.meaning in said, definition.name

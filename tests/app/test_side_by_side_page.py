@@ -57,7 +57,7 @@ def test_two_runs_are_set_side_by_side(open_app, healthy, texts, tmp_path):
     assert list(questions["query_id"]) == ["q1", "q2", "q3", "q4"]
     said = texts(app)
     assert "**not tested for significance**" in said
-    assert "4 questions with the same id and text in every run; A holds 4, B holds 4" in said
+    assert "4 questions with the same id and text in every run; A has 4, B has 4" in said
     assert "answers in 4." in said
     assert len(app.get("plotly_chart")) == 1
 
@@ -119,8 +119,8 @@ def test_runs_with_the_same_set_up_say_so(open_app, healthy, texts, tmp_path):
                    queries=a.queries.head(2), passages=a.passages[a.passages["query_id"].isin(["q1", "q2"])])  # fmt: skip
     b.save(tmp_path / "runs" / b.run_id)
     said = texts(healthy(compared(open_app, a, b)))
-    assert "say the same of their data, model, prompt and retriever" in said
-    assert "2 questions with the same id" in said and "A holds 4, B holds 2" in said
+    assert "No differences in data, model, prompt and retriever" in said
+    assert "2 questions with the same id" in said and "A has 4, B has 2" in said
 
 
 @pytest.mark.parametrize("junk", ["nobody", "../../etc/passwd", "<script>alert(1)</script>", "r" * 5000])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.report.exports import EXPORTERS
+from core.report.exports import exporters
 from core.sources.formats import FORMATS, IMPORT_FORMATS
 
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
@@ -233,25 +233,26 @@ def test_what_the_file_says_is_shown_and_used_for_nothing(open_app, healthy, tex
     app = upload(open_app("data"), RAGAS_LINES, "ragas.jsonl")
     app.switch_page("pages/inspector.py").run()
     app.selectbox(key="inspector_question").select_index(1).run()
-    assert any(box.label == "What the file says (1 value)" for box in healthy(app).expander)
+    assert any(box.label == "Values from the file (1 value)" for box in healthy(app).expander)
     shown = next(frame.value for frame in app.dataframe if "by" in frame.value)
     assert list(shown["name"]) == ["faithfulness"] and list(shown["value"]) == [0.25]
 
 
 def test_a_run_that_reports_nothing_has_no_such_box(open_app, healthy, recorded):
     app = healthy(open_app("inspector", question="q1"))
-    assert not any("What the file says" in box.label for box in app.expander)
+    assert not any("Values from the file" in box.label for box in app.expander)
 
 
 def test_every_export_names_its_losses_before_it_is_downloaded(open_app, healthy, texts, recorded):
     app = healthy(open_app("data", door="Export"))
     menu = app.selectbox(key="export_format")
-    assert len(menu.options) == len(set(menu.options)) == len(EXPORTERS)
-    for name in EXPORTERS:
+    assert len(menu.options) == len(set(menu.options)) == len(exporters())
+    for name in exporters():
         menu.select(name).run()
         said = texts(healthy(app)).replace("\\", "").replace("\u2060", "")
-        assert ("does not come back" in said) == (name in FORMATS and bool(FORMATS[name].losses))
+        assert ("Not restored when" in said) == (name in FORMATS and bool(FORMATS[name].losses))
         assert all(loss in said for loss in getattr(FORMATS.get(name), "losses", ()))
         if name in FORMATS:
-            assert f"-{name}{FORMATS[name].suffix}:" in said
+            kind = "" if FORMATS[name].suffix == f".{name}" else f"-{name}"
+            assert f"{kind}{FORMATS[name].suffix}:" in said
         menu = app.selectbox(key="export_format")

@@ -38,8 +38,7 @@ FENCE = "```"
 def test_what_stands_around_json_is_passed_over(text, expected):
     found = []
     try:
-        for value in json_values(text):
-            found.append(value)
+        found += json_values(text)
     except NotJson:
         pytest.fail(f"{text!r} has JSON in it")
     assert found == expected

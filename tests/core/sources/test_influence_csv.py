@@ -45,11 +45,11 @@ def published_frame():
         rho = spearmanr(np.arange(1, 11), rank)
         share = influence / influence.sum() if influence.sum() else influence
         entropy = -sum(s * np.log(s) for s in share if s > 0)
-        for i in range(10):
-            rows.append(
-                [f"question {number}?", answer, rho.statistic, rho.pvalue, share.max(), entropy,
-                 bool(rho.statistic < 0.7), i, "", i + 1, round(16.05 - i, 2), rouge[i], influence[i], rank[i]]
-            )  # fmt: skip
+        rows += [
+            [f"question {number}?", answer, rho.statistic, rho.pvalue, share.max(), entropy,
+             bool(rho.statistic < 0.7), i, "", i + 1, round(16.05 - i, 2), rouge[i], influence[i], rank[i]]
+            for i in range(10)
+        ]  # fmt: skip
     return pd.DataFrame(rows, columns=PUBLISHED_COLUMNS)
 
 
@@ -244,6 +244,36 @@ def test_warnings_keep_their_rows():
     assert imported.run.passages["retrieval_score"].to_list()[2] == 1.5
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("spearman_rho", "1.05"),
+        ("spearman_rho", "-1.05"),
+        ("spearman_pvalue", "-0.05"),
+        ("dominance_ratio", "1.05"),
+        ("influence_entropy", "-0.05"),
+        ("influence_rank", "0.95"),
+    ],
+)
+def test_a_value_little_out_of_range_is_left_out_with_a_warning(column, value):
+    head = HEADER.replace("\n", f",{column}\n")
+    imported = read(head + f"q,0,1,0.5,{value}\nq,1,2,0.25,{value}\n")
+    assert issues(imported) == [(2, column, value, "warning"), (3, column, value, "warning")]
+    assert imported.report.n_kept == 2
+    tables = (imported.run.queries, imported.run.passages)
+    reported = [table[name] for table in tables for name in table if name.startswith("reported_")]
+    assert not any(values.notna().any() for values in reported)
+
+
+def test_an_influence_little_out_of_range_costs_its_row():
+    imported = read(HEADER + "q,0,1,1.05\nq,1,2,-0.05\nq,2,3,1.0\nq,3,4,0\n")
+    assert issues(imported) == [
+        (2, "influence_score", "1.05", "error"),
+        (3, "influence_score", "-0.05", "error"),
+    ]
+    assert imported.run.passages["influence_score"].to_list() == [1.0, 0.0]
+
+
 def test_ranks_from_zero_are_shifted_only_if_all_are():
     shifted = read(HEADER + "q,0,0,0.5\nq,1,1,0.2\nr,0,0,0.1\n")
     assert shifted.run.passages["retrieval_rank"].to_list() == [1, 2, 1]
@@ -278,6 +308,26 @@ def test_a_mapping_of_ones_own():
     assert "Columns not used: rho." in imported.report.notes
     with pytest.raises(InputError, match="no column for the question"):
         read(text)
+
+
+def test_another_mapping_gives_another_run_id():
+    text = "query,other,doc_id,influence_score\nq,o,0,0.5\nq,o,1,0.25\n"
+    fields = {"question": "query", "passage_id": "doc_id", "influence_score": "influence_score"}
+    first, again = read(text, mapping=fields), read(text, mapping=dict(fields))
+    assert first.run.run_id == again.run.run_id == read(text).run.run_id
+    assert read(text, mapping=fields | {"question": "other"}).run.run_id != first.run.run_id
+    without_ids = {name: column for name, column in fields.items() if name != "passage_id"}
+    assert read(text, mapping=without_ids).run.run_id != first.run.run_id
+
+
+@pytest.mark.parametrize("marks", [("simulated", "live"), ("live", "simulated"), ("simulated", "")])
+def test_a_partly_simulated_file_makes_a_simulated_run(marks):
+    rows = [f"q,{place},{place + 1},0.5,{mark}\n" for place, mark in enumerate(marks)]
+    imported = read(HEADER.replace("\n", ",data_source\n") + "".join(rows))
+    assert imported.run.simulated and len(imported.run.passages) == 2
+    assert imported.report.notes[-1].startswith("The file says that its numbers are simulated")
+    real = read(HEADER.replace("\n", ",data_source\n") + "q,0,1,0.5,upload\nq,1,2,0.5,\n")
+    assert not real.run.simulated
 
 
 def test_what_the_file_allows():

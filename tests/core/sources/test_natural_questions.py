@@ -10,6 +10,7 @@ import pytest
 from core.errors import BackendError, InputError
 from core.pipeline import RunOptions
 from core.pipeline.retrieve import PassageFinder
+from core.sources import natural_questions
 from core.sources.dataset import dataset_jsonl, read_dataset
 from core.sources.natural_questions import load_natural_questions
 
@@ -182,16 +183,15 @@ def test_files_by_folder_pattern_and_gzip(tmp_path):
         assert [q.query_id for q in load_natural_questions(9, source=source).questions] == ["1", "2"]
 
 
-def test_examining_stops_where_told_and_progress_says_how_far(files):
+def test_examining_stops_and_progress_says_how_far(files, monkeypatch):
+    monkeypatch.setattr(natural_questions, "MAX_PER_QUESTION", 1)
     seen = []
-    dataset = load_natural_questions(
-        9, source=files / "nq.jsonl", max_examined=3, progress=lambda *state: seen.append(state)
-    )
+    dataset = load_natural_questions(3, source=files / "nq.jsonl", progress=lambda *state: seen.append(state))
     assert len(dataset.questions) == 1
     assert seen == [
-        (0, 9, "1 record examined"),
-        (1, 9, "2 records examined"),
-        (1, 9, "3 records examined"),
+        (0, 3, "1 record examined"),
+        (1, 3, "2 records examined"),
+        (1, 3, "3 records examined"),
     ]
 
 
@@ -261,6 +261,5 @@ def test_no_network_is_one_sentence():  # HF_HUB_OFFLINE is set for all tests
 def test_unknown_split_and_numbers(files):
     with pytest.raises(BackendError, match="splits train and validation, got 'test'"):
         load_natural_questions(1, split="test")
-    for wrong in ({"n": 0}, {"n": 1, "max_examined": 0}):
-        with pytest.raises(InputError, match="at least 1, got 0"):
-            load_natural_questions(**wrong, source=files / "nq.jsonl")
+    with pytest.raises(InputError, match="at least 1, got 0"):
+        load_natural_questions(0, source=files / "nq.jsonl")

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InputError
+from core.sources import table
 from core.sources.table import read_table
 
 PLAIN = "name,text\na,1\nb,2\n"
@@ -100,11 +101,13 @@ def test_a_column_without_a_name_gets_one():
     assert "column 1 (no name)" in read_table(b",column 1,c\n1,2,3\n").frame.columns
 
 
-def test_limits():
+def test_limits(monkeypatch):
     with pytest.raises(InputError, match="limit is 2"):
         read_table(b"a,b\n1,2\n3\n5,6\n", max_rows=2)
     with pytest.raises(InputError, match="row 3, column b holds 12"):
-        read_table(b"a,b\n1,2\n3,abcdefghijkl\n", max_text=11)
+        monkeypatch.setattr(table, "MAX_TEXT", 11)
+        read_table(b"a,b\n1,2\n3,abcdefghijkl\n")
+    monkeypatch.undo()
     with pytest.raises(InputError, match="quotation mark is probably never closed"):
         read_table(b'a,b\n1,2\n3,"' + b"4,5\n" * 18_000_000)
 

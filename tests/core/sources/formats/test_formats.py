@@ -231,7 +231,7 @@ def test_rows_that_are_left_out_are_listed_with_their_place_and_text():
     ]  # fmt: skip
     assert (report.n_issues, report.n_errors) == (4, 3)
     assert imported.run.queries["query_id"].to_list() == ["a", "q0002", "a (2)"]
-    assert "With an id that stands there before, so numbered: 1 record." in report.notes
+    assert "With an id that another record has, so numbered: 1 record." in report.notes
     dataset = imported.run.manifest["dataset"]
     assert (dataset["rows"], dataset["kept"], dataset["rejected"]) == (6, 3, 3)
 
@@ -330,6 +330,25 @@ def test_the_mark_of_a_simulation():
     imported = import_file(lines(RAGAS, {**RAGAS, "data_source": "simulated"}), "x")
     assert imported.run.simulated and "simulated" in imported.report.notes[-1]
     assert len(imported.run["reported"]) == 0
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_partly_simulated_file_of_any_format_makes_a_simulated_run(name):
+    file_format, example = FORMATS[name], EXAMPLES[name]
+    data = json.dumps(example).encode()
+    real = file_format.write(records_of(import_file(data, "x.json", name).run))
+    both = marked(real, file_format.suffix)
+    if file_format.suffix == ".jsonl" or both.lstrip().startswith(b"["):
+        entries = (
+            [json.loads(part) for part in both.splitlines()]
+            if file_format.suffix == ".jsonl"
+            else json.loads(both)
+        )
+        plain = [{k: v for k, v in entry.items() if k != "data_source"} for entry in entries]
+        both = json.dumps([*plain, entries[-1]]).encode()
+    imported = import_file(both, "x.json", name)
+    assert imported.run.simulated and not import_file(real, "x", name).run.simulated
+    assert not any("data_source" in key for key in imported.run["reported"]["name"])
 
 
 def test_the_document_names_every_format_and_every_loss():

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from core.claims.of_run.analysis import analyse_claims
 
+from core.claims import analyse_claims
 from core.influence import analyse
 from core.run import Run
 from tests.app.claims_runs import ANSWER, claims_run
-from ui.claim_pieces import legend, lines, notes, pieces
+from ui.sections.claims.pieces import legend, lines, notes, pieces
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_words_that_no_claim_has_are_marked(answer):
     assert [part for part, marked in piece["parts"] if marked] == ["grand"]
     added = notes(answer)[4]
     assert [part for part, marked in added["claim"] if marked] == ["north"]
-    assert "Not in the answer there: north" in added["lines"]
+    assert "Not in that answer span: north" in added["lines"]
 
 
 def test_lines_of_a_claim_name_what_it_rests_on(answer):
@@ -48,7 +48,7 @@ def test_lines_of_a_claim_name_what_it_rests_on(answer):
     labels = np.full((6, 2), "kept", dtype=object)
     labels[0] = "changed", "gone"
     removed = lines(replace(answer, causal=labels), 0)[-1]
-    assert removed == "Changed or removed by leaving out passage 1 (changed), 2 (gone)"
+    assert removed == "Leave-one-out effect: changes or disappears without passage 1 (changed), 2 (gone)"
     joint = lines(answer, 4)
     assert joint[2].startswith("Together: 1 (Letchworth) and 2 (") and joint[2].endswith(", 0.80")
     assert "1 passage of 2 not scored" in lines(answer, 3)
@@ -80,9 +80,9 @@ def test_places_beyond_the_text_are_cut(answer):
 
 def test_removals_that_are_not_known_are_not_called_kept(answer):
     unknown = replace(answer, causal=None)
-    assert lines(unknown, 0)[-1] == "Removed by: not known, no passage was left out"
+    assert lines(unknown, 0)[-1] == "Leave-one-out effect: unknown, no passage was left out"
     kept = replace(answer, causal=np.full_like(answer.causal, "kept"))
-    assert lines(kept, 0)[-1] == "Removed by: leaving out no single passage changes it"
+    assert lines(kept, 0)[-1] == "Leave-one-out effect: leaving out any single passage changes nothing"
 
 
 def test_an_answer_without_claims_has_one_plain_piece():

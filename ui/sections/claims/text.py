@@ -1,4 +1,4 @@
-"""The answer as a text whose claims say what they rest on, to the pointer, the keyboard and the finger.
+"""The answer as a text whose claims show their evidence to the pointer, the keyboard and the finger.
 
 Texts from data reach the browser as data and are put on the page as text, never as HTML.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import streamlit as st
 
 from core.charts.theme import STYLES
-from core.claims.of_run.answer_claims import AnswerClaims
-from ui.claim_pieces import legend, notes, pieces
+from core.claims.analysis.answer import AnswerClaims
+from ui.sections.claims.pieces import legend, notes, pieces
 
 # How a claim is underlined says its state as well as the colour does.
 _LINES = {
@@ -173,6 +173,5 @@ _component = st.components.v2.component("leadline_claim_text", html=_HTML, css=_
 def draw(answer: AnswerClaims) -> None:
     """Draw the text of an answer with its claims coloured, underlined and ready to tell about themselves."""
     _component(
-        key="claim_text",
-        data={"pieces": pieces(answer), "notes": notes(answer), "legend": legend(answer)},
+        key="claim_text", data={"pieces": pieces(answer), "notes": notes(answer), "legend": legend(answer)}
     )

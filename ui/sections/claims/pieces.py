@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from core.charts.theme import SIGNS, number, several
+from core.charts.theme import SIGNS
+from core.claims.analysis.answer import AnswerClaims
 from core.claims.causal import CHANGED, GONE, UNKNOWN
-from core.claims.of_run.answer_claims import AnswerClaims
-from core.definitions import CLAIM_STATES
+from core.claims.definitions import STATES
 from core.text.diff import mark_words
+from core.text.display import count, number
 from ui.plain import shortened, visible
 
 _TITLE, _TEXT = 60, 400  # characters of a title, and of a claim or sentence, that a tooltip shows
@@ -67,7 +68,7 @@ def notes(answer: AnswerClaims) -> list[dict[str, Any]]:
         {
             "state": str(state),
             "sign": SIGNS[str(state)],
-            "title": f"{str(state).capitalize()}. {CLAIM_STATES[str(state)].meaning}",
+            "title": f"{str(state).capitalize()}. {STATES[str(state)].meaning}",
             "claim": _marked(shortened(answer.matrix.claims[claim], _TEXT), answer.added[claim]),
             "lines": [visible(line) for line in lines(answer, claim)],
         }
@@ -102,10 +103,10 @@ def lines(answer: AnswerClaims, claim: int) -> list[str]:
     ][:1]
     unscored = int(np.isnan(m.probabilities[claim]).sum())
     if unscored:
-        said.append(f"{several(unscored, 'passage')} of {len(m.passages):,} not scored")
+        said.append(f"{count(unscored, 'passage')} of {len(m.passages):,} not scored")
     said.append(_removals(answer, claim))
     for words, meaning in (
-        (answer.added, "Not in the answer there"),
+        (answer.added, "Not in that answer span"),
         (answer.dropped, "Left out of the claim"),
     ):
         if words[claim]:
@@ -122,12 +123,12 @@ def passage_name(answer: AnswerClaims, passage: int) -> str:
 def _removals(answer: AnswerClaims, claim: int) -> str:
     labels = None if answer.causal is None else answer.causal[claim]
     if labels is None or (labels == UNKNOWN).all():
-        return "Removed by: not known, no passage was left out"
+        return "Leave-one-out effect: unknown, no passage was left out"
     found = [f"{place + 1} ({label})" for place, label in enumerate(labels) if label in (CHANGED, GONE)]
     if not found:
-        return "Removed by: leaving out no single passage changes it"
+        return "Leave-one-out effect: leaving out any single passage changes nothing"
     rest = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
-    return f"Changed or removed by leaving out passage {', '.join(found[:_NAMED])}{rest}"
+    return f"Leave-one-out effect: changes or disappears without passage {', '.join(found[:_NAMED])}{rest}"
 
 
 def _marked(text: str, words: Sequence[str]) -> list[list[Any]]:

@@ -1,4 +1,4 @@
-"""Retrieval quality on the page Influence vs retrieval, where gold passages are known and where not."""
+"""The page Retrieval quality, where gold passages are known and where not."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ CSV = (Path(__file__).parent / "influence.csv").read_bytes()
 
 
 def test_with_gold_passages_metrics_and_places_are_shown(open_app, healthy, texts, recorded):
-    app = healthy(open_app("influence"))
+    app = healthy(open_app("retrieval_quality"))
     metrics = next(frame.value for frame in app.dataframe if "left_out" in frame.value)
     # The first passage of all four questions is gold.
     first = metrics[(metrics["metric"] == "Hit at k") & (metrics["k"] == 1)].iloc[0]
     assert (first["mean"], first["n"]) == (1.0, 4)
-    assert any(box.label == "Where the gold passage stands (4 questions)" for box in app.expander)
+    assert any(box.label == "Ranks of the gold passage (4 questions)" for box in app.expander)
     places = next(frame.value for frame in app.dataframe if "gold_influence_rank" in frame.value)
     assert list(places["first_gold_rank"]) == [1.0] * 4
     # q1: the gold passage changes the answer most; q2: least; q3 and q4 have no order of use.
@@ -25,7 +25,7 @@ def test_without_gold_passages_one_sentence_says_what_is_needed(open_app, health
     app = open_app("data")
     app.file_uploader(key="data_upload").upload("influence.csv", CSV)
     app.run()
-    app.switch_page("pages/influence.py")
+    app.switch_page("pages/retrieval_quality.py")
     app = healthy(app.run())
-    assert "no gold passage is known" in texts(app)
-    assert not any("gold passage stands" in box.label for box in app.expander)
+    assert "No gold passage is known" in texts(app).replace("\\", "")
+    assert not any("gold passage" in box.label for box in app.expander)

@@ -1,0 +1,86 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.text.strict import MAX_DEPTH, JsonReader, NotJson, clean, finite, is_clean, read_json
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (1, 1.0), (2.5, 2.5), (-0.0, 0.0), (np.float32(0.25), 0.25), (np.int64(3), 3.0),
+        (True, None), (None, None), ("1", None), (b"1", None), ([1], None), (math.nan, None), (math.inf, None),
+        (10**400, None), (np.float64("nan"), None), ({}, None),
+    ],
+)  # fmt: skip
+def test_finite_numbers(value, number):
+    assert finite(value) == number and isinstance(finite(value), float | None)
+
+
+def test_half_surrogate_pairs_are_replaced():
+    assert clean("a\ud800b\udc00 😀") == "a\ufffdb\ufffd 😀"
+    assert [is_clean(text) for text in ("😀", "\ud83d", "")] == [True, False, True]
+
+
+@given(st.text())
+def test_a_clean_text_can_be_encoded(text):
+    assert is_clean(clean(text)) and clean(text).encode().decode() == clean(text)
+    assert clean(text) == text or not is_clean(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "the name 'c' comes twice"),
+        ("[NaN]", "NaN is no JSON"),
+        ("[1e999]", "too large"),
+        ("9" * 400, "too large"),
+        ('["\\ud800"]', "half a surrogate pair"),
+        ('["\ud800"]', "half a surrogate pair"),
+        ("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), "nested deeper than 100"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[1] [2]", "Extra data"),
+        ("", "Expecting value"),
+    ],
+)
+def test_what_must_not_be_used_is_refused(text, reason):
+    with pytest.raises(ValueError, match=reason):
+        read_json(text)
+
+
+def test_what_can_be_mended_is_mended_and_counted():
+    reader = JsonReader(mend=True)
+    assert reader.read('{"a": [NaN, -Infinity, 1e999, 2], "b": "x\\udfff", "\\ud800": 1}') == {
+        "a": [None, None, None, 2],
+        "b": "x\ufffd",
+        "\ufffd": 1,
+    }
+    assert (reader.n_missing, reader.n_replaced, len(reader.notes())) == (3, 2, 2)
+    for text in ('{"a": 1, "a": 2}', "[" * 101 + "]" * 101):
+        with pytest.raises(NotJson):
+            reader.read(text)
+
+
+def test_parts_of_a_text_are_checked_on_their_own():
+    reader = JsonReader()
+    bad, good = reader.parse('[{"a": NaN}, {"a": 1}]')
+    assert reader.checked(good) == {"a": 1}
+    with pytest.raises(NotJson, match="NaN"):
+        reader.checked(bad)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(_JSON, st.booleans())
+def test_good_json_is_read_as_it_was_written(value, mend):
+    text = json.dumps(value)
+    assert read_json(text, mend=mend) == value

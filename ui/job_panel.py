@@ -1,0 +1,219 @@
+"""A job of any step, on the page that it belongs to: its cost, its progress, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from core.pipeline import CallPlan, duration
+from core.run import Run
+from core.text.display import count
+from ui import library, router, sources, work
+from ui.jobs import Job, registry
+from ui.plain import plain
+from ui.state import session
+from ui.work import Work
+
+
+def estimate(page: str, wanted: Work) -> None:
+    """Start an estimate; it takes the place of one that is not finished."""
+    old = registry().get(session().jobs.get(page))
+    if old is not None and old.kind == "plan":
+        old.cancel()
+    _adopt(work.plan(page, wanted))
+
+
+def start(page: str, wanted: Work) -> None:
+    """Start work; the job's id goes into the address, so that a reload finds it."""
+    _adopt(work.carry_out(page, wanted))
+
+
+def _adopt(job: Job) -> None:
+    session().jobs[job.page] = job.id
+    st.query_params["job"] = job.id
+
+
+def busy(page: str) -> bool:
+    """Tell whether a run of this page still waits or works."""
+    job = registry().get(session().jobs.get(page))
+    return job is not None and job.active and job.kind == "run"
+
+
+def draw(page: str) -> None:
+    """Draw the job of a page, if there is one."""
+    job = _current(page)
+    if job is None:
+        return
+    if session().run is None and job.settings.dataset is None:
+        # A reload lost a run that was never saved; the job still has it.
+        sources.show_run(job.settings.run, "saved")
+        st.rerun()
+    with st.container(border=True):
+        if job.active:
+            _watch(job.id)
+        elif job.state == "failed":
+            st.error(plain(job.error), icon=":material/error:")
+            _partial(job)
+            _again(job, "Try again")
+        elif job.kind == "plan":
+            _plan(job)
+        elif job.result is None:
+            st.info("Cancelled before the first question was done.", icon=":material/block:")
+            _again(job, "Continue")
+        else:
+            _finished(job, job.result)
+
+
+def _current(page: str) -> Job | None:
+    """Return the job that the address names, or else the session's."""
+    state, asked = session(), st.query_params.get("job")
+    job = registry().get(asked or state.jobs.get(page))
+    if job is not None and job.page == page:
+        job.seen()
+        state.jobs[page] = job.id
+        if asked != job.id:
+            st.query_params["job"] = job.id
+        return job
+    if asked:
+        st.warning(
+            "This job no longer exists: the server was restarted. Start it again; calls that were finished "
+            "are not repeated.",
+            icon=":material/link_off:",
+        )
+        del st.query_params["job"]
+    state.jobs.pop(page, None)
+    return None
+
+
+@st.fragment(run_every=1.0)
+def _watch(job_id: str) -> None:
+    job = registry().get(job_id)
+    if job is None or not job.active:
+        st.rerun()
+    progress(job)
+    _partial(job)
+    _links(job)
+
+
+def progress(job: Job) -> None:
+    """Draw how far a job is, or its place among those that wait, and the button that stops it."""
+    job.seen()
+    if job.place:
+        st.progress(0.0, plain(f"Waiting for {job.waits_for}: place {job.place}", one_line=True))
+    elif job.meter.total:
+        st.progress(job.meter.share, plain(job.meter.line(), one_line=True))
+    else:
+        st.progress(0.0, plain(job.meter.what or "starting", one_line=True).capitalize() + " …")
+    key = f"{job.kind}_cancel"
+    if st.button("Cancel", icon=":material/cancel:", key=key, disabled=job.cancelled()):
+        job.cancel()
+    if job.cancelled():
+        st.caption("Stopping after the call that is running now …")
+
+
+def _partial(job: Job) -> None:
+    if job.partial is not None:
+        st.button(
+            f"Look at the results so far ({_done(job.partial, job)})",
+            icon=":material/visibility:",
+            key="job_partial",
+            on_click=_look,
+            args=(job.id,),
+        )
+
+
+def _look(job_id: str) -> None:
+    job = registry().get(job_id)
+    shown = None if job is None else job.result or job.partial
+    if job is not None and shown is not None:
+        library.save(shown)
+        sources.show_run(shown, _origin(job), saved=True)
+
+
+def _plan(job: Job) -> None:
+    found: CallPlan | None = job.result
+    if found is None:
+        st.info(plain(job.error) or "Cancelled.", icon=":material/block:")
+        return
+    about = sum(step.about or 0 for step in found.steps)
+    st.subheader("Cost", anchor=False)
+    with st.grid(3, min_column_width=180):
+        to_ask = f"{'about ' if about else ''}{found.n_to_ask + about:,}"
+        st.metric("Calls to make", to_ask, border=True)
+        st.metric("Prompt tokens", f"{found.prompt_tokens:,}", border=True)
+        nothing = not found.n_to_ask and not about
+        took = "0 s (cached)" if nothing else "unknown" if found.seconds is None else duration(found.seconds)
+        st.metric("Expected time", took, border=True)
+    st.dataframe(
+        found.to_frame(),
+        hide_index=True,
+        alt="Calls and tokens",
+        column_config={
+            "item": "Item",
+            "count": st.column_config.NumberColumn("Count", format="localized"),
+            "note": "Note",
+        },
+    )
+    prompt = found.run.manifest.get("prompt")
+    if prompt and job.settings.dataset is not None:
+        with st.expander("The prompt"):
+            for part, text in prompt.items():
+                st.caption(plain(str(part).replace("_", " ").capitalize()))
+                st.text(str(text))
+    if st.button("Run", icon=":material/play_arrow:", type="primary", key="job_run"):
+        wanted: Work = job.settings
+        # What was retrieved for the estimate need not be retrieved again.
+        start(job.page, wanted if wanted.dataset is None else replace(wanted, run=found.run, in_place=True))
+        st.rerun()
+
+
+def _finished(job: Job, run: Run) -> None:
+    state, done = session(), _done(run, job)
+    if job.state == "cancelled":
+        st.info(f"Cancelled. What was done is kept and saved: {done}.", icon=":material/block:")
+    else:
+        took = duration(job.ended - job.started)
+        st.success(f"Finished and saved: {done} in {took}.", icon=":material/check_circle:")
+    shown = None if state.run is None else state.run.run_id
+    wanted: Work = job.settings
+    expected = wanted.dataset is not None or shown in (None, run.run_id, wanted.run and wanted.run.run_id)
+    if state.shown_job != job.id and expected:
+        state.shown_job = job.id
+        sources.show_run(run, _origin(job), saved=True)
+        st.rerun()
+    if shown != run.run_id:
+        st.button(
+            "Show the result", icon=":material/visibility:", key="job_result", on_click=_look, args=(job.id,)
+        )
+    _links(job)
+    if job.state == "cancelled":
+        _again(job, "Continue")
+
+
+def _again(job: Job, label: str) -> None:
+    """Draw the button that goes on with the same work."""
+    if job.kind == "run" and st.button(label, icon=":material/resume:", key="job_resume"):
+        start(job.page, work.again(job))
+        st.rerun()
+
+
+def _links(job: Job) -> None:
+    """Draw links to what is shown of a job's run."""
+    run, shown = session().run, job.result or job.partial
+    if job.kind == "run" and run is not None and shown is not None and run.run_id == shown.run_id:
+        with st.container(horizontal=True):
+            sources.link(router.OVERVIEW, "Overview", "monitoring")
+            sources.link(router.INSPECTOR, "Question inspector", "search")
+
+
+def _done(run: Run, job: Job) -> str:
+    """Say how many questions the newest step has done."""
+    facts: Any = run.manifest.get("steps", {})
+    names = [step.name for step in job.settings.steps if step.name in facts]
+    return count(int(facts[names[-1]].get("n_done", 0)) if names else len(run.queries), "question")
+
+
+def _origin(job: Job) -> str:
+    return "live" if job.settings.dataset is not None else "saved"

@@ -1,0 +1,156 @@
+"""The claims of one answer: in its text, against its passages, and in a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core.charts.theme import SIGNS
+from core.claims.analysis.answer import AnswerClaims
+from core.claims.definitions import REASONS
+from core.text.display import count, number
+from ui import cached, questions, show
+from ui.plain import plain, shortened
+from ui.sections.claims import text
+from ui.sections.claims.pieces import passage_name
+
+_SHOWN = {"text": "Support", "causal": "Leave-one-out effect", "both": "Both"}
+_JOINT_SHOWN = 20
+
+
+def draw(query_id: str) -> None:
+    """Draw one answer with all that is known of its claims."""
+    answer = cached.diagnosis()["claims"].answer(query_id)
+    if answer.claim_ids:
+        with st.container(border=True):
+            text.draw(answer)
+            st.caption("Point at a claim, tap it, or reach it with the tab key to see its evidence.")
+    if answer.reason is not None:
+        st.info(
+            f"**No grounding for this answer.** {REASONS[answer.reason].meaning}",
+            icon=":material/do_not_disturb_on:",
+        )
+    if not answer.claim_ids:
+        return
+    _numbers(questions.row(query_id, "claims"))
+    _elsewhere(answer)
+    _evidence(query_id, answer)
+    _joint(answer)
+    _table(query_id, answer)
+
+
+def _numbers(row: Any) -> None:
+    judged = int(row["grounding_n"])
+    left_out = f"; {int(row['grounding_n_left_out']):,} not scored" if row["grounding_n_left_out"] else ""
+    show.cards(
+        [
+            (
+                "Supported",
+                f"{int(row['n_supported']):,} of {judged:,}" if judged else "—",
+                f"grounding {number(row['grounding'])}{left_out}",
+                "Relevant claims that a passage, or two together, support, of those that were verified.",
+            ),
+            (
+                "Mean U(c)",
+                number(row["mean_uncertainty"]),
+                f"on {count(int(row['mean_uncertainty_n']), 'claim')}",
+                "0 where every passage supports every claim; a claim that one of ten supports has 0.9.",
+            ),
+            (
+                "Claims",
+                f"{int(row['n_claims']):,}",
+                f"{int(row['n_irrelevant']):,} irrelevant, {int(row['n_joint']):,} joint",
+                "Irrelevant claims are refusals and remarks about the answer itself; they enter no mean.",
+            ),
+            (
+                "Unscored cells",
+                f"{int(row['n_cells_unscored']):,} of {int(row['n_cells']):,}",
+                "claims × passages",
+                "Cells that could not be verified are left out; they never count as not supported.",
+            ),
+        ]
+    )
+
+
+def _elsewhere(answer: AnswerClaims) -> None:
+    """List the claims that the text cannot show."""
+    lost = [claim for claim, spans in enumerate(answer.spans) if not spans]
+    if lost:
+        st.markdown("**Claims that match no span of the answer**")
+        st.markdown("\n".join(f"- {_said(answer, claim)}" for claim in lost))
+
+
+def _evidence(query_id: str, answer: AnswerClaims) -> None:
+    shown = st.segmented_control(
+        "Evidence",
+        list(_SHOWN),
+        default="text",
+        required=True,
+        key="claims_shown",
+        format_func=_SHOWN.__getitem__,
+        persist_state="session",
+    )
+    heatmap = cached.chart("claims", "claims_heatmap", answer, of=query_id, shown=shown or "text")
+    show.figure(heatmap, "claims_heatmap")
+    st.markdown("**How much of the answer each passage supports**")
+    passages = cached.diagnosis()["claims"].passages
+    bars = cached.chart("claims", "passage_importance_bars", answer, passages, of=query_id)
+    show.figure(bars, "claims_importance")
+
+
+def _joint(answer: AnswerClaims) -> None:
+    if not answer.joint:
+        return
+    st.markdown("**Supported only by two passages together**")
+    lines = [
+        f"- {_said(answer, claim)}: passages {plain(passage_name(answer, i), one_line=True)} and "
+        f"{plain(passage_name(answer, j), one_line=True)}, probability {number(p)}"
+        for claim, (i, j), p in answer.joint[:_JOINT_SHOWN]
+    ]
+    st.markdown("\n".join(lines))
+    if len(answer.joint) > _JOINT_SHOWN:
+        st.caption(f"The first {_JOINT_SHOWN} of {len(answer.joint):,} pairs.")
+
+
+def _table(query_id: str, answer: AnswerClaims) -> None:
+    frame = cached.diagnosis()["claims"].claims
+    frame = frame[frame["query_id"] == query_id]
+    places = {name: passage_name(answer, at) for at, name in enumerate(answer.passage_ids)}
+    frame = frame.assign(
+        state=[f"{SIGNS[str(state)]} {state}" for state in frame["state"]],
+        best=frame["best_passage_id"].map(places.get, na_action="ignore"),
+        removed=[_of(n, total) for n, total in zip(frame["n_removed"], frame["n_removals"], strict=True)],
+        **{name: [_listed(words) for words in frame[name]] for name in ("added", "dropped")},
+    )
+    columns = {
+        "text": show.wide("Claim"),
+        "state": "State",
+        "verdict": "Verdict",
+        "uncertainty": show.numeric("U(c)"),
+        "support_maximum": show.numeric("Best support"),
+        "best": show.wide("By passage", "medium"),
+        "n_supporting": show.numeric("Supporting", "%d", "Passages that support it"),
+        "n_unscored": show.numeric("Unscored", "%d", "Passages it could not be verified against"),
+        "removed": show.wide(
+            "Removed by", "medium", "Passages without which the claim changes or disappears"
+        ),
+        "added": show.wide("Added", "medium", "Words of the claim that are not in that answer span"),
+        "dropped": show.wide("Left out", "medium", "Words of that answer span that are in no claim"),
+    }
+    with st.expander(f"The claims as a table ({count(len(frame), 'claim')})"):
+        show.table(frame, "Claims of this answer", columns)
+
+
+def _said(answer: AnswerClaims, claim: int) -> str:
+    state = str(answer.states[claim])
+    return f"{SIGNS[state]} {state} · {plain(shortened(answer.matrix.claims[claim], 300), one_line=True)}"
+
+
+def _of(n: Any, total: Any) -> str:
+    return "" if n is pd.NA else f"{int(n):,} of {int(total):,}"
+
+
+def _listed(words: Any) -> str:
+    return ", ".join(map(str, words)) if isinstance(words, list) else ""

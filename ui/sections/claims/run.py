@@ -1,0 +1,182 @@
+"""The claims of a whole run and the evidence for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from core.claims import ClaimsAnalysis, offline_figures
+from core.claims.analysis.question_table import step_facts
+from core.claims.definitions import METRICS, QUADRANTS
+from core.claims.quadrants import UNDEFINED
+from core.text.display import count, number
+from ui import cached, questions, show
+from ui.plain import plain, shortened
+from ui.state import session
+
+_CARDS = 4  # unsupported claims with a box of their own
+_PAGE = "pages/claims.py"
+_FIGURE = "ExpertQA all AUROC"
+
+
+def judged_by() -> None:
+    """Say who verified the claims, and how far that can be trusted."""
+    found = analysis()
+    st.markdown(_judge(found.judge) + _decomposed())
+    if found.n_verdicts_changed or found.n_verdicts_from_file:
+        kept = count(found.n_verdicts_from_file, "verdict is", "verdicts are")
+        changed = count(found.n_verdicts_changed, "claim")
+        st.caption(
+            f"{kept} taken from the file, which has no result by passage there. For {changed} the file's "
+            "verdict contradicts its own results by passage; the results by passage count here."
+        )
+
+
+def _judge(judge: str | None) -> str:
+    if judge is None:
+        return "**The claims are not verified against the passages**; verdicts are the file's, if it has any."
+    if judge == "offline":
+        return (
+            "Verified by the **offline verifier**: no language model was asked and nothing left this machine."
+            f" It compares words and meanings and is **weak on hard claims**{_weakness()}. Where it matters, "
+            "verify again with a language model or an NLI cross-encoder, below."
+        )
+    kind, _, name = judge.partition(":")
+    who = plain(shortened(name or judge, 100), one_line=True)
+    if kind == "judge":
+        return f"Verified by the language model **{who}**, claim by claim and passage by passage: an opinion."
+    if kind == "nli":
+        return f"Verified by the NLI cross-encoder **{who}**: whether a passage entails a claim."
+    source = "" if facts() else ", according to the file"
+    return f"Verified by **{plain(shortened(judge, 100), one_line=True)}**{source}."
+
+
+def _weakness() -> str:
+    figure = offline_figures().get(_FIGURE)
+    if figure is None:
+        return ""
+    value, low, high = (number(figure[name]) for name in ("value", "low", "high"))
+    return (
+        f": on experts' questions (ExpertQA) it tells supported claims from others with an AUROC of {value} "
+        f"(95 % interval {low} to {high}, cross-validated; 0.5 is guessing), and on other data less"
+    )
+
+
+def _decomposed() -> str:
+    made = facts()
+    kind, _, name = str(made.get("decomposition", "")).partition(":")
+    by_rules = made.get("n_by_rules") or 0
+    note = f"; {count(by_rules, 'text')} by rules, since its reply could not be used" if by_rules else ""
+    if kind == "model":
+        who = plain(shortened(name, 100), one_line=True)
+        return f" Claims were extracted by **{who}**, checked by rules{note}."
+    return " Claims were extracted by rules." if kind == "rules" else ""
+
+
+def facts() -> Mapping[str, Any]:
+    """Return what the step wrote down about the run's claims; empty for a file's own claims."""
+    run = session().run
+    return {} if run is None else step_facts(run) or {}
+
+
+def analysis() -> ClaimsAnalysis:
+    """Return the claims of the session's run."""
+    found: ClaimsAnalysis = cached.diagnosis()["claims"]
+    return found
+
+
+def chart(name: str) -> None:
+    """Draw a figure of the whole run."""
+    show.figure(cached.chart("claims", name), name)
+
+
+def unsupported() -> None:
+    """Draw the claims that nothing supports: those of the answers with most of them first."""
+    run = session().run
+    assert run is not None
+    frame = analysis().unsupported
+    if frame.empty:
+        st.markdown("Every claim that was verified is supported.")
+        return
+    titles = run.passages[["query_id", "passage_id", "title"]].rename(
+        columns={"passage_id": "best_passage_id", "title": "best_title"}
+    )
+    frame = frame.merge(titles, on=["query_id", "best_passage_id"], how="left")
+    with st.grid(2, min_column_width=300):
+        for row in frame.head(_CARDS).itertuples():
+            with st.container(border=True, gap="xxsmall", height="stretch"):
+                st.markdown(f"**◆ {plain(shortened(row.text, 200), one_line=True)}**")
+                asked = str(row.question or "")
+                # A bare value has its question in front already.
+                about = (
+                    ""
+                    if str(row.text).startswith(asked)
+                    else f"{plain(shortened(asked, 120), one_line=True)} · "
+                )
+                st.caption(f"{about}best support {number(row.support_maximum)}")
+                questions.link(str(row.query_id), "Read the answer", _PAGE)
+    columns = {
+        "text": show.wide("Claim"),
+        "question": show.wide("Question", "medium"),
+        "support_maximum": show.numeric("Best support"),
+        "best_passage_id": "By passage",
+        "best_title": show.wide("Its title", "medium"),
+        "query_id": show.wide("Question id", "small"),
+    }
+    with st.expander(f"All unsupported claims ({count(len(frame), 'claim')})"):
+        show.table(frame, "Unsupported claims", columns)
+
+
+def download() -> None:
+    """Offer every claim × passage as a table."""
+    run = session().run
+    assert run is not None
+    st.download_button(
+        "Download claims × passages (CSV)",
+        cached.export("claims-csv"),
+        file_name="claims-simulated.csv" if run.simulated else "claims.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        key="claims_download",
+    )
+
+
+def quadrants() -> None:
+    """Draw influence against support for every passage, and what each quadrant asks for."""
+    chart("claims_quadrants")
+    found = next(dict(one.value) for one in cached.numbers("claims") if one.key == "quadrants")
+    if not found[UNDEFINED]:
+        del found[UNDEFINED]
+    total = sum(found.values())
+    with st.grid(2 if len(found) == 4 else 3, min_column_width=250):
+        for name, n in found.items():
+            quadrant = QUADRANTS[name]
+            about = {"What to do": quadrant.advice}
+            show.definition(quadrant.title, quadrant.meaning, about, f"{n:,} of {count(total, 'passage')}")
+
+
+def ragchecker() -> None:
+    """Draw the means of RAGChecker's metrics, or say what they need."""
+    frame = analysis().ragchecker_means
+    against = ("precision", "recall", "claim_recall")  # need the claims of a reference answer
+    if not frame.loc[frame["metric"].isin(against), "n"].any():
+        st.caption(
+            "Not available for this run: these metrics compare with the claims of reference answers. Give "
+            "reference answers with the questions, then verify again."
+        )
+        return
+    columns = {
+        "title": show.wide("Metric", "medium"),
+        "mean": show.numeric("Mean"),
+        "n": show.numeric("n", "localized", "Questions"),
+        "n_undefined": show.numeric("Undefined", "localized", "Questions without this metric"),
+        "meaning": show.wide("Meaning"),
+    }
+    frame = frame.assign(
+        title=[METRICS[name].title for name in frame["metric"]],
+        meaning=[METRICS[name].meaning for name in frame["metric"]],
+    )
+    show.table(frame, "RAGChecker's metrics, means over questions", columns, height="content")

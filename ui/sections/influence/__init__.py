@@ -1,0 +1,6 @@
+"""Influence: one question in the inspector, the whole run on its page, and its part of the methods page."""
+
+from ui.sections.influence.method import method
+from ui.sections.influence.question import draw
+
+__all__ = ["draw", "method"]

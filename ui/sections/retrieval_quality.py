@@ -1,0 +1,75 @@
+"""How well the retriever found the gold passages, and whether the model then used them."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from core.retrieval_quality.definitions import METRICS
+from core.text.display import count, number
+from ui import cached, headlines, questions, show
+from ui.plain import plain
+
+
+def draw(query_id: str) -> None:
+    """Draw the ranks of the gold passage by retrieval and by influence, or why they are undefined."""
+    row = questions.row(query_id, "retrieval_quality")
+    found, n_gold = (
+        number(None if pd.isna(row[name]) else row[name], "{:g}") for name in ("n_found", "n_gold")
+    )
+    columns = headlines.diagnostic_of("retrieval_quality").columns
+    show.cards(
+        [
+            ("Gold passages retrieved", found, f"of {n_gold} in the collection", ""),
+            *((column.title, column.text(row[column.name]), "", "") for column in columns),
+        ]
+    )
+    for reason in dict.fromkeys((row["reason"], row["influence_reason"])):
+        if isinstance(reason, str):
+            st.caption(f"Undefined because: {plain(headlines.reason(reason).meaning)}")
+
+
+def metrics() -> None:
+    """Draw every metric at every depth, as a figure and as a table."""
+    result = cached.diagnosis()["retrieval_quality"]
+    left, right = st.columns([2, 3])
+    with left:
+        show.figure(cached.chart("retrieval_quality", "retrieval_quality_chart"), "retrieval_quality")
+    with right:
+        columns = {
+            "metric": "Metric",
+            "k": show.numeric("k", "%d"),
+            "mean": show.numeric("Mean"),
+            "low": show.numeric("95 % from"),
+            "high": show.numeric("to"),
+            "n": show.numeric("n", "localized"),
+            "n_left_out": show.numeric("Undefined", "localized"),
+            "left_out": show.wide("Undefined because"),
+        }
+        titles = {name: metric.title for name, metric in METRICS.items()}
+        frame = result.summary.assign(metric=result.summary["metric"].map(titles))
+        show.table(frame, "Retrieval metrics", columns, height="content")
+
+
+def places() -> None:
+    """Draw how often the gold passage is used most, and its two ranks in every question."""
+    result = cached.diagnosis()["retrieval_quality"]
+    row = result.summary[result.summary["metric"] == "gold_most_influential"].iloc[0]
+    if row["n"]:
+        mean, low, high = (number(100 * row[name], "{:.0f}") for name in ("mean", "low", "high"))
+        st.markdown(
+            f"In {mean} % of {count(row['n'], 'question')} the gold passage is the one that changes the "
+            f"answer most (95 % interval {low} to {high} %)."
+        )
+    found = result.queries[result.queries["first_gold_rank"].notna()]
+    columns = {
+        "query_id": show.wide("Id", "small"),
+        "question": show.wide("Question"),
+        "first_gold_rank": show.numeric("Retrieval rank", "%g"),
+        "gold_influence_rank": show.numeric("Influence rank", "%g", "1 is used most"),
+        "gold_most_influential": "Used most",
+        "why": "Undefined because",
+    }
+    why = found["influence_reason"].map(lambda code: headlines.reason(code).title, na_action="ignore")
+    with st.expander(f"Ranks of the gold passage ({count(len(found), 'question')})"):
+        show.table(found.assign(why=why), "Ranks of the gold passage, one row per question", columns)

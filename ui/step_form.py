@@ -1,0 +1,102 @@
+"""The options of a step as widgets, and the form that starts a step on the loaded run."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import streamlit as st
+
+from core import diagnostics
+from core.diagnosis import Diagnostic
+from core.errors import InputError
+from core.llm import BACKENDS
+from core.pipeline import ModelChoice, Option, Step
+from ui import headlines, job_panel, models, sections
+from ui.plain import plain
+from ui.state import session
+from ui.work import Work, answers
+
+
+def every_step(page: str, choice: ModelChoice) -> tuple[Step, ...] | None:
+    """Draw the options of all steps, None if one is wrong; who only looks at answers can be left out."""
+    found: list[Step | None] = []
+    for diagnostic in diagnostics.DIAGNOSTICS:
+        if diagnostic.step is None:
+            continue
+        if answers(diagnostic.step):
+            found.append(options(diagnostic, page, choice))
+            continue
+        # What costs no call is done unless it is switched off.
+        free = not diagnostic.step().needs_llm
+        key = f"{page}_do_{diagnostic.name}"
+        if st.toggle(plain(diagnostic.step.title), free, key=key, persist_state="session"):
+            with st.container(border=True):
+                found.append(options(diagnostic, page, choice))
+    return None if None in found else tuple(step for step in found if step is not None)
+
+
+def options(diagnostic: Diagnostic, page: str, choice: ModelChoice | None = None) -> Step | None:
+    """Draw the options of one step, by its section where that has ``options``; None where one is wrong."""
+    own = sections.of(diagnostic.name)
+    try:
+        if hasattr(own, "options"):
+            found: Step | None = own.options(page)
+            return found
+        return diagnostic.step(**_widgets(diagnostic.step, page, choice))
+    except InputError as error:
+        st.error(plain(error), icon=":material/error:")
+        return None
+
+
+def on_loaded_run(page: str, label: str) -> None:
+    """Draw the form that starts the step of a diagnostic on the loaded run; the result is a new run."""
+    run, diagnostic = session().run, headlines.diagnostic_of(page)
+    assert run is not None, "the form is for the run that is loaded"
+    step = options(diagnostic, page)
+    asks = step is not None and step.needs_llm
+    choice = models.choose(page) if asks else None
+    off = step is None or (asks and choice is None) or job_panel.busy(page)
+    work = Work(() if step is None else (step,), choice, run)
+    with st.container(horizontal=True):
+        if st.button(label, icon=diagnostic.icon, type="primary", key=f"{page}_start", disabled=off):
+            job_panel.start(page, work)
+            st.rerun()
+        if asks and st.button("Estimate cost", icon=":material/calculate:", key=f"{page}_plan", disabled=off):
+            job_panel.estimate(page, work)
+            st.rerun()
+
+
+def _widgets(step: Any, page: str, choice: ModelChoice | None) -> dict[str, Any]:
+    """Draw a widget for each field that has a title on screen; return the values."""
+    hints, values = get_type_hints(step, include_extras=True), {}
+    with st.grid(4, min_column_width=170):
+        for one in fields(step):
+            option = _option(hints[one.name])
+            if option is not None and option.title:
+                default = one.default
+                if one.name == "max_tokens" and choice is not None:
+                    default = BACKENDS[choice.backend].max_tokens
+                values[one.name] = _widget(option, f"{page}_{one.name}", default)
+    return values
+
+
+def _option(hint: Any) -> Option | None:
+    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return next((extra for extra in extras if isinstance(extra, Option)), None)
+
+
+def _widget(option: Option, key: str, default: Any) -> Any:
+    """Draw one option; it has its default until a visitor changes it, also when the default changes."""
+    kept = session().live
+    if st.session_state.get(key, kept.get(key)) == kept.get(key):
+        st.session_state[key] = kept[key] = default
+    shown: dict[str, Any] = {"key": key, "help": option.help, "persist_state": "session"}
+    if isinstance(default, bool):
+        return st.checkbox(option.title, **shown)
+    if isinstance(default, int):
+        return int(st.number_input(option.title, step=1, **shown))
+    if option.choices:
+        titles: dict[Any, str] = dict(option.choices)
+        return st.selectbox(option.title, list(titles), format_func=titles.__getitem__, **shown)
+    return (st.text_input(option.title, **shown) or "").strip() or default

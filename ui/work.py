@@ -1,0 +1,174 @@
+"""What jobs do: estimate what steps will cost, and carry them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from core.llm import LLM, CompletionCache, default_cache_path
+from core.pipeline import (
+    CallPlan,
+    ModelChoice,
+    Progress,
+    RunOptions,
+    Step,
+    another_run,
+    begin,
+    fill,
+    measure_speed,
+    plan_steps,
+)
+from core.run import Run
+from core.sources.dataset import Dataset
+from ui import library, servers
+from ui.jobs import Job, registry
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a job is to do.
+
+    Attributes
+    ----------
+    steps : tuple of Step
+        What to do, in order.
+    choice : ModelChoice or None
+        The model that is asked; a step may bring another one.
+    run : Run or None
+        The run to fill; None begins one from the data set.
+    in_place : bool
+        Fill this very run instead of one derived from it.
+    dataset : Dataset or None
+        Questions of a new run, with the ``retrieval`` of their passages.
+    retrieval : RunOptions or None
+        How passages are found.
+    """
+
+    steps: tuple[Step, ...]
+    choice: ModelChoice | None = None
+    run: Run | None = None
+    in_place: bool = False
+    dataset: Dataset | None = None
+    retrieval: RunOptions | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of what is worked on."""
+        source = self.run if self.dataset is None else self.dataset
+        return "" if source is None else source.name
+
+
+def plan(page: str, work: Work) -> Job:
+    """Start the estimate of what work will cost; its result is a `CallPlan`, timed where a model is asked."""
+    models = _Models(work)
+
+    def estimate(job: Job) -> CallPlan:
+        job.meter.what = "loading the model, counting calls, measuring its speed"
+        llms = models.opened()
+        with CompletionCache(default_cache_path()) as cache:
+            run = _begun(work, llms, job)
+            found = plan_steps(run, work.steps, llms, cache)
+            asked = {one.step for one in found.steps if one.n_to_ask}
+            speeds = []
+            for step in work.steps:
+                llm = llms[step.name]
+                if step.name in asked and llm is not None:
+                    with models.turn(job, step):
+                        speeds.append(measure_speed(llm, found, cache))
+            # The calls that were timed are real ones and need not be made again.
+            return plan_steps(run, work.steps, llms, cache).timed(*speeds) if speeds else found
+
+    return registry().start(Job(page, "plan", f"Cost of {work.name}", work, expires=True), estimate)
+
+
+def carry_out(page: str, work: Work) -> Job:
+    """Start the steps, or go on with them; finished calls come from the cache."""
+    models = _Models(work)
+
+    def fill_all(job: Job) -> Run | None:
+        job.meter.what = "loading the model"
+        llms = models.opened()
+        run, done = _source(work, llms, job), False
+        with CompletionCache(default_cache_path()) as cache:
+            for step in work.steps:
+                with models.turn(job, step):
+                    job.meter = Progress(unit=f"{step.noun}s")
+                    run = fill(
+                        run,
+                        step,
+                        llm=llms[step.name],
+                        cache=cache,
+                        progress=job.meter.update,
+                        cancelled=job.cancelled,
+                        on_part=lambda part: setattr(job, "partial", part),
+                    )
+                done |= job.meter.done > 0 or not job.cancelled()
+                if done:
+                    job.partial = run
+                    library.save(run)
+                if job.cancelled():
+                    break
+        return run if done else None
+
+    return registry().start(Job(page, "run", f"Run of {work.name}", work), fill_all)
+
+
+def again(job: Job) -> Work:
+    """Return what is left of a job's work; what was done is kept."""
+    work: Work = job.settings
+    done = job.result or job.partial
+    return work if done is None else replace(work, run=done, in_place=True)
+
+
+class _Models:
+    """The models of the steps: chosen in the page, opened in the job's thread."""
+
+    def __init__(self, work: Work) -> None:
+        self._choices = {
+            step.name: step.model(work.choice) if work.choice is not None else None for step in work.steps
+        }
+        # Secrets are read now, because a job's thread belongs to no session.
+        self._open: Mapping[str, Callable[[], LLM]] = {
+            name: servers.opener(choice) for name, choice in self._choices.items() if choice is not None
+        }
+
+    def opened(self) -> dict[str, LLM | None]:
+        return {name: self._open[name]() if name in self._open else None for name in self._choices}
+
+    @contextmanager
+    def turn(self, job: Job, step: Step) -> Iterator[None]:
+        choice = self._choices[step.name]
+        with job.turn(registry().turns, None if choice is None else servers.resolved(choice)):
+            yield
+
+
+def _begun(work: Work, llms: Mapping[str, LLM | None], job: Job) -> Run:
+    """Return the run to fill: a given one, or the questions of a data set with their passages."""
+    if work.dataset is None:
+        assert work.run is not None
+        return work.run
+    step: Any = next(step for step in work.steps if answers(type(step)))
+    llm = llms[step.name]
+    assert llm is not None and work.retrieval is not None
+    job.meter = Progress(unit="questions")
+    run = begin(work.dataset, work.retrieval, llm, step, progress=job.meter.update, cancelled=job.cancelled)
+    return _saved(run)
+
+
+def _source(work: Work, llms: Mapping[str, LLM | None], job: Job) -> Run:
+    """Return the run to fill: the one given, one derived from it, or what an earlier try left of that."""
+    if work.run is None:
+        return _begun(work, llms, job)
+    return work.run if work.in_place else _saved(another_run(work.run, work.steps, llms))
+
+
+def _saved(run: Run) -> Run:
+    saved = library.find(run.run_id)
+    return run if saved is None else Run.load(saved.folder)
+
+
+def answers(step: Any) -> bool:
+    """Tell whether a step asks the questions of a run, rather than something about their answers."""
+    return "answer" in step.fills.get("queries", ())
