@@ -1,7 +1,7 @@
 """The tables of a run, defined once.
 
 Validation, upload mapping, templates, the glossary page and the docs are generated from here.
-Tables hold **raw observations** only; whatever can be computed from them is a number of a diagnostic (`core.diagnosis`).
+Tables hold **raw observations** only; what can be computed from them is a number of a diagnostic (`core.diagnosis`).
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ PASSAGES = Table(
         Column("ablated_answer", "str", "The answer when this one passage is left out."),
         Column("ablated_status", "str", "Status of the ablated answer.", values=ANSWER_STATUS),
         Column("influence_score", "float", "1 - ROUGE-L F1 of baseline and ablated answer, where only the number is "
-               "known (imported files); computed from the answers when they are there.", range=(0, 1),
+               "known (imported files); computed from the answers where they are known.", range=(0, 1),
                direction="higher = leaving the passage out changes the answer more", aliases=("influence",)),
         Column("logprob_drop", "float", "log p(baseline | all) - log p(baseline | without this passage).", unit="nats",
                direction="higher = the passage helped more"),

@@ -148,7 +148,7 @@ def _saved(work: Work) -> Run:
         names = ",".join(step.name for step in work.steps)
         asking = (name for name, step in step_types().items() if asks_questions(step))
         raise InputError(
-            f"--steps {names} works on the answers of a saved run, and {work.source} is none; "
+            f"--steps {names} works on the answers of a saved run, and {work.source} is not one; "
             f"use --steps {','.join([*asking, names])} for questions."
         )
     return Run.load(work.source)

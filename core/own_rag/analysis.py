@@ -242,7 +242,7 @@ def _check(answer: object, parallel: object, name: object) -> None:
 def _check_function(name: str | None, cache: object, max_tokens: int | None, style: str | None) -> None:
     if cache is not None and name is None:
         raise InputError(
-            "cache needs a name: a function cannot be told from a changed one, so its answers are kept under "
+            "cache needs a name: a changed function looks like the old one, so its answers are kept under "
             "the name that you give it."
         )
     for argument, value in (("max_tokens", max_tokens), ("style", style)):

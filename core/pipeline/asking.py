@@ -202,7 +202,7 @@ class Asker:
     @property
     def _model(self) -> LLM:
         if self.llm is None:
-            raise InputError("This needs a language model; there is none.")
+            raise InputError("This call needs a language model; none is given.")
         return self.llm
 
     def _answered(self, n: int) -> None:

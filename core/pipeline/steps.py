@@ -288,7 +288,7 @@ def plain(value: Any) -> Any:
 def opened(run: Run, step: Step, asker: Asker) -> tuple[Run, StepWork, Mapping[str, Any]]:
     """Return the run without cells made under other settings, the step at work, and its earlier facts."""
     if step.needs_llm and asker.llm is None:
-        raise InputError(f"The step {step.name} needs llm, a language model; there is none.")
+        raise InputError(f"The step {step.name} needs llm, a language model; none is given.")
     work = step.open(run, asker)
     before = run.manifest.get("steps", {}).get(step.name)
     identity = {
