@@ -415,7 +415,7 @@ def test_a_back_end_by_its_name(llama, monkeypatch):
         ({"answer": join, "documents": DOCS, "max_tokens": 5}, "max_tokens is for language models"),
         (
             {"answer": join, "documents": DOCS, "cache": "c.db"},
-            "cache needs a name: a function cannot be told",
+            "cache needs a name: a changed function looks like",
         ),
         (
             {"questions": "what is this?", "answer": join},
