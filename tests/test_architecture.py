@@ -20,11 +20,12 @@ PATHS = [p for d in ("core", "ui", "pages") for p in sorted((ROOT / d).rglob("*.
 
 # What each part of the project may import beside itself. A module belongs to the longest part that its name
 # starts with. {d} stands for each diagnostic in turn; a part that is missing here fails.
-BASE = "core.errors core.schema core.run core.text core.stats core.diagnosis core.spreadsheet"
+BASE = "core.errors core.schema core.run core.text core.arrays core.stats core.diagnosis core.spreadsheet"
 RULES = {
     "core": "core.own_rag",
     "core.errors": "",
     "core.text": "core.errors",
+    "core.arrays": "",
     "core.stats": "core.errors",
     "core.schema": "core.errors",
     "core.run": "core.errors core.schema core.text",
@@ -47,11 +48,11 @@ RULES = {
     "core.llm.openai": "core.errors core.llm",
     "core.llm.ollama": "core.errors core.llm",
     "core.retrieval": "core.errors core.text core.llm",
-    "core.sources": "core.errors core.schema core.run core.text core.stats core.spreadsheet",
+    "core.sources": "core.errors core.schema core.run core.text core.arrays core.stats core.spreadsheet",
     "core.pipeline": "core.errors core.schema core.run core.text core.llm core.retrieval core.sources",
     "core.own_rag": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnostics",
     "core.charts": "core.text core.stats core.diagnosis",
-    "core.charts.{d}": "core.text core.stats core.diagnosis core.charts core.{d}",
+    "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.charts core.{d}",
     "core.report": "core.errors core.run core.text core.spreadsheet core.sources core.diagnosis core.diagnostics",
     "core.cli": "core.errors core.run core.text core.llm core.retrieval core.sources core.pipeline core.diagnosis "
     "core.diagnostics core.report",
