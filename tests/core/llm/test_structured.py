@@ -270,12 +270,12 @@ def endless():
         ({"properties": []}, r"at \$.properties"),
         ({"type": "string", "pattern": "("}, r"at \$.pattern"),
         ({1: 2}, "its keys must be text, got 1"),
-        ({"const": float("nan")}, "no JSON Schema"),
-        ({"const": {1, 2}}, "no JSON Schema"),
-        ({"const": "\ud800"}, "no JSON Schema"),
+        ({"const": float("nan")}, "not a JSON Schema"),
+        ({"const": {1, 2}}, "not a JSON Schema"),
+        ({"const": "\ud800"}, "not a JSON Schema"),
         ({"$ref": "#/$defs/none"}, "it refers to #/\\$defs/none, which is not in it"),
         ({"items": {"$ref": "http://example.invalid/s.json"}}, "which is not in it"),
-        (endless(), "no JSON Schema"),
+        (endless(), "not a JSON Schema"),
     ],
 )
 def test_what_is_no_schema_is_named(schema, message):
