@@ -1,4 +1,4 @@
-"""From the reply of an OpenAI-compatible server to a completion; whatever it sends, nothing breaks."""
+"""From the reply of an OpenAI-compatible server to a completion; nothing it sends breaks anything."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _LENGTH = ("length", "max_tokens", "max_output_tokens")
 
 
 class Malformed(TransientError):
-    """The reply is no answer that the API knows; asked again, the server may do better."""
+    """The reply is not an answer of the API; the server may do better if asked again."""
 
 
 def read_json(content: bytes, address: str) -> Mapping[str, Any]:
-    """Return a reply as a JSON object; `Malformed`, naming the address, where it is none."""
+    """Return a reply as a JSON object; `Malformed`, naming the address, where it is not one."""
     try:
         reply = json.loads(content)
     except (ValueError, RecursionError):
-        shown = "an HTML page" if content.lstrip()[:1] == b"<" else "something that is no JSON"
+        shown = "an HTML page" if content.lstrip()[:1] == b"<" else "something that is not JSON"
         raise Malformed(f"{address} answered with {shown}; is this the address of its API?") from None
     if not isinstance(reply, dict):
-        raise Malformed(f"{address} answered with JSON that is no object.")
+        raise Malformed(f"{address} answered with JSON that is not an object.")
     return reply
 
 
 def inner_error(reply: Mapping[str, Any]) -> ServerError | None:
-    """Return the error that a reply with status 200 holds, as gateways send it."""
+    """Return the error inside a reply with status 200, as gateways send it."""
     if reply.get("error") and not reply.get("choices"):
         return error_of(reply, 200)
     choices = reply.get("choices")
@@ -46,29 +46,16 @@ def inner_error(reply: Mapping[str, Any]) -> ServerError | None:
 
 
 def completion(reply: Mapping[str, Any], request: Request, prefix: str, seconds: float) -> Completion:
-    """Turn a reply into a completion.
+    """Turn a reply from `read_json`, without an error in it, into a completion.
 
-    Parameters
-    ----------
-    reply : Mapping
-        From `read_json`, without an error in it.
-    request : Request
-        What was asked; its stop sequences are applied here.
-    prefix : str
-        The beginning of the answer that the prompt gave and the server was not sent.
-    seconds : float
-        How long the call took.
-
-    Raises
-    ------
-    Malformed
-        There is no answer in it.
+    Stop sequences are applied here. ``prefix`` is the beginning of the answer in the prompt, which was not
+    sent. `Malformed` where it contains no answer.
     """
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise Malformed("The server's reply has no answer in it.")
+        raise Malformed("The server's reply contains no answer.")
     text, thought = _text_of(message.get("content"))
     refusal = message.get("refusal")
     if not text and isinstance(refusal, str):
@@ -91,13 +78,13 @@ def completion(reply: Mapping[str, Any], request: Request, prefix: str, seconds:
 
 
 def _text_of(content: object) -> tuple[str, bool]:
-    """Return the text of a content, and whether thoughts stand beside it."""
+    """Return the text of a content, and whether it also contains reasoning."""
     if content is None:
         return "", False
     if isinstance(content, str):
         return clean(content), False
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
-        raise Malformed("The content of the server's reply is no text.")
+        raise Malformed("The content of the server's reply is not text.")
     texts = [part["text"] for part in content if isinstance(part.get("text"), str)]
     return clean("".join(texts)), any("thinking" in part for part in content)
 
@@ -130,8 +117,7 @@ def _bytes_of(token: Mapping[str, Any]) -> bytes:
 
 
 def _count(value: object) -> int | None:
-    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
-    return value if fits and isinstance(value, int) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

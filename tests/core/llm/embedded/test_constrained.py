@@ -137,7 +137,7 @@ REFUSED = {
     '{"type":"strin"}': "not a JSON Schema",
     '{"type":"string","pattern":"(?=a)b"}': "cannot be kept",
     '{"$ref":"#/$defs/none"}': "which is not in it",
-    "{": "it is no JSON",
+    "{": "it is not JSON",
     "[]": "mapping",
 }
 

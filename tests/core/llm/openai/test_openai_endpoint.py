@@ -21,7 +21,7 @@ SECRET = "sk-proj-Tr0ub4dor-and-3-horses-stapled"
         ({"base_url": f"ftp://me:{SECRET}@host/v1"}, "must look like .* got 'host/v1'"),
         ({"base_url": "http://[::1"}, "must look like"),
         ({"base_url": "http://host:99999/v1"}, "must look like"),
-        ({"api_key": f"{SECRET}\nX: y"}, "The API key holds a blank"),
+        ({"api_key": f"{SECRET}\nX: y"}, "The API key contains a blank"),
         ({"api_key": "ключ"}, "The API key holds"),
         ({"timeout": 0}, "timeout must be above 0, got 0"),
         ({"parallel": 0}, "parallel must be above 0, got 0"),
