@@ -60,10 +60,7 @@ class FunctionLLM:
             self._objects.setdefault((question, passage_message(passage).content), value)
 
     def generate(
-        self,
-        requests: Sequence[Request],
-        on_done: OnDone | None = None,
-        cancelled: IsCancelled | None = None,
+        self, requests: Sequence[Request], on_done: OnDone | None = None, cancelled: IsCancelled | None = None
     ) -> list[Completion]:
         """Call the function once for each request; see `LLM.generate`."""
         results: dict[int, Completion] = {}

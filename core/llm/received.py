@@ -15,28 +15,12 @@ _THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A server's reply to one request.
+    """A server's reply to one request."""
 
-    Attributes
-    ----------
-    content : str
-        The text, including any reasoning.
-    finish : {"stop", "length", "content_filter"}
-        Why the server ended it.
-    reasoned : bool
-        Whether the server returned reasoning separately from the text.
-    tokens : sequence of (bytes, float) or None
-        The generated tokens with their log-probabilities, where available.
-    prompt_tokens, completion_tokens : int
-        Tokens read and written.
-    seconds : float
-        How long the call took.
-    """
-
-    content: str
-    finish: str
-    reasoned: bool
-    tokens: Sequence[tuple[bytes, float]] | None
+    content: str  # including any reasoning
+    finish: str  # stop, length or content_filter
+    reasoned: bool  # whether the server returned reasoning separately
+    tokens: Sequence[tuple[bytes, float]] | None  # with their log-probabilities, where available
     prompt_tokens: int
     completion_tokens: int
     seconds: float

@@ -30,24 +30,12 @@ Ask = Callable[[Sequence[Request]], Sequence[Completion]]
 
 @dataclass(frozen=True, slots=True)
 class JsonReply:
-    """The result of asking for JSON.
+    """The result of asking for JSON; without a value the item is *unscored*, never a default."""
 
-    Attributes
-    ----------
-    value : object
-        The JSON value, which follows the schema; None where there is none.
-    reason : str or None
-        Why there is no value: the item is then *unscored*, never a default. None where there is one.
-    raw : str
-        The reply with that value or problem, as the model wrote it.
-    n_calls : int
-        Calls used: 1, or 2 where the first reply had to be repaired.
-    """
-
-    value: Any
-    reason: str | None
-    raw: str
-    n_calls: int
+    value: Any  # follows the schema; None where there is none
+    reason: str | None  # why there is no value
+    raw: str  # the reply with that value or problem, as the model wrote it
+    n_calls: int  # 1, or 2 where the first reply had to be repaired
 
     @property
     def ok(self) -> bool:

@@ -52,9 +52,14 @@ class UserFunction(Generic[T]):
     def __init__(
         self, function: Callable[..., Any], role: str, read: Callable[[Any], T], parallel: int | None = None
     ) -> None:
+        inner: Any = function
+        while isinstance(inner, functools.partial):
+            inner = inner.func
+        candidates = (inner, type(inner).__call__ if callable(inner) else None)
+        is_async = any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in candidates)
         self.role = role
-        self.name = _name_of(function)
-        self.parallel = parallel or (ASYNC_AT_ONCE if _is_async(function) else 1)
+        self.name = str(getattr(inner, "__qualname__", type(inner).__qualname__))
+        self.parallel = parallel or (ASYNC_AT_ONCE if is_async else 1)
         self._function, self._read = function, read
         self._pool: ThreadPoolExecutor | None = None
         if self.parallel > 1:
@@ -132,20 +137,3 @@ async def _awaited(value: Any) -> object:
         if task is not None and task.cancelling():
             raise  # our own cancel
         raise RuntimeError("an asyncio.CancelledError without a cancel request") from error
-
-
-def _innermost(function: Any) -> Any:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return function
-
-
-def _name_of(function: object) -> str:
-    inner = _innermost(function)
-    return str(getattr(inner, "__qualname__", type(inner).__qualname__))
-
-
-def _is_async(function: object) -> bool:
-    inner = _innermost(function)
-    candidates = (inner, type(inner).__call__ if callable(inner) else None)
-    return any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in candidates)

@@ -134,7 +134,7 @@ class JsonReader:
         return number if math.isfinite(number) else self._odd("a number is too large")
 
     def _constant(self, text: str) -> _Unusable | None:
-        return self._odd(f"{text} is no JSON")
+        return self._odd(f"{text} is not JSON")
 
     def _odd(self, reason: str) -> _Unusable | None:
         if not self.mend:

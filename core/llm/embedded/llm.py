@@ -129,10 +129,7 @@ class EmbeddedLLM:
             return len(self._chat.encode(messages))
 
     def generate(
-        self,
-        requests: Sequence[Request],
-        on_done: OnDone | None = None,
-        cancelled: IsCancelled | None = None,
+        self, requests: Sequence[Request], on_done: OnDone | None = None, cancelled: IsCancelled | None = None
     ) -> list[Completion]:
         """Answer every request; see `LLM.generate`.
 

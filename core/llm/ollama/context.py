@@ -35,21 +35,11 @@ _SPACES = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class PromptSize:
-    """A prompt's length, measured without the model's tokenizer.
+    """A prompt's length, measured without the model's tokenizer."""
 
-    Attributes
-    ----------
-    estimate : int
-        Tokens, within a third of the truth for the usual vocabularies.
-    words : int
-        Words between white space: no vocabulary needs fewer tokens.
-    digits : int
-        Digits: many vocabularies make one token of each.
-    """
-
-    estimate: int
-    words: int
-    digits: int = 0
+    estimate: int  # tokens, see `estimate_tokens`
+    words: int  # between white space: no vocabulary needs fewer tokens
+    digits: int = 0  # many vocabularies make one token of each
 
 
 def prompt_size(messages: Sequence[Message]) -> PromptSize:

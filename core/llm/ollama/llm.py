@@ -96,12 +96,14 @@ class OllamaLLM:
     @property
     def capabilities(self) -> Capabilities:
         """Log-probabilities until a reply has none, JSON Schema, seeds, parallel calls."""
+        with suppress(BackendError):
+            self._known()
         return Capabilities(
             token_logprobs=self._gives_logprobs,
             json_schema=True,
             seed=True,
             parallel=self._parallel,
-            context_length=self._limit_or_none(),
+            context_length=self._window.limit,
             exact_tokens=False,
         )
 
@@ -110,10 +112,7 @@ class OllamaLLM:
         return round(estimate_tokens(messages) * self._window.ratio)
 
     def generate(
-        self,
-        requests: Sequence[Request],
-        on_done: OnDone | None = None,
-        cancelled: IsCancelled | None = None,
+        self, requests: Sequence[Request], on_done: OnDone | None = None, cancelled: IsCancelled | None = None
     ) -> list[Completion]:
         """Answer every request, several at once; see `LLM.generate`."""
         facts = self._known()
@@ -197,11 +196,6 @@ class OllamaLLM:
                 self._window = ContextWindow(min(limits, default=None))
                 self._facts = facts
             return self._facts
-
-    def _limit_or_none(self) -> int | None:
-        with suppress(BackendError):
-            self._known()
-        return self._window.limit
 
     def _ready_client(self) -> Any:
         # First called outside the event loop: importing the package takes a second.

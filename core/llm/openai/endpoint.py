@@ -22,22 +22,12 @@ _SHORTEST_IN_ANSWERS = 16  # the made-up keys of local servers may occur in an a
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server's address, and separately what must not be shown.
+    """A server's address, and separately what must not be shown."""
 
-    Attributes
-    ----------
-    url : str
-        Without user, password and query; no slash at the end.
-    key, login : str or None
-        The API key, and ``user:password`` of the address.
-    query : tuple of (str, str)
-        The query of the address, sent with every call.
-    """
-
-    url: str
+    url: str  # without user, password and query; no slash at the end
     key: str | None = field(default=None, repr=False)
-    login: str | None = field(default=None, repr=False)
-    query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    login: str | None = field(default=None, repr=False)  # ``user:password`` of the address
+    query: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # sent with every call
 
     @property
     def root(self) -> str:
@@ -80,7 +70,8 @@ class Endpoint:
         """Return a new client of the official package, without its retries."""
         import openai
 
-        _hide_queries()
+        for name in ("httpx", "httpx2"):
+            logging.getLogger(name).addFilter(_FILTER)  # the same filter twice is added once
         headers = {"Authorization": f"Basic {_basic(self.login)}"} if self.login else None
         return openai.AsyncOpenAI(
             api_key=self.key or _NO_KEY,
@@ -146,8 +137,3 @@ class _WithoutQuery(logging.Filter):
 
 
 _FILTER = _WithoutQuery()
-
-
-def _hide_queries() -> None:
-    for name in ("httpx", "httpx2"):
-        logging.getLogger(name).addFilter(_FILTER)  # the same filter twice is added once

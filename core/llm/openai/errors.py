@@ -49,28 +49,14 @@ _READ = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ServerError:
-    """A parsed error reply.
+    """A parsed error reply."""
 
-    Attributes
-    ----------
-    status : int
-        HTTP status, or the error's own number in a reply with status 200.
-    message : str
-        The server's message, unchanged: it may repeat secrets.
-    code, param : str
-        Kind of the error (``code`` and ``type`` together) and the parameter it is about; "" where not given.
-    facts : Mapping
-        Anything else in the error object.
-    pause : float or None
-        Seconds the server asks to wait.
-    """
-
-    status: int
-    message: str
-    code: str = ""
-    param: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    pause: float | None = None
+    status: int  # HTTP status, or the error's own number in a reply with status 200
+    message: str  # the server's own: it may repeat secrets
+    code: str = ""  # ``code`` and ``type`` together
+    param: str = ""  # the parameter it is about
+    facts: Mapping[str, Any] = field(default_factory=dict)  # the whole error object
+    pause: float | None = None  # seconds the server asks to wait
 
     @property
     def text(self) -> str:
@@ -157,11 +143,8 @@ def error_of(body: object, status: int, pause: float | None = None) -> ServerErr
 
 
 def _first_text(facts: Mapping[str, Any], *names: str) -> str:
-    for name in names:
-        value = facts.get(name)
-        if value:
-            return value if isinstance(value, str) else json.dumps(value, default=str)[:2000]
-    return ""
+    value = next((facts[name] for name in names if facts.get(name)), "")
+    return value if isinstance(value, str) else json.dumps(value, default=str)[:2000]
 
 
 def server_message(error: ServerError, server: Endpoint) -> str:
@@ -199,6 +182,11 @@ def too_long(error: ServerError, estimated: int, max_tokens: int, limit: int | N
     prompt = f"{tokens:,}" if tokens else f"about {estimated:,}"
     reads = f"the model reads {limit:,} in all" if limit else "that is more than the model reads"
     return prompt_too_long(prompt, max_tokens, reads)
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """Return an object of a server's JSON; an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def positive_int(value: object) -> int | None:

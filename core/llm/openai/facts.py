@@ -9,11 +9,11 @@ from typing import Any
 
 from core.errors import BackendError, TransientError
 from core.llm.openai.endpoint import Endpoint
-from core.llm.openai.errors import ServerError, error_to_raise, positive_int, reply_or_error
+from core.llm.openai.errors import ServerError, error_to_raise, mapping, positive_int, reply_or_error
 from core.text.strict import clean
 
 _LIST_SECONDS = 10.0
-_LOOK_SECONDS = 5.0
+_FACT_SECONDS = 5.0
 _LONGEST_NAME = 200
 # In this order: the server's setting comes before the model's limit.
 _CONTEXT_NAMES = ("n_ctx", "max_model_len", "context_length", "context_window", "n_ctx_train")
@@ -23,19 +23,12 @@ _CONTEXT_NAMES = ("n_ctx", "max_model_len", "context_length", "context_window", 
 class ServerFacts:
     """What is known of a server and one of its models.
 
-    Attributes
-    ----------
-    context_length : int or None
-        Max tokens of one call.
-    slots : int or None
-        Calls that it processes at once.
-    tokenizer : str or None
-        How to call its tokenizer: "chat" (vLLM: messages in, a count out), "template" (llama.cpp: chat format
-        and tokenizer are two calls); None where there is none.
+    ``tokenizer`` says how to call the server's tokenizer: "chat" (vLLM: messages in, a count out), "template"
+    (llama.cpp: chat format and tokenizer are two calls); None where there is none.
     """
 
     context_length: int | None = None
-    slots: int | None = None
+    slots: int | None = None  # calls that the server processes at once
     tokenizer: str | None = None
 
 
@@ -80,10 +73,9 @@ async def server_facts(client: Any, server: Endpoint, model: str) -> ServerFacts
     entry = next((m for m in models if m["id"] == model), models[0] if len(models) == 1 else {})
     context = _context(entry)
     if server.local:
-        props = await _quietly(client.get(f"{server.root}/props", cast_to=object))
-        if isinstance(props, Mapping):
-            slots = positive_int(props.get("total_slots"))
-            context = context or _context(_part(props, "default_generation_settings"))
+        props = await _optional(client.get(f"{server.root}/props", cast_to=object))
+        slots = positive_int(props.get("total_slots"))
+        context = context or _context(mapping(props.get("default_generation_settings")))
         tokenizer = await _tokenizer(client, server, model)
     return ServerFacts(context, slots, tokenizer)
 
@@ -94,16 +86,12 @@ async def count_prompt(
     """Return the number of tokens of a prompt; None where the server does not report it."""
     if tokenizer == "chat":
         body = {"model": model, "messages": turns, "add_generation_prompt": True}
-        reply = await _quietly(client.post(f"{server.root}/tokenize", cast_to=object, body=body))
-        return positive_int(reply.get("count")) if isinstance(reply, Mapping) else None
-    shaped = await _quietly(
-        client.post(f"{server.root}/apply-template", cast_to=object, body={"messages": turns})
-    )
-    if not isinstance(shaped, Mapping) or not isinstance(shaped.get("prompt"), str):
+        return positive_int((await _post(client, f"{server.root}/tokenize", body)).get("count"))
+    shaped = await _post(client, f"{server.root}/apply-template", {"messages": turns})
+    if not isinstance(shaped.get("prompt"), str):
         return None
     body = {"content": shaped["prompt"], "add_special": True, "parse_special": True}
-    reply = await _quietly(client.post(f"{server.root}/tokenize", cast_to=object, body=body))
-    tokens = reply.get("tokens") if isinstance(reply, Mapping) else None
+    tokens = (await _post(client, f"{server.root}/tokenize", body)).get("tokens")
     return len(tokens) if isinstance(tokens, list) else None
 
 
@@ -111,9 +99,7 @@ async def _tokenizer(client: Any, server: Endpoint, model: str) -> str | None:
     # One call that both kinds of server understand, each in its own way.
     turns = [{"role": "user", "content": "a"}]
     body = {"model": model, "messages": turns, "content": "a"}
-    reply = await _quietly(client.post(f"{server.root}/tokenize", cast_to=object, body=body))
-    if not isinstance(reply, Mapping):
-        return None
+    reply = await _post(client, f"{server.root}/tokenize", body)
     if positive_int(reply.get("count")):
         return "chat"
     if not isinstance(reply.get("tokens"), list):
@@ -128,15 +114,19 @@ async def _parsed(call: Awaitable[Any]) -> Any:
         return None
 
 
-async def _quietly(call: Awaitable[Any]) -> Any:
-    """Return the reply to a call that a server need not support, or None."""
+async def _post(client: Any, url: str, body: object) -> Mapping[str, Any]:
+    return await _optional(client.post(url, cast_to=object, body=body))
+
+
+async def _optional(call: Awaitable[Any]) -> Mapping[str, Any]:
+    """Return the reply to a call that a server need not support; empty where there is none."""
     import openai
 
     try:
-        async with asyncio.timeout(_LOOK_SECONDS):
-            return await _parsed(call)
+        async with asyncio.timeout(_FACT_SECONDS):
+            return mapping(await _parsed(call))
     except (openai.OpenAIError, TimeoutError):
-        return None
+        return {}
 
 
 def _name(entry: Mapping[str, Any]) -> str:
@@ -145,11 +135,6 @@ def _name(entry: Mapping[str, Any]) -> str:
 
 
 def _context(entry: Mapping[str, Any]) -> int | None:
-    places = (_part(entry, "meta"), entry, _part(entry, "top_provider"))
+    places = (mapping(entry.get("meta")), entry, mapping(entry.get("top_provider")))
     found = (positive_int(place.get(name)) for name in _CONTEXT_NAMES for place in places)
     return next((value for value in found if value), None)
-
-
-def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = entry.get(name)
-    return part if isinstance(part, Mapping) else {}

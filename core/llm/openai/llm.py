@@ -120,10 +120,7 @@ class OpenAICompatibleLLM:
         return estimate_tokens(messages) if counted is None else counted
 
     def generate(
-        self,
-        requests: Sequence[Request],
-        on_done: OnDone | None = None,
-        cancelled: IsCancelled | None = None,
+        self, requests: Sequence[Request], on_done: OnDone | None = None, cancelled: IsCancelled | None = None
     ) -> list[Completion]:
         """Answer every request, several at once; see `LLM.generate`."""
         self._server.check_key()

@@ -101,7 +101,8 @@ def _named(error: ServerError, sent: Mapping[str, Any]) -> str | None:
     """Return the sent optional parameter that the server does not accept."""
     if error.status not in (400, 422, 501):
         return None
-    if "response_format" in sent and _is_about_format(error):
+    about_format = error.param.startswith("response_format") or _FORMAT_WORDS.search(error.message)
+    if "response_format" in sent and about_format:
         return "response_format"
     if not _NOT_TAKEN.search(error.text):
         return None
@@ -110,15 +111,6 @@ def _named(error: ServerError, sent: Mapping[str, Any]) -> str | None:
     root = re.split(r"[.\[]", error.param)[0]
     if root in sent and root in _OPTIONAL:
         return root
-    places = {name: _place(name, error.message) for name in _OPTIONAL if name in sent}
-    found = {name: place for name, place in places.items() if place >= 0}
-    return min(found, key=lambda name: found[name], default=None)
-
-
-def _is_about_format(error: ServerError) -> bool:
-    return error.param.startswith("response_format") or bool(_FORMAT_WORDS.search(error.message))
-
-
-def _place(name: str, text: str) -> int:
-    match = re.search(rf"(?<![\w]){name}(?![\w])", text)
-    return match.start() if match else -1
+    named = {name: re.search(rf"(?<!\w){name}(?!\w)", error.message) for name in _OPTIONAL if name in sent}
+    places = {name: match.start() for name, match in named.items() if match}
+    return min(places, key=places.__getitem__, default=None)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.errors import TransientError
-from core.llm.openai.errors import ServerError, error_of
+from core.llm.openai.errors import ServerError, error_of, mapping
 from core.llm.received import Received
 from core.llm.remote import estimate_tokens
 from core.llm.types import Completion, Message, Request
@@ -36,11 +36,10 @@ def inner_error(reply: Mapping[str, Any]) -> ServerError | None:
     """Return the error inside a reply with status 200, as gateways send it."""
     if reply.get("error") and not reply.get("choices"):
         return error_of(reply, 200)
-    choices = reply.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    if isinstance(first, dict) and first.get("error"):
+    first = _first_choice(reply)
+    if first.get("error"):
         return error_of(first, 200)
-    if isinstance(first, dict) and first.get("finish_reason") == "error":
+    if first.get("finish_reason") == "error":
         return ServerError(500, "the answer ended with an error")
     return None
 
@@ -51,27 +50,28 @@ def completion(reply: Mapping[str, Any], request: Request, prefix: str, seconds:
     Stop sequences are applied here. ``prefix`` is the beginning of the answer in the prompt, which was not
     sent. `Malformed` where it contains no answer.
     """
-    choices = reply.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
+    choice = _first_choice(reply)
+    message = choice.get("message")
+    if not isinstance(message, dict):
         raise Malformed("The server's reply contains no answer.")
     text, thought = _text_of(message.get("content"))
     refusal = message.get("refusal")
     if not text and isinstance(refusal, str):
         text = refusal
-    usage = _mapping(reply.get("usage"))
-    details = _mapping(usage.get("completion_tokens_details"))
+    usage = mapping(reply.get("usage"))
+    details = mapping(usage.get("completion_tokens_details"))
     apart = (message.get(name) for name in ("reasoning_content", "reasoning"))
     reasoned = thought or any(isinstance(t, str) and t for t in apart)
     read, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    if written is None:
+        written = estimate_tokens((Message("assistant", text),)) if text else 0
     received = Received(
         text,
         _finish(choice.get("finish_reason")),
         reasoned or bool(_count(details.get("reasoning_tokens"))),
-        _tokens(_mapping(choice.get("logprobs")).get("content")),
+        _tokens(mapping(choice.get("logprobs")).get("content")),
         estimate_tokens(request.messages) if read is None else read,
-        _guess(text) if written is None else written,
+        written,
         seconds,
     )
     return received.completion(request, prefix)
@@ -120,9 +120,6 @@ def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _guess(text: str) -> int:
-    return estimate_tokens((Message("assistant", text),)) if text else 0
+def _first_choice(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = reply.get("choices")
+    return mapping(choices[0] if isinstance(choices, list) and choices else None)

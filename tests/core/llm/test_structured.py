@@ -69,7 +69,7 @@ def test_a_reply_that_holds_the_value_takes_one_call(reply):
         ('{"why": "x", "score": "7"}', "it does not follow the schema at $.score: '7' is not of type 'integer'"),
         ('{"why": "x", "score": 11}', "it does not follow the schema at $.score: 11 is greater than the maximum of 10"),
         ('{"score": 7}', "it does not follow the schema at $: 'why' is a required property"),
-        ('{"why": "x", "score": NaN}', "it is not JSON: NaN is no JSON"),
+        ('{"why": "x", "score": NaN}', "it is not JSON: NaN is not JSON"),
         ('{"why": "x", "score": 1, "score": 2}', "it is not JSON: the name 'score' comes twice in one object"),
         (ended('{"why": "x', "length"), "it was cut off by the token limit"),
         ("[" * 5000, "it is not JSON: it is nested deeper than 32"),

@@ -22,7 +22,7 @@ SECRET = "sk-proj-Tr0ub4dor-and-3-horses-stapled"
         ({"base_url": "http://[::1"}, "must look like"),
         ({"base_url": "http://host:99999/v1"}, "must look like"),
         ({"api_key": f"{SECRET}\nX: y"}, "The API key contains a blank"),
-        ({"api_key": "ключ"}, "The API key holds"),
+        ({"api_key": "ключ"}, "The API key contains"),
         ({"timeout": 0}, "timeout must be above 0, got 0"),
         ({"parallel": 0}, "parallel must be above 0, got 0"),
     ],

@@ -29,10 +29,10 @@ from tests.servers.fault_proxy import fault_proxy, garbage, hang_up, reply
         (reply(200, b"<html>"), TransientError, "an HTML page; is this the address of its API"),
         (reply(304, b""), BackendError, "HTTP 304"),
         (garbage(), TransientError, "not JSON"),
-        (garbage(b"[1]"), TransientError, "no object"),
+        (garbage(b"[1]"), TransientError, "not an object"),
         (garbage(b"[" * 100_000), TransientError, "not JSON"),
         (garbage(b"{}"), TransientError, "contains no answer"),
-        (chat({"a": 1}), TransientError, "no text"),
+        (chat({"a": 1}), TransientError, "not text"),
         (hang_up(), TransientError, "broke in the middle of a call"),
     ],
 )  # fmt: skip
