@@ -19,23 +19,13 @@ _TEXT_NAMES = ("text", "content", "response", "answer")
 
 
 class FunctionLLM:
-    """A user's ``answer(question, passages)`` in place of a language model.
+    """A user's ``answer(question, passages)``, plain or async, in place of a language model.
 
+    It returns a text, a `Completion`, None for no answer, or an object with an obvious text (`answer_text`).
     Requests use `core.llm.prompts.FUNCTION_STYLE`. The function gets the very objects given to `hand`, and
-    texts for other passages.
+    texts for other passages. ``name`` is its identity in caches and runs, by default the function's name;
+    ``parallel`` as in `UserFunction`.
 
-    Parameters
-    ----------
-    function : callable
-        ``answer(question, passages)``, plain or async; returns a text, a `Completion`, None for no answer, or
-        an object with an obvious text (`answer_text`).
-    name : str, optional
-        Its identity in caches and runs; by default the function's name.
-    parallel : int, optional
-        See `UserFunction`.
-
-    Notes
-    -----
     An exception of the function becomes the error of that call and is kept in ``errors`` by its message.
     `TransientError` is passed on: the pipeline tries the call again.
     """

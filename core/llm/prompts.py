@@ -14,27 +14,16 @@ NumberedPassage = tuple[int, str, str]
 
 @dataclass(frozen=True, slots=True)
 class PromptStyle:
-    """How a question is put to a model.
+    """How a question is put to a model; `RunOptions` chooses one by name.
 
-    Attributes
-    ----------
-    name : str
-        By which `RunOptions` chooses it.
-    instruction, closed_book : str
-        The instruction before the passages, and the one used without passages.
-    prefix : str
-        How the model's own turn begins, so that it continues with the answer itself; "" for none.
-    stop : tuple of str
-        Where the answer ends.
-    apart : bool
-        Each passage is a turn of its own, as JSON, and the question another: for a function that builds its
-        own prompt.
+    Where passages are ``apart``, each is a turn of its own, as JSON, and the question another: for a function
+    that builds its own prompt.
     """
 
     name: str
-    instruction: str
-    closed_book: str
-    prefix: str = ""
+    instruction: str  # before the passages
+    closed_book: str  # the instruction used without passages
+    prefix: str = ""  # begins the model's own turn, so that it continues with the answer itself
     stop: tuple[str, ...] = ("\n",)
     apart: bool = False
 

@@ -76,15 +76,10 @@ class Remote:
     """Calls to one server, on the event loop that all servers share; safe to share between threads.
 
     Asynchronous, so that a deadline and a cancel end a call at any point: while connecting, between two bytes
-    of a header, in the middle of an answer. When the server asks one call for a pause, calls still waiting
-    for their turn fail with the same request, so that all respect the pause.
-
-    Parameters
-    ----------
-    most : int
-        Max calls at once; `InputError` unless above 0.
-    timeout : float
-        Seconds after which a call is abandoned, however slowly its bytes still arrive; above 0.
+    of a header, in the middle of an answer. ``most`` limits the calls at once; a call is abandoned after
+    ``timeout`` seconds, however slowly its bytes still arrive. `InputError` unless both are above 0. When the
+    server asks one call for a pause, calls still waiting for their turn fail with the same request, so that
+    all respect the pause.
     """
 
     def __init__(self, most: int, timeout: float) -> None:
@@ -141,13 +136,10 @@ class Remote:
             except TimeoutError as error:
                 raise Overloaded(f"The server did not finish an answer in {self.timeout:g} s.") from error
             except Overloaded as error:
-                self._keep_pause(error)
+                ends = time.monotonic() + (error.retry_after or 0.0)
+                if ends > self._pause_ends:
+                    self._pause_ends, self._pause_reason = ends, str(error)
                 raise
-
-    def _keep_pause(self, error: Overloaded) -> None:
-        ends = time.monotonic() + (error.retry_after or 0.0)
-        if ends > self._pause_ends:
-            self._pause_ends, self._pause_reason = ends, str(error)
 
 
 _loop: asyncio.AbstractEventLoop | None = None

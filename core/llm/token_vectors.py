@@ -12,21 +12,14 @@ _BATCH = 32
 
 
 class TokenVectors(NamedTuple):
-    """The tokens of a text, in order, without special ones.
+    """The n tokens of a text, in order, without special ones.
 
-    Attributes
-    ----------
-    vectors : ndarray of float32, shape (n, d)
-        Unit rows: the model's vector of each token in its context.
-    spans : ndarray of int64, shape (n, 2)
-        Half-open character range of each token.
-    known : ndarray of bool, shape (n,)
-        False where the model has no token for the characters, so that the vector reflects only the context.
+    ``known`` is False where the model has no token for the characters: the vector reflects only the context.
     """
 
-    vectors: NDArray[np.float32]
-    spans: NDArray[np.int64]
-    known: NDArray[np.bool_]
+    vectors: NDArray[np.float32]  # shape (n, d), unit rows: each token in its context
+    spans: NDArray[np.int64]  # shape (n, 2), half-open character ranges
+    known: NDArray[np.bool_]  # shape (n,)
 
 
 def token_vectors(model: Any, texts: Sequence[str]) -> list[TokenVectors] | None:

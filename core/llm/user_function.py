@@ -35,18 +35,10 @@ class Outcome(Generic[T]):
 class UserFunction(Generic[T]):
     """A foreign function, plain or async, whose exceptions are results too.
 
-    Parameters
-    ----------
-    function : callable
-        Plain functions are called in the caller's own thread, one call after another; async ones run on one
-        background event loop, so the caller's thread may already run a loop.
-    role : str
-        Its name in messages.
-    read : callable
-        Converts the returned value; raises where it is wrong.
-    parallel : int, optional
-        Calls at once; by default 1, and 8 for an async function. More than one plain call at a time uses
-        other threads.
+    Plain functions are called in the caller's own thread, one call after another; async ones run on one
+    background event loop, up to 8 at once, so the caller's thread may already run a loop. ``parallel`` sets
+    the calls at once; more than one plain call at a time uses other threads. ``role`` is the name in
+    messages, ``read`` converts the returned value and raises where it is wrong.
     """
 
     def __init__(

@@ -11,19 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import BackendError, InputError
+from core.llm.embedded import loading
 from core.llm.embedded.batching import batches, left_padded
 from core.llm.embedded.chat_format import ChatFormat
 from core.llm.embedded.constrained import Grammars, Guided
 from core.llm.embedded.decoding import Ending, generation_config, logits_processors, to_completion
-from core.llm.embedded.loading import (
-    ask_hub,
-    best_dtype,
-    choose_device,
-    end_tokens,
-    load_model,
-    load_tokenizer,
-    pad_token,
-)
 from core.llm.embedded.scoring import Recorder, answer_logprobs
 from core.llm.packaged import PACKAGED_MODEL, converted_model
 from core.llm.quiet import quiet
@@ -86,13 +78,13 @@ class EmbeddedLLM:
             raise InputError(f"batch_size must be at least 1, got {batch_size}.")
         self.name = PACKAGED_MODEL if model is None else model
         self._source = str(converted_model()) if self.name == PACKAGED_MODEL else self.name
-        self._device = choose_device(device)
-        self._dtype = best_dtype(self._device) if dtype == "auto" else dtype
+        self._device = loading.choose_device(device)
+        self._dtype = loading.best_dtype(self._device) if dtype == "auto" else dtype
         self._batch = 1 if self._device == "cpu" else batch_size
         self._lock = threading.RLock()
         self._model: Any = None
-        self._local = Path(self._source).is_dir() or not ask_hub(self._source, self.name)
-        self._tokenizer, config = load_tokenizer(self._source, self.name, local=self._local)
+        self._local = Path(self._source).is_dir() or not loading.ask_hub(self._source, self.name)
+        self._tokenizer, config = loading.load_tokenizer(self._source, self.name, local=self._local)
         self._chat = ChatFormat(self._tokenizer, self.name)
         self._grammars: Grammars | None = None
         self._context = getattr(config.get_text_config(), "max_position_embeddings", None)
@@ -168,24 +160,12 @@ class EmbeddedLLM:
         answers: Sequence[str],
         cancelled: IsCancelled | None = None,
     ) -> list[tuple[float, ...] | None]:
-        """Return the log-probabilities of given answers.
+        """Return the natural log-probability of each token of given answers; their sum is the answer's.
 
-        Parameters
-        ----------
-        messages : sequence of sequence of Message
-            The conversations. Where one ends with the beginning of the model's turn, the answer continues it;
-            see `core.llm.embedded.chat_format.ChatFormat.encode_answer`.
-        answers : sequence of str
-            One for each conversation. Outer white space does not count.
-        cancelled : callable, optional
-            Checked before each batch; raises `core.errors.Cancelled`.
-
-        Returns
-        -------
-        list of tuple of float or None
-            For each answer the natural log-probability of each of its tokens, given the prompt and the tokens
-            before it; their sum is the answer's. None where there is no token to score: the answer is empty,
-            or prompt and answer do not fit into the context together.
+        Each is conditioned on the prompt and the tokens before it. None for an answer without tokens, or
+        where prompt and answer do not fit into the context together. Outer white space of an answer does not
+        count. Where a conversation ends with the beginning of the model's turn, the answer continues it; see
+        `core.llm.embedded.chat_format.ChatFormat.encode_answer`. ``cancelled`` is checked before each batch.
 
         Notes
         -----
@@ -202,7 +182,7 @@ class EmbeddedLLM:
                 model = self._ready()
                 chosen = [pairs[index] for index in batch]
                 with self._computing(len(batch), max(lengths[i] for i in batch)):
-                    scored = answer_logprobs(model, chosen, pad_token(self._tokenizer), self._device)
+                    scored = answer_logprobs(model, chosen, loading.pad_token(self._tokenizer), self._device)
                 for index, found in zip(batch, scored, strict=True):
                     results[index] = found
         return results
@@ -222,7 +202,7 @@ class EmbeddedLLM:
     def _follow(self, schema: str) -> Guided:
         if self._grammars is None:
             own = self._tokenizer.eos_token_id
-            ends = end_tokens(self._tokenizer, self._ready())
+            ends = loading.end_tokens(self._tokenizer, self._ready())
             self._grammars = Grammars(self._tokenizer, own if own is not None else min(ends, default=None))
         return self._grammars.guide(schema)
 
@@ -232,7 +212,7 @@ class EmbeddedLLM:
         from transformers import StoppingCriteriaList
 
         model = self._ready()
-        pad = pad_token(self._tokenizer)
+        pad = loading.pad_token(self._tokenizer)
         ids, mask = left_padded(prompts, pad, self._device)
         width = ids.shape[1]
         guides = [self._follow(r.schema) if r.schema is not None else None for r in requests]
@@ -249,7 +229,7 @@ class EmbeddedLLM:
             )[:, width:]
         share = (time.perf_counter() - start) / len(requests)
         logprobs = recorder.rows(output) if recorder is not None else None
-        ends = end_tokens(self._tokenizer, model)
+        ends = loading.end_tokens(self._tokenizer, model)
         completions = []
         for row, (request, tokens) in enumerate(zip(requests, output.tolist(), strict=True)):
             found = logprobs[row] if logprobs is not None and request.logprobs else None
@@ -284,7 +264,7 @@ class EmbeddedLLM:
 
     def _ready(self) -> Any:
         if self._model is None:
-            self._model = load_model(
+            self._model = loading.load_model(
                 self._source, self.name, dtype=self._dtype, device=self._device, local=self._local
             )
         return self._model

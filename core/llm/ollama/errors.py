@@ -92,10 +92,6 @@ def _explain_status(status: int, reason: str, address: str, model: str) -> Leadl
             f"Ollama at {address} has too little memory for {model} ({reason}); "
             "choose a smaller model or a smaller context."
         )
-    return _by_number(status, reason, address, model)
-
-
-def _by_number(status: int, reason: str, address: str, model: str) -> LeadlineError:
     if status == 404:
         wrong = BackendError(f"There is no Ollama server at {address} ({reason}); check the address.")
         return missing_model(model, address) if "model" in reason else wrong
