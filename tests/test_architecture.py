@@ -44,7 +44,7 @@ RULES = {
     # A back end knows what all of them share; only the table of back ends knows them.
     "core.llm.backends": "core.errors core.llm core.llm.embedded core.llm.openai core.llm.ollama",
     "core.llm.embedded": "core.errors core.llm",
-    "core.llm.openai": "core.errors core.llm",
+    "core.llm.openai": "core.errors core.text core.llm",
     "core.llm.ollama": "core.errors core.llm",
     "core.retrieval": "core.errors core.text core.llm",
     "core.sources": "core.errors core.schema core.run core.text core.stats core.spreadsheet",

@@ -31,11 +31,12 @@ class FastBM25Retriever(Retriever):
     ValueError
         An unknown tokenizer.
 
-    Notes ----- bm25s (Lù 2024, arXiv 2407.03618) lacks the idf floor of rank_bm25: its Robertson idf is 0 for
-    a word in more than half of the passages, where rank_bm25 takes a quarter of the mean idf. So the index is
-    built with an idf that is positive for every word, and each word's entries are then scaled to the Okapi
-    idf, floor included. Scores differ only by rounding in the last digits, far below what `top`
-    distinguishes.
+    Notes
+    -----
+    bm25s (Lù 2024, arXiv 2407.03618) lacks the idf floor of rank_bm25: its Robertson idf is 0 for a word in
+    more than half of the passages, where rank_bm25 takes a quarter of the mean idf. So the index is built
+    with an idf that is positive for every word, and each word's entries are then scaled to the Okapi idf,
+    floor included. Scores differ only by rounding in the last digits, far below what `top` distinguishes.
 
     A query costs one look-up per query word; building costs about as much as splitting the texts into words.
     Memory is about 12 bytes for each distinct word of each passage. No LLM calls.

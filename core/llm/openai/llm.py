@@ -48,10 +48,12 @@ class OpenAICompatibleLLM:
     BackendError
         No model was named and the server does not have exactly one.
 
-    Notes ----- A begun answer at the end of a prompt is not sent, as most servers would answer it as a turn
-    of its own. Stop sequences are not sent either, since a server would stop at the white space before the
-    answer; they are applied to the reply. A parameter that the server refuses is left out from then on;
-    `notes` says where that changes answers.
+    Notes
+    -----
+    A begun answer at the end of a prompt is not sent, as most servers would answer it as a turn of its own.
+    Stop sequences are not sent either, since a server would stop at the white space before the answer; they
+    are applied to the reply. A parameter that the server refuses is left out from then on; `notes` says where
+    that changes answers.
     """
 
     kind = "openai"
