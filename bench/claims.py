@@ -13,7 +13,7 @@ features are chosen anew in every fold; the simpler measures have nothing to fit
   comes from some answers having better passages than others.
 - HaluEval: the right answer against the made-up one, over all and as the share of pairs ordered rightly (a
   tie counts half); in pairs of about equal length, of which there are few; and with the question in front of
-  answers that are bare values, as the pipeline states them. The right answers are mostly bare values, the
+  answers that are bare values, as the pipeline states them. The correct answers are mostly bare values, the
   made-up ones sentences: over all, a measure is also paid for telling these apart. Trust the equal pairs.
 - FActScore has no evidence. Each fact was taken from its sentence, so a check that calls the two
   contradictory raises a false alarm: counted here.

@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 
 
 def answers(run: Run) -> list[Answer]:
-    grouped = {key: rows for key, rows in run.passages.groupby("query_id", sort=False)}
+    grouped = dict(iter(run.passages.groupby("query_id", sort=False)))
     found = []
     for row in run.queries.itertuples():
         here = grouped[row.query_id]

@@ -71,7 +71,7 @@ Fit = Callable[[Sequence["Example"]], OfflineWeights]
 
 
 class Example(NamedTuple):
-    """A claim with all passages it may rest on, one row of its group's measurements."""
+    """A claim with all passages that may support it, one row of its group's measurements."""
 
     data_set: int  # EXPERTQA; HALUEVAL: the answer as it is; WITH_QUESTION: bare values behind their question
     question: int

@@ -41,10 +41,7 @@ def peak() -> float:
 
 def per_query(retrievers: tuple[Retriever, Retriever], queries: list[str]) -> list[tuple[float, float]]:
     """Time both on each query in turn, so that both meet the same state of the machine."""
-    pairs = []
-    for query in queries:
-        pairs.append(tuple(timed(lambda r=r, q=query: r.top(q, 10))[1] for r in retrievers))
-    return pairs
+    return [tuple(timed(lambda r=r, q=q: r.top(q, 10))[1] for r in retrievers) for q in queries]
 
 
 def main() -> None:

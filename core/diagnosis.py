@@ -293,7 +293,7 @@ class Analysis(Protocol):
         """One row per question, with ``query_id`` and the diagnostic's `QuestionColumn`s."""
 
 
-def _nothing(analysis: Any) -> Sequence[Any]:
+def _nothing(_: Any) -> Sequence[Any]:
     return ()
 
 

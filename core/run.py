@@ -188,9 +188,9 @@ def check_target(folder: str | os.PathLike[str]) -> Path:
     target = Path(folder)
     if target.exists() and not target.is_dir():
         raise InputError(f"{target} is a file; a run is saved as a folder.")
-    if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST_FILE).exists():
-        if any(not p.name.endswith((".parquet", ".tmp")) for p in target.iterdir()):
-            raise InputError(f"{target} is not empty and holds no run; choose another folder.")
+    of_a_run = (target / MANIFEST_FILE).exists() or not target.is_dir()
+    if not of_a_run and any(not p.name.endswith((".parquet", ".tmp")) for p in target.iterdir()):
+        raise InputError(f"{target} is not empty and holds no run; choose another folder.")
     return target
 
 

@@ -27,6 +27,7 @@ RULES = {
     "core.text": "core.errors",
     "core.arrays": "",
     "core.stats": "core.errors",
+    "core.arrays": "",
     "core.schema": "core.errors",
     "core.run": "core.errors core.schema core.text",
     "core.spreadsheet": "core.text",
@@ -45,7 +46,7 @@ RULES = {
     # A back end knows what all of them share; only the table of back ends knows them.
     "core.llm.backends": "core.errors core.llm core.llm.embedded core.llm.openai core.llm.ollama",
     "core.llm.embedded": "core.errors core.llm",
-    "core.llm.openai": "core.errors core.llm",
+    "core.llm.openai": "core.errors core.llm core.text",
     "core.llm.ollama": "core.errors core.llm",
     "core.retrieval": "core.errors core.text core.llm",
     "core.sources": "core.errors core.schema core.run core.text core.arrays core.stats core.spreadsheet",
@@ -60,7 +61,7 @@ RULES = {
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
     "core.pipeline core.charts core.diagnosis core.diagnostics core.report",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis "
-    "core.charts core.charts.{d} core.{d} core.{d}.step",
+    "core.charts core.charts.{d} core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",
     "pages.{d}": "ui ui.sections.{d}",
     "dashboard": "ui",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from core.errors import LeadlineError
@@ -38,7 +40,7 @@ def simulation() -> None:
     )
     shown = _shown_options()
     with st.form("data_simulation"):
-        values = {}
+        values: dict[str, Any] = {}
         for group, knobs in _KNOBS.items():
             st.markdown(f"**{group}**")
             with st.grid(4, min_column_width=150):
@@ -144,12 +146,12 @@ def _open(run_id: str) -> None:
 
 
 def _manage(saved: library.SavedRun, position: int) -> None:
-    with st.popover("", icon=":material/edit:", help="Rename"):
-        with st.form(f"rename_{position}_{saved.run_id}", border=False):
-            name = st.text_input("New name", saved.name, max_chars=200, key=f"name_{position}_{saved.run_id}")
-            if st.form_submit_button("Rename"):
-                library.rename(saved, name or "")
-                st.rerun()
+    key = f"{position}_{saved.run_id}"
+    with st.popover("", icon=":material/edit:", help="Rename"), st.form(f"rename_{key}", border=False):
+        name = st.text_input("New name", saved.name, max_chars=200, key=f"name_{key}")
+        if st.form_submit_button("Rename"):
+            library.rename(saved, name or "")
+            st.rerun()
     with st.popover("", icon=":material/delete:", help="Delete"):
         st.markdown("Delete this run permanently? Its folder is removed from the disk.")
         if st.button("Delete permanently", type="primary", key=f"delete_{position}_{saved.run_id}"):

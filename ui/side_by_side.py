@@ -200,7 +200,7 @@ def _one_question(found: Any, sides: tuple[Side, ...]) -> None:
     if len(found) > CHOICES:
         st.caption(f"The menu lists the first {CHOICES:,} of {len(found):,} questions.")
     query_id = st.selectbox(
-        "Question", list(labels), key="side_question", format_func=labels.get, persist_state="session"
+        "Question", list(labels), key="side_question", format_func=labels.__getitem__, persist_state="session"
     )
     row = found[found["query_id"] == query_id].iloc[0]
     st.markdown(f"**{plain(row['question'])}**")

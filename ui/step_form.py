@@ -12,7 +12,7 @@ from core.diagnosis import Diagnostic
 from core.errors import InputError
 from core.llm import BACKENDS
 from core.pipeline import ModelChoice, Option, Step
-from ui import job_panel, models, sections
+from ui import headlines, job_panel, models, sections
 from ui.plain import plain
 from ui.state import session
 from ui.work import Work, answers
@@ -49,9 +49,9 @@ def options(diagnostic: Diagnostic, page: str, choice: ModelChoice | None = None
         return None
 
 
-def on_loaded_run(diagnostic: Diagnostic, label: str) -> None:
-    """Draw the form that starts a step on the loaded run; the result is a new run."""
-    run, page = session().run, diagnostic.name
+def on_loaded_run(page: str, label: str) -> None:
+    """Draw the form that starts the step of a diagnostic on the loaded run; the result is a new run."""
+    run, diagnostic = session().run, headlines.diagnostic_of(page)
     assert run is not None, "the form is for the run that is loaded"
     step = options(diagnostic, page)
     asks = step is not None and step.needs_llm
@@ -97,6 +97,6 @@ def _widget(option: Option, key: str, default: Any) -> Any:
     if isinstance(default, int):
         return int(st.number_input(option.title, step=1, **shown))
     if option.choices:
-        titles = dict(option.choices)
-        return st.selectbox(option.title, list(titles), format_func=titles.get, **shown)
+        titles: dict[Any, str] = dict(option.choices)
+        return st.selectbox(option.title, list(titles), format_func=titles.__getitem__, **shown)
     return (st.text_input(option.title, **shown) or "").strip() or default

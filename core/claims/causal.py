@@ -1,7 +1,7 @@
-"""Which passages a claim rests on, by experiment: what the answer still says when a passage is taken away.
+"""Leave-one-out effects on claims: what the answer still says when a passage is left out.
 
 A lexical decision without a model, for English, Vietnamese and Chinese. It compares the answers with each
-other and never with the passages, so it stands beside textual support and is independent of it. Known limits:
+other and never with the passages, so it is independent of textual support. Known limits:
 a claim put in wholly other words reads as gone, two things that change places in a sentence read as kept, and
 traditional and simplified characters are different ones.
 """
@@ -29,7 +29,7 @@ _BARE = 3  # an answer of so few words is a bare value: any other answer takes i
 def causal_labels(
     claims: Sequence[str], ablated_answers: Sequence[str | None], baseline: str | None, question: str = ""
 ) -> Labels:
-    """Say for every claim of an answer what became of it when each passage was taken away.
+    """Return the effect of leaving each passage out on every claim of an answer.
 
     Parameters
     ----------
@@ -108,13 +108,13 @@ def _label(claim: str, ablated: str, baseline: str, asked: Content) -> str:
 
 @lru_cache(maxsize=4096)
 def _heard(answer: str) -> tuple[list[str], str]:
-    """Words of an answer and what became of it: asked again for every claim."""
+    """Words and status of an answer: asked again for every claim."""
     return words(answer), answer_status(answer)
 
 
 def _still_said(wanted: frozenset[str], said: frozenset[str], now: Content) -> bool:
     share = len(wanted & now.words) / len(wanted)
-    # Of few words beside the question's one may go when the rest of the sentence stands.
+    # Of few words beside the question's one may go when the rest of the sentence is there.
     return share >= _KEPT_SHARE or (
         share >= _NEARLY_KEPT_SHARE and len(said & now.words) >= _KEPT_SHARE * len(said)
     )

@@ -77,7 +77,7 @@ METRICS = by_name(
     _ragchecker("context_precision", "Context precision",
         "Share of the passages that entail some claim of the reference.", of="the passages",
         undefined_when="the reference has no claims, or there are no passages"),
-    _ragchecker("context_utilization", "Context utilization",
+    _ragchecker("context_utilization", "Context utilisation",
         "Of the reference's claims that were retrieved, the share that the answer says.",
         of="the reference's claims that some passage entails",
         direction="higher = what was retrieved is used",

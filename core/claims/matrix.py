@@ -1,8 +1,8 @@
 """The claim-evidence matrix: how well the passages support each claim of an answer.
 
 A matrix M has one row per claim and one column per passage. A cell is the probability that the passage
-supports the claim (or simply 0 / 1), and NaN where nobody could judge. NaN is *unscored*: a state of its own,
-never read as "not supported".
+supports the claim (or simply 0 / 1), and NaN where the verifier failed. NaN is *unscored*: a state of its
+own, never read as "not supported".
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def support_maximum(M: ArrayLike) -> Floats:
 def any_support(M: ArrayLike) -> Floats:
     """Return 1 - prod(1 - M): the probability that some passage supports, if passages were independent.
 
-    Over the scored passages; NaN where there is none. Repeated passages are not independent, so it flatters
-    redundant retrieval.
+    Over the scored passages; NaN where there is none. Repeated passages are not independent, so it is too
+    high for redundant retrieval.
     """
     m = as_matrix(M)
     value = 1 - np.prod(1 - np.where(np.isnan(m), 0.0, m), axis=1)

@@ -1,4 +1,4 @@
-"""What each passage was good for, and how far an answer's confidence is covered by its evidence.
+"""Influence vs support of passages, and confidence vs grounding of answers.
 
 Influence (does the answer change without the passage?) and support (does the passage say what the answer
 says?) are measured apart; each of the four combinations asks for another repair.

@@ -92,7 +92,7 @@ class ClaimsStep:
     name: ClassVar[str] = "claims"
     title: ClassVar[str] = "Extract and verify claims"
     noun: ClassVar[str] = "answer"
-    fills: ClassVar[Mapping[str, tuple[str, ...]]] = {table: () for table in CLAIM_TABLES}
+    fills: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(CLAIM_TABLES, ())
 
     verifier: Annotated[str, Option("--verifier", f"Who verifies claims: {', '.join(VERIFIERS)}.")] = OFFLINE
     verifier_model: Annotated[
@@ -183,7 +183,7 @@ class ClaimsStep:
             return as_verifier(self.own)
         if self.verifier == JUDGE:
             if asker.llm is None:
-                raise InputError("The verifier judge needs llm, a language model; there is none.")
+                raise InputError("The verifier judge needs llm, a language model.")
             return JudgeVerifier(
                 asker.llm, asker.ask, self.claims_per_call, self.repeats, seed=seed, score=asker.score
             )
@@ -191,7 +191,7 @@ class ClaimsStep:
             if self.verifier_model is None:
                 raise InputError(
                     "The verifier nli needs verifier_model, the name or path of a cross-encoder such as "
-                    "cross-encoder/nli-deberta-v3-base; there is none."
+                    "cross-encoder/nli-deberta-v3-base."
                 )
             return NLIVerifier(self.verifier_model)
         return default_verifier()
@@ -338,7 +338,8 @@ class _Work(StepWork):
         """Return the questions that were not looked at; of the others some have no claim."""
         ids = run.queries["query_id"]
         before = self._before
-        if before.get("complete") and before["n_questions"] == len(ids) and not before["n_not_extracted"]:
+        all_done = before.get("complete") and not before.get("n_not_extracted")
+        if all_done and before.get("n_questions") == len(ids):
             return []
         return ids[~ids.isin({*run["claims"]["query_id"], *self._extracted})].to_list()
 

@@ -13,7 +13,7 @@ DEFAULT_SUPPORT = 0.5
 
 
 class Share(NamedTuple):
-    """A mean with what it rests on; NaN and a reason where it is undefined.
+    """A mean with its n; NaN and a reason where it is undefined.
 
     ``n`` values were known and ``n_left_out`` were not. What is known is seldom a fair sample (one supporting
     passage is enough to know, so known claims are more often supported), hence ``low`` and ``high``: the mean

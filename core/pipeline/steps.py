@@ -37,8 +37,8 @@ _COUNTED_AT_ONCE = 100
 class Option:
     """How a field of a step is named on the command line and on screen, and what it means.
 
-    Put it into the field's type: ``repeats: Annotated[int, Option("--repeats", "Repeats.")] = 0``. On screen it
-    has its ``title``, and is left out without one; ``choices`` are values with their titles.
+    Put it into the field's type: ``repeats: Annotated[int, Option("--repeats", "Repeats.")] = 0``. On screen
+    it has its ``title``, and is left out without one; ``choices`` are values with their titles.
     """
 
     name: str

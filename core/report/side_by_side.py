@@ -15,12 +15,11 @@ import pandas as pd
 from core.diagnosis import Diagnosis, Number, QuestionColumn
 from core.errors import InputError
 from core.run import Run
-from core.text.display import number
+from core.text.display import DASH, number
 
 LETTERS = "ABCD"
 _NAME = 40
 _VALUE = 200
-_DASH = "—"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +66,15 @@ def headline_table(sides: Sequence[Side]) -> pd.DataFrame:
 
 
 def _shown(one: Number) -> str:
-    """Return a value with its interval and its n, for one cell of the table."""
-    if one.value is None or one.n is None:
-        return one.text
+    """Return a value with its interval, its n and what else belongs to it, for one cell of the table."""
+    if one.text == DASH:
+        return DASH
     interval = ""
     if one.interval is not None:
         low, high = (number(end, one.pattern) for end in one.interval)
         interval = f" ({low} to {high})"
-    return f"{one.text}{interval}, n = {one.n:,}"
+    n = "" if one.n is None else f", n = {one.n:,}"
+    return "; ".join(filter(None, [f"{one.text}{interval}{n}", one.note]))
 
 
 def setup_differences(sides: Sequence[Side]) -> pd.DataFrame:
@@ -86,7 +86,7 @@ def setup_differences(sides: Sequence[Side]) -> pd.DataFrame:
     """
     settings = [_settings(side) for side in sides]
     titles = dict.fromkeys(title for found in settings for title in found)
-    rows = {title: [found.get(title, _DASH) for found in settings] for title in titles}
+    rows = {title: [found.get(title, DASH) for found in settings] for title in titles}
     return _table("Setting", {title: row for title, row in rows.items() if len(set(row)) > 1}, sides)
 
 
@@ -164,7 +164,7 @@ def _cost(key: str, unit: str = "") -> Callable[[Side], str]:
         costs = side.run.manifest.get("cost")
         value = costs.get(key) if isinstance(costs, Mapping) else None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            return _DASH
+            return DASH
         return f"{value:,}{unit}"
 
     return write
@@ -248,5 +248,5 @@ def _said(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    line = " ".join(text.split()) or _DASH
+    line = " ".join(text.split()) or DASH
     return line if len(line) <= _VALUE else line[: _VALUE - 1] + "…"

@@ -186,6 +186,7 @@ def _json(text: str, name: str, reader: JsonReader) -> Content:
     try:
         value = reader.parse(text)
     except ValueError as error:
+        reader.n_missing = 0  # its first line will be read again
         content = None if text.lstrip().startswith("[") else _lines(text, name, reader)
         if content is None:
             raise InputError(_broken(name, error)) from error

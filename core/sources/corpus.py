@@ -36,10 +36,7 @@ def load_corpus(path: Path) -> tuple[Document, ...]:
     InputError
         Nothing there, nothing usable, or a document that cannot be read; the message names it.
     """
-    if path.is_dir():
-        documents = _folder(path)
-    else:
-        documents = _json_lines(path)
+    documents = _folder(path) if path.is_dir() else _json_lines(path)
     if not documents:
         raise InputError(f"The corpus {path} holds no document; expected .md or .txt files, or JSON Lines.")
     return tuple(documents)

@@ -320,7 +320,7 @@ def note_oddities(log: IssueLog, row: int, question: Question) -> None:
         return
     for fragment in question.gold:
         if not any(gold_spans(text, [fragment]) for text in texts):
-            log.add(row, "gold", fragment, "a fragment that stands word for word in the documents", "warning")
+            log.add(row, "gold", fragment, "a fragment that occurs word for word in the documents", "warning")
 
 
 def possible(questions: Sequence[Question]) -> tuple[list[str], list[str]]:
@@ -334,7 +334,7 @@ def _is_golden(question: Question) -> bool:
 
 _GOLD = "gold, or is_gold of each passage"
 _ANALYSES: tuple[tuple[str, Callable[[Question], bool], str], ...] = (
-    ("influence vs retrieval", lambda q: True, ""),
+    ("influence vs retrieval", lambda _: True, ""),
     ("correct and incorrect answers, harmful passages", lambda q: bool(q.reference_answers), "answers"),
     ("missed evidence", _is_golden, _GOLD),
     ("hit, recall, MRR and nDCG of the retriever", _is_golden, _GOLD),

@@ -17,13 +17,13 @@ from core.errors import InputError
 from core.run import Run
 from core.sources.checks import ColumnChecks
 from core.sources.encoding import read_source
-from core.sources.formulas import restore
 from core.sources.influence_rows import Rows, check_rows
 from core.sources.influence_tables import passage_table, query_table
 from core.sources.mapping import MAPPABLE, PUBLISHED_COLUMNS, check_mapping, suggest_mapping, template_csv
 from core.sources.question import MAX_PASSAGES
 from core.sources.report import IssueLog, ValidationReport, shorten
 from core.sources.table import RawTable, read_table
+from core.spreadsheet import restore
 
 __all__ = [
     "MAPPABLE",

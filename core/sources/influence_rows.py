@@ -169,7 +169,7 @@ def _incomplete_note(checks: ColumnChecks, key: pd.Series, kept: Ints, notes: li
     if len(hit):
         notes.append(
             f"At least one row was lost to an error in {counted(len(hit), 'question')}; "
-            "the numbers there rest on the passages that are left."
+            "its numbers use the passages that are left."
         )
 
 

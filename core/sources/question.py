@@ -132,8 +132,7 @@ def read_question(fields: Fields, passages: tuple[str, ...] = ("passages",)) -> 
     """
     question = fields.required_text(*names_of("question"))
     gold = _filled_texts(fields, "gold")
-    name = fields.present(*passages)
-    found = None if name is None else _passages(fields, name)
+    found = None if (name := fields.present(*passages)) is None else _passages(fields, name)
     if found and gold and all(p.is_gold is None for p in found):
         found = tuple(replace(p, is_gold=bool(gold_spans(p.text, gold))) for p in found)
     return Question(
@@ -192,6 +191,8 @@ def parse_question(
             documents=documents if read.passages is None else (),
             reference_answers=tuple(text.strip() for text in read.reference_answers),
             gold=tuple(text.strip() for text in read.gold),
+            kind=(read.kind or "").strip() or None,
+            language=(read.language or "").strip() or None,
         )
     )
 

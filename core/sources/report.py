@@ -100,7 +100,7 @@ class ValidationReport:
                 "severity": [issue.severity for issue in self.issues],
             }
         )
-        return frame.astype({name: "str" for name in ("column", "value", "expected", "severity")})
+        return frame.astype(dict.fromkeys(("column", "value", "expected", "severity"), "str"))
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ class Row(NamedTuple):
     """One line of the picture: a claim, or several that share a line."""
 
     name: str  # "C3", or "4 claims"
-    text: str  # the claim as it stands; "" for several
+    text: str  # the claim; "" for several
     style: str  # a state of `theme.STYLES`; "neutral" where the claims of the line differ
     verdict: str  # "" where they differ
     uncertainty: float
@@ -40,7 +40,7 @@ class HeatmapCells(NamedTuple):
     values: Floats  # mean probability of what was scored; NaN where nothing was
     unscored: Floats  # share that was not scored
     removed: Floats  # share of the known effects that are changed or gone; NaN where none is known
-    labels: Labels | None  # leave-one-out effects; None where cells stand for several
+    labels: Labels | None  # leave-one-out effects; None where claims share cells
     grey: Bools  # rows of irrelevant claims only; they are last
     hover: tuple[tuple[str, ...], ...]
     states: Counter[str]  # claims of each state

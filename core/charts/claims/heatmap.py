@@ -87,7 +87,7 @@ def _draw(cells: HeatmapCells, shown: Shown, threshold: float) -> go.Figure:
         add_removals(figure, cells, threshold)
     elif shown == "text" and cells.labels is not None:
         add_signs(figure, cells.values >= threshold, "✓", "white")
-    _lay_out(figure, cells, shown)
+    _lay_out(figure, cells)
     return figure
 
 
@@ -111,7 +111,7 @@ def _alt(cells: HeatmapCells, shown: Shown) -> str:
     return text
 
 
-def _lay_out(figure: go.Figure, cells: HeatmapCells, shown: Shown) -> None:
+def _lay_out(figure: go.Figure, cells: HeatmapCells) -> None:
     n_rows, n_columns = cells.values.shape
     step = 1 if n_columns <= _TICKS_UP_TO else int(np.ceil(n_columns / _FEWER_TICKS))
     rows_step = max(1, int(np.ceil(n_rows / 60)))

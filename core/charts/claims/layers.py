@@ -15,7 +15,7 @@ from core.claims.types import Bools, Floats
 
 MATRIX_SHARE = 0.8  # of the width; the rest is the column of verdicts
 TWO_LINES_UP_TO = 25  # rows with room for two lines of text
-MOVED_FROM = 0.5  # share of changed or gone claims from which a cell that stands for several has a mark
+MOVED_FROM = 0.5  # share of changed or gone claims from which a cell of several claims has a mark
 _SIGNS_UP_TO = 20  # columns whose cells have room for a letter
 _LETTERS = {SUPPORTED: "S", NOT_SUPPORTED: "N", IRRELEVANT: "I", UNSCORED: "?"}
 _SIGNS = {KEPT: "=", CHANGED: "≠", GONE: "×", UNKNOWN: "?"}
@@ -65,7 +65,7 @@ def _stepped(style: str, threshold: float) -> list[tuple[float, str]]:
 
 
 def add_text(figure: go.Figure, cells: HeatmapCells, threshold: float) -> None:
-    """Draw the probabilities, and a cross where one is wanted and there is none."""
+    """Draw the probabilities, and a cross where one is missing."""
     bar = _bar({0.0: "0", 1.0: "1", threshold: f"probability {threshold:g}: supports"})
     scales = _stepped("well supported", threshold), _stepped("unscored", threshold)
     _add_heatmap(figure, cells.values, cells, *scales, zmin=0, zmax=1, showscale=True, colorbar=bar)
@@ -108,7 +108,7 @@ def _bar(ticks: dict[float, str]) -> dict[str, object]:
 
 
 def add_causal(figure: go.Figure, cells: HeatmapCells) -> None:
-    """Draw leave-one-out effects; where cells stand for several, how often a claim changes or disappears."""
+    """Draw leave-one-out effects; where claims share cells, how often a claim changes or disappears."""
     if cells.labels is None:
         scales = fade("unsupported", 0.06), fade("unscored", 0.06)
         bar = _bar({0.0: "0 %", 0.5: "50 % of claims changed or gone", 1.0: "100 %"})

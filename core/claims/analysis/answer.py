@@ -30,7 +30,7 @@ class AnswerClaims:
     query_id, question : str
         The question.
     answer, answer_status : str or None
-        The baseline answer as it is, and what became of it.
+        The baseline answer as it is, and its status.
     claim_ids : tuple of str
         In the order of the table, which is that of the answer.
     passage_ids, titles : tuple of str
@@ -44,7 +44,7 @@ class AnswerClaims:
         One of ``CLAIM_STATES`` (with *joint*, which the matrix alone cannot tell) and of
         `core.claims.rafe.VERDICTS` for every claim.
     causal : ndarray of str or None
-        Claims × passages: what became of the claim without the passage, as
+        Claims × passages: leave-one-out effects, as
         `core.claims.causal.causal_labels`; None where no passage was left out.
     sentences : ndarray of str
         Claims × passages: the sentence of the passage that is most like the claim, as the verifier says, or
@@ -57,7 +57,7 @@ class AnswerClaims:
     added, dropped : tuple of tuple of str
         For each claim the content words that it has and its place in the answer has not, and the reverse.
     judge : str
-        Who judged; "" where nobody did.
+        Who verified; "" where nobody did.
     reason : str or None
         Why grounding is undefined: a key of `core.claims.definitions.REASONS`.
     """
@@ -141,7 +141,7 @@ def answer_claims(found: ClaimsAnalysis, query: int) -> AnswerClaims:
 
 
 def judges_of(run: Run, support: Ints) -> str:
-    """Name who judged cells, given their rows in the table ``support``; "" where nobody did."""
+    """Name who verified cells, given their rows in the table ``support``; "" where nobody did."""
     names = run["support"]["judge"].iloc[support[support >= 0]].dropna().unique()
     return ", ".join(map(str, names))
 

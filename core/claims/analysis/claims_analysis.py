@@ -58,7 +58,7 @@ class ClaimsAnalysis:
         One row per question, in the run's order: ``query_id, question, answer_status``; ``n_claims`` of the
         answer and of them ``n_supported, n_not_supported, n_irrelevant, n_unscored``, which add up to it;
         ``n_relevant``; ``n_joint`` of the supported, by pairs of passages only; ``n_cells`` of the relevant
-        claims and of them ``n_cells_unscored``; ``grounding`` with ``grounding_n`` claims it rests on and
+        claims and of them ``n_cells_unscored``; ``grounding`` with its ``grounding_n`` claims and
         ``grounding_n_left_out``; ``mean_uncertainty`` with ``mean_uncertainty_n``; ``reason`` why grounding
         is undefined (a key of `core.claims.definitions.REASONS`), missing where it is defined.
     threshold : float
@@ -66,7 +66,7 @@ class ClaimsAnalysis:
     extracted : bool
         Whether claims were extracted from any answer.
     judge : str or None
-        Who judged the cells; None where nobody did.
+        Who verified the cells; None where nobody did.
     layout : MatrixLayout
         Where each claim, passage and cell is.
     scores : DataFrame
@@ -232,7 +232,7 @@ class ClaimsAnalysis:
 
         ``query_id, question, claim_id, claim, relevant, state, verdict, uncertainty, support_maximum,
         any_support, joint, passage_id, retrieval_rank, title, probability, agreement, judge, sentence``,
-        ``causal`` (what became of the claim without the passage), ``influence, above_noise, quadrant``.
+        ``causal`` (the leave-one-out effect), ``influence, above_noise, quadrant``.
         """
         return cell_table(self)
 

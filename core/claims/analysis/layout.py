@@ -43,7 +43,7 @@ class MatrixLayout:
     support : ndarray of int, shape (n_cells,)
         Row of the table ``support``; -1 where there is none.
     probability : ndarray of float, shape (n_cells,)
-        In [0, 1]; NaN where nobody judged, or where the table holds no probability.
+        In [0, 1]; NaN where the table holds no probability.
     """
 
     run: Run = field(repr=False)

@@ -31,7 +31,7 @@ _VIETNAMESE = frozenset(
 )
 _CHINESE = frozenset("的了是在和与與有被于於为為之其而也及这這那个個一他她它们們就都")
 STOP_WORDS = (ENGLISH - _WEIGHTY) | _CUT | _VIETNAMESE | _CHINESE
-# Words that stand for something named elsewhere.
+# Words that refer to something named elsewhere.
 _PRONOUNS = frozenset(
     """
     he she it they we him her them his hers its their theirs this that these those there who which such
@@ -44,7 +44,7 @@ _ENDINGS = regex.compile(r"(?<=[a-z]{3})(?:ies|ied|ing|ed|es|ly|s|y|e)$")
 
 
 class Sentence(NamedTuple):
-    """A sentence of an answer: its words in order, where each stands in the answer, and what counts."""
+    """A sentence of an answer: its words in order, the place of each in the answer, and the content words."""
 
     words: tuple[str, ...]
     spans: tuple[Span, ...]
@@ -103,7 +103,7 @@ def added_words(claim: str, sentence: Sentence, names: Collection[tuple[str, str
     sentence : Sentence
         Where it comes from.
     names : collection of (str, str)
-        `names_in` the whole answer: what a pronoun or a missing subject of the sentence may stand for.
+        `names_in` the whole answer: what a pronoun or a missing subject of the sentence may refer to.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def dropped_words(text: str, claims: Sequence[str]) -> tuple[str, ...]:
 
 
 def has_pronoun(text: str) -> bool:
-    """Tell whether a text has a word that stands for something named elsewhere."""
+    """Tell whether a text has a word that refers to something named elsewhere."""
     return not _PRONOUNS.isdisjoint(words(text))
 
 

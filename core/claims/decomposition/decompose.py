@@ -67,8 +67,8 @@ class Decomposition:
     claims : tuple of Claim
         In order of first mention.
     reason : str or None
-        Why the splitter's claims stand in for the model's; None where the model's were used, and where
-        no model was asked.
+        Why the splitter's claims are used in place of the model's; None where the model's were used, and
+        where no model was asked.
     """
 
     claims: tuple[Claim, ...]

@@ -21,7 +21,7 @@ _MOST_SYLLABLES = 6  # the same in Vietnamese, where a word has one or two
 _MOST_IDEOGRAPHS = 10  # words of a Chinese value; "1866年7月27日" has six
 
 _PRONOUNS = frozenset("i you he she it we they him them us this that these those who which there".split())
-# A verb may stand behind these little words; behind others ("the", "of") a noun or an adjective does.
+# A verb may follow these little words; behind others ("the", "of") there is a noun or an adjective.
 _ADVERBS = frozenset("also always first last later never not now often once only still then twice".split())
 # A word of these behind the first one makes a sentence; in front the subject is merely left out ("was tin").
 _VERBS = frozenset(

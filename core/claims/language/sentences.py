@@ -10,9 +10,9 @@ import regex
 
 Span = tuple[int, int]
 
-# A mark that a passage is cited, as it stands behind a statement.
+# A mark that a passage is cited, behind a statement.
 CITATION = r"(?:\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*\]|【\d{1,3}[^】]{0,20}】)"
-# What stands in front of a list item, a heading, a quotation or a table row; "> 5" is a statement, though.
+# What comes before a list item, a heading, a quotation or a table row; "> 5" is a statement, though.
 BULLET = (
     r"[ \t]*(?:(?:[-*+•◦‣▪●–—·]|#{1,6}|>(?![ \t]*\d[\d.,]*(?:[ \t%]|$))|\|)[ \t]+"
     r"|\(?\d{1,3}[.)][ \t]+|\(?[a-z]\)[ \t]+"
@@ -72,7 +72,7 @@ _BEFORE_NUMBERS = frozenset(
 _MONTHS = frozenset(
     "January February March April May June July August September October November December".split()
 )
-# May stand at the end or inside: the word that follows decides.
+# May be at the end or inside: the word that follows decides.
 _EITHER = frozenset(
     "st ave rd blvd jr sr inc ltd co corp llc plc bros al dept univ assn ed eds mfg intl natl "
     "govt ph.d".split()

@@ -117,7 +117,7 @@ def check_names(claim: str, sentence: str, passage: str) -> float:
 def check_negation(claim: str, sentence: str, passage: str) -> float:
     """Tell whether claim and sentence both deny the same thing, or only one does.
 
-    Looked at only where the sentence has most of the claim's words, and the denied words stand in both.
+    Looked at only where the sentence has most of the claim's words, and the denied words are in both.
     """
     ours, theirs = _denied(claim), _denied(sentence)
     if not (ours or theirs) or _share(claim, sentence, leave_out=_NEGATORS) < _SAME:

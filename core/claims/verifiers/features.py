@@ -169,7 +169,7 @@ def _pair(claim: _Claim, alike: NDArray[np.float32], passage: _Passage) -> tuple
     known = float(claim.known.mean())
     cosines = known * np.append(passage.means @ claim.mean, passage.mean @ claim.mean)
     if known < 1:
-        # What the model cannot read has no part in the means; the share of it that is there stands for it.
+        # What the model cannot read has no part in the means; the share of it that is there replaces it.
         letters = matched[~claim.known]
         cosines += (1 - known) * np.append(letters.mean(axis=0), letters.max(axis=1).mean())
     return [

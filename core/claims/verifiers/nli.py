@@ -31,7 +31,7 @@ class NLIVerifier:
 
     Notes
     -----
-    Cost: no LLM calls; one reading of the model for each claim and passage. The model reads claim and passage
+    Cost: no LLM calls; one forward pass for each claim and passage. The model reads claim and passage
     together and cuts the passage where they are too long for it, 512 word pieces for most.
     """
 
@@ -54,7 +54,7 @@ class NLIVerifier:
         Raises
         ------
         BackendError
-            The model cannot be loaded or is none for inference.
+            The model cannot be loaded, or is not one for inference.
         """
         return self.support_many([(claims, passages)])[0]
 

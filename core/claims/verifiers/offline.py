@@ -120,8 +120,8 @@ class OfflineVerifier:
     look for: it is never supported here. Of a value without its question nothing is known but that the
     passage has it: that alone leaves it just below one half.
 
-    It measures whether a passage *speaks about* what the claim says, which is weak evidence of whether it
-    *bears it out*: `offline_figures` has the figures, ``bench/claims.py`` prints them. For hard claims use
+    It measures whether a passage is *about* what the claim says, which is weak evidence of whether it
+    *supports* it: `offline_figures` has the figures, ``bench/claims.py`` prints them. For hard claims use
     `core.claims.verifiers.judge.JudgeVerifier` or `core.claims.verifiers.nli.NLIVerifier`. The packaged model
     was trained on English; in Vietnamese and Chinese it finds shared words rather than shared meaning, a
     wrong name in a Chinese claim is not seen, and a Chinese claim finds no support in an English passage.
@@ -158,7 +158,7 @@ class OfflineVerifier:
         return [self._weights.probabilities(measured) for measured in self.measure(groups)]
 
     def measure(self, groups: Sequence[ClaimGroup]) -> list[PairFeatures]:
-        """Return what the probabilities rest on: features, checks, and the best sentence of each passage."""
+        """Return what the probabilities are made of: features, checks, the best sentence of each passage."""
         return pair_features(groups, self._memory)
 
 

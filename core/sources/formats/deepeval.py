@@ -218,7 +218,7 @@ FORMAT = Format(
         "camelCase names come back in snake_case, additional_metadata as metadata.",
         "Fields that are null, empty lists and blank expected outputs are left out.",
         "A text of DeepEval's form 'source: context' stays one text.",
-        "A name that stands twice gets a number behind it.",
+        "A name that occurs twice gets a number behind it.",
         "Conversations are not read.",
         "Only the first of several correct answers is written; sampled answers, passage ids, retrieval "
         "scores and claims are not.",

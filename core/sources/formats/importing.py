@@ -158,7 +158,7 @@ def _named(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     if 0 < without < len(records):
         notes.append(f"Without an id, so numbered: {counted(without, 'record')}.")
     if again := sum(new != old for new, old in zip(ids, wanted, strict=True)):
-        notes.append(f"With an id that stands there before, so numbered: {counted(again, 'record')}.")
+        notes.append(f"With an id that another record has, so numbered: {counted(again, 'record')}.")
     return [replace(r, record_id=i) for r, i in zip(records, ids, strict=True)], notes
 
 

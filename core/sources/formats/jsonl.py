@@ -36,12 +36,12 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read records; InputError where they are questions still to be asked."""
     found = read_flat(content, log, {"answer": _ANSWER}, _row if content.kind == "csv" else None, _record)
     names = content.opened().names()
-    if found.records and not any(r.answer is not None or r.samples for r in found.records):
-        if not names.isdisjoint((*_PASSAGES, "corpus")):
-            raise InputError(
-                f"{content.name} holds questions and passages but no answers, so it is a data set: run it "
-                f"with `python -m core analyze {content.name} --out RUN`, or on the page Live run."
-            )
+    unanswered = not any(r.answer is not None or r.samples for r in found.records)
+    if found.records and unanswered and not names.isdisjoint((*_PASSAGES, "corpus")):
+        raise InputError(
+            f"{content.name} holds questions and passages but no answers, so it is a data set: run it "
+            f"with `python -m core analyze {content.name} --out RUN`, or on the page Live run."
+        )
     if names.isdisjoint(names_of("documents")):
         return found
     note = "Documents were taken as passages, in the order in which they stand."
@@ -135,7 +135,7 @@ FORMAT = Format(
         "What gold says of the passages is written out as is_gold.",
         "Fields that are null, empty lists, blank correct answers and passages without text are left out; so "
         "are further fields of a passage.",
-        "Ids come back as texts, and an id that stands twice gets a number behind it.",
+        "Ids come back as texts, and an id that occurs twice gets a number behind it.",
         "Claims and their support are not written.",
     ),
     fields={

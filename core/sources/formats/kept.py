@@ -19,7 +19,6 @@ from core.sources.formats.records import Record
 from core.sources.formats.writing import plain
 
 _RESERVED = re.compile(r"[a-z-]+:(record|file)")
-Reported = dict[tuple[str, str], Any]
 
 
 def is_kept(name: str) -> bool:

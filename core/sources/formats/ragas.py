@@ -153,7 +153,7 @@ FORMAT = Format(
         "A CSV, a JSON list or a table of columns comes back as JSON Lines.",
         "The names of version 0.1 (question, contexts, answer, ground_truth) come back as the current ones.",
         "Fields that are null, empty lists, blank correct answers and scores that are NaN are left out.",
-        "Ids come back as texts, and an id that stands twice gets a number behind it; a correct answer that "
+        "Ids come back as texts, and an id that occurs twice gets a number behind it; a correct answer that "
         "is given twice comes back once.",
         "A single text in the place of a list comes back as a list of one.",
         "Conversations of several turns are not read.",

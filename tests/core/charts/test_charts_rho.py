@@ -87,7 +87,7 @@ def test_figure():
     assert divergent.customdata[0] == "−1.00 to −0.90<br>By chance 0.5 (0.0 to 1.8)"
     assert "3 questions: 2 divergent below the threshold of 0.65, 1 aligned, 1 undefined" in alt_text(figure)
     assert alt_text(figure).endswith("chance alone puts 2.5 below the threshold.")
-    assert any("n = 3 · 1 undefined" == a.text for a in figure.layout.annotations)
+    assert any(a.text == "n = 3 · 1 undefined" for a in figure.layout.annotations)
 
 
 def test_questions_that_ties_keep_below_the_threshold_are_drawn_apart():

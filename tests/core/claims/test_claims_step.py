@@ -18,7 +18,7 @@ from core.errors import BackendError, InputError, TransientError
 from core.llm import Capabilities, CompletionCache, open_llm
 from core.llm.cache import request_key
 from core.pipeline import RetryPolicy
-from core.pipeline.step_asker import StepAsker
+from core.pipeline.asking import Asker
 from core.pipeline.steps import ModelChoice, fill
 from core.run import Run
 from core.text import words
@@ -810,7 +810,7 @@ def test_which_model_judges():
 
 
 def planned(run, step, llm=None):
-    asker = StepAsker(llm, None, None, lambda: False, lambda n: None)
+    asker = Asker(llm)
     return step.open(run, asker).plan(run.queries["query_id"].to_list())
 
 

@@ -38,8 +38,7 @@ FENCE = "```"
 def test_what_stands_around_json_is_passed_over(text, expected):
     found = []
     try:
-        for value in json_values(text):
-            found.append(value)
+        found += json_values(text)
     except NotJson:
         pytest.fail(f"{text!r} has JSON in it")
     assert found == expected
@@ -61,8 +60,8 @@ def test_what_stands_around_json_is_passed_over(text, expected):
         ("{'a': 1}", "there is no JSON in it"),
         ('{"a": 1, "a": 2}', "the name 'a' comes twice"),
         ('{"x": {"a": 1, "a": 1}}', "comes twice"),
-        ('{"a": NaN}', "NaN is no JSON"),
-        ("[-Infinity]", "-Infinity is no JSON"),
+        ('{"a": NaN}', "NaN is not JSON"),
+        ("[-Infinity]", "-Infinity is not JSON"),
         ("[1e999]", "too large"),
         (f"[{'9' * 400}]", "too large"),
         ('{"a": "\\ud800"}', "half a surrogate pair"),

@@ -60,8 +60,9 @@ def test_headlines_by_hand():
     values = table["A · Run"]
     assert values["Questions"] == "3"
     # The t interval of 1 and -1 is far wider than [-1, 1] and is cut there.
-    assert values["Mean ρ"] == "0.00 (−1.00 to 1.00), n = 2"
-    assert values["Divergent"] == "1 of 2"
+    assert values["Mean ρ"] == "0.00 (−1.00 to 1.00), n = 2; 0 by chance"
+    # By chance 5 of 6 orders of three are below the threshold.
+    assert values["Divergent"] == "1 of 2; 1.7 by chance"
     assert values["Mean dominance"] == "0.60, n = 2"  # 0.9 / 1.5
     assert values["Correct answers"] == "1 of 1"
     assert values["Empty answers"] == "1 of 3"
@@ -77,7 +78,11 @@ def test_claims_have_rows_where_every_run_has_them():
     )
     table = headline_table(sides(with_claims, silent)).set_index("Number")
     shown = table.loc[["Mean grounding", "Mean claim uncertainty U", "Supported claims"]]
-    assert shown["A · With"].to_list() == ["1.00, n = 1", "0.70, n = 1", "2 of 2"]
+    assert shown["A · With"].to_list() == [
+        "1.00, n = 1",
+        "0.70, n = 1",
+        "2 of 2; 0 of them by two passages together only",
+    ]
     assert shown["B · Silent"].to_list() == ["—", "—", "—"]
     assert "Mean grounding" not in set(headline_table(sides(with_claims, make_run({"q1": "x"})))["Number"])
     assert len(headline_table(())) == 4  # calls, cached calls, time, tokens: all without a value
@@ -159,8 +164,8 @@ def test_irrelevant_and_unscored_claims_are_not_among_those_judged():
     ]
     table = headline_table(sides(*[claims_run([CANAL | {"claims": claims}], {"name": "Run"})] * 2))
     assert table.set_index("Number").loc["Supported claims"].to_list() == [
-        "1 of 2",
-        "1 of 2",
+        "1 of 2; 0 of them by two passages together only",
+        "1 of 2; 0 of them by two passages together only",
     ]
 
 
@@ -173,7 +178,7 @@ def test_equal_set_ups_give_no_row():
     "junk", [None, 5, "text", ["list"], {"options": "x"}, {"options": {"a": {"b": [1]}}}]
 )
 def test_a_manifest_may_hold_anything(junk):
-    odd = {name: junk for name in ("dataset", "model", "prompt", "retriever", "options", "cost")}
+    odd = dict.fromkeys(("dataset", "model", "prompt", "retriever", "options", "cost"), junk)
     pair = sides(make_run({"q1": "a"}, **odd), make_run({"q1": "a"}, **MANIFEST))
     table = setup_differences(pair)
     assert "Model" in set(table["Setting"])

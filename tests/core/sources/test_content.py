@@ -111,6 +111,11 @@ def test_numbers_that_are_not_finite_are_missing_and_counted():
     assert content.notes == ("Numbers that are not finite (NaN …) were read as missing: 4.",)
 
 
+def test_numbers_of_json_lines_are_counted_once():
+    content = read_content(b'{"a": NaN}\n{"a": NaN}\n', "x.jsonl")
+    assert content.notes == ("Numbers that are not finite (NaN …) were read as missing: 2.",)
+
+
 def test_half_surrogates_are_replaced_and_counted():
     content = read_content(rb'{"a": "x\ud800", "\udc00": ["\ud83d\ude00"]}' + b"\n{}\n{}", "x.jsonl")
     assert content.entries[0][1] == {"a": "x\ufffd", "\ufffd": ["😀"]}

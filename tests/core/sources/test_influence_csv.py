@@ -46,11 +46,11 @@ def published_frame():
         rho = spearmanr(np.arange(1, 11), rank)
         share = influence / influence.sum() if influence.sum() else influence
         entropy = -sum(s * np.log(s) for s in share if s > 0)
-        for i in range(10):
-            rows.append(
-                [f"question {number}?", answer, rho.statistic, rho.pvalue, share.max(), entropy,
-                 bool(rho.statistic < 0.7), i, "", i + 1, round(16.05 - i, 2), rouge[i], influence[i], rank[i]]
-            )  # fmt: skip
+        rows += [
+            [f"question {number}?", answer, rho.statistic, rho.pvalue, share.max(), entropy,
+             bool(rho.statistic < 0.7), i, "", i + 1, round(16.05 - i, 2), rouge[i], influence[i], rank[i]]
+            for i in range(10)
+        ]  # fmt: skip
     return pd.DataFrame(rows, columns=PUBLISHED_COLUMNS)
 
 

@@ -89,7 +89,7 @@ def _evidence(query_id: str, answer: AnswerClaims) -> None:
         default="text",
         required=True,
         key="claims_shown",
-        format_func=_SHOWN.get,
+        format_func=_SHOWN.__getitem__,
         persist_state="session",
     )
     heatmap = cached.chart("claims", "claims_heatmap", answer, of=query_id, shown=shown or "text")

@@ -7,7 +7,6 @@ from typing import Any
 
 import streamlit as st
 
-from core.claims.diagnostic import CLAIMS
 from core.claims.step import AUTO, JUDGE, MODEL, NLI, OFFLINE, RULES, ClaimsStep
 from core.errors import InputError
 from core.text.display import count
@@ -60,7 +59,7 @@ def first() -> None:
             f"**{count(len(run.queries) - n_silent, 'answer')}** to check{without}, with {n_passages:.1f} "
             "passages each on average."
         )
-        step_form.on_loaded_run(CLAIMS, "Extract and verify claims")
+        step_form.on_loaded_run("claims", "Extract and verify claims")
 
 
 def again() -> None:
@@ -71,7 +70,7 @@ def again() -> None:
         _what_is_missing(n, made)
     with st.expander("Verify again with another verifier", icon=":material/gavel:"):
         st.markdown("The result is a new run; this one stays as it is.")
-        step_form.on_loaded_run(CLAIMS, "Verify again")
+        step_form.on_loaded_run("claims", "Verify again")
 
 
 def _what_is_missing(n: int, made: Mapping[str, Any]) -> None:

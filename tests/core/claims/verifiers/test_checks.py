@@ -236,4 +236,4 @@ def test_any_texts_give_one_of_three_results(claim, sentence):
 @given(pieces)
 def test_a_text_does_not_contradict_itself(text):
     for name, check in CHECKS.items():
-        assert not check(text, text, text) == 0, name
+        assert check(text, text, text) != 0, name

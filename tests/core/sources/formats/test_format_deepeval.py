@@ -213,7 +213,7 @@ def test_only_right_passages_are_no_retrieved_ones():
 def test_names_that_stand_twice(tmp_path):
     imported, back = there_and_back([{**CASES[1], "name": "n"}, {**CASES[1], "name": "n"}], tmp_path)
     assert [case["name"] for case in back] == ["n", "n (2)"]
-    assert "With an id that stands there before, so numbered: 1 record." in imported.report.notes
+    assert "With an id that another record has, so numbered: 1 record." in imported.report.notes
 
 
 def test_what_other_formats_know_is_written_as_far_as_deepeval_can_hold_it():

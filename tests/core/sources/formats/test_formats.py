@@ -231,7 +231,7 @@ def test_rows_that_are_left_out_are_listed_with_their_place_and_text():
     ]  # fmt: skip
     assert (report.n_issues, report.n_errors) == (4, 3)
     assert imported.run.queries["query_id"].to_list() == ["a", "q0002", "a (2)"]
-    assert "With an id that stands there before, so numbered: 1 record." in report.notes
+    assert "With an id that another record has, so numbered: 1 record." in report.notes
     dataset = imported.run.manifest["dataset"]
     assert (dataset["rows"], dataset["kept"], dataset["rejected"]) == (6, 3, 3)
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.sources.formulas import neutralise, neutralise_text, restore
+from core.spreadsheet import neutralise, neutralise_text, restore
 
 RISKY = ["=1+1", "+1", "-1", "@a", "\t=1", "\tplain", "\rx", " =1", "\n=1", "＝1", "＋1", "－1", "＠a",
          "\u00a0=1", "\u3000=1", "\ufeff=1", "\u200b=1", "\x0b=1", "\x1f@"]  # fmt: skip
