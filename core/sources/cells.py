@@ -42,18 +42,9 @@ class Unreadable:
 
 
 def literal(cell: str) -> Any:
-    """Return the list or object that a cell spells out.
+    """Return the list or object that a cell spells out, as JSON or as a Python literal; else ValueError.
 
-    Parameters
-    ----------
-    cell : str
-        JSON, or a Python literal of lists, dictionaries, texts, numbers and None; neighbours without a
-        comma between them, as numpy prints an array, count as separate entries.
-
-    Raises
-    ------
-    ValueError
-        Neither of them, or nested deeper than 100 levels.
+    Neighbours without a comma between them, as numpy prints an array, count as separate entries.
 
     Examples
     --------

@@ -21,25 +21,10 @@ _SLACK = 1e-9
 
 
 class ColumnChecks:
-    """The rows of a raw table under a mapping, with what is wrong in them so far.
+    """The rows of a raw table under a mapping of fields to columns, with their problems so far.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Strings; the index is the row as a spreadsheet numbers it.
-    mapping : Mapping of str to str
-        Schema field to column.
-    log : IssueLog
-        Where issues go.
-    decimal_comma : bool
-        Whether a comma may stand for the decimal point (files separated by semicolon or tab).
-
-    Attributes
-    ----------
-    bad : ndarray of bool, shape (n_rows,)
-        Rows that must be kept out.
-    reason : ndarray of object, shape (n_rows,)
-        The first reason of each such row.
+    ``frame`` holds strings and is indexed by spreadsheet row. ``bad`` marks the rows to leave out, ``reason``
+    is the first reason of each.
     """
 
     def __init__(
@@ -76,14 +61,9 @@ class ColumnChecks:
             self.bad[rows] = True
 
     def numbers(self, field: str) -> tuple[Floats, Bools]:
-        """Read a mapped column as numbers.
+        """Return a mapped column as numbers, NaN where blank or not finite, and which cells are unreadable.
 
-        Returns
-        -------
-        values : ndarray of float, shape (n_rows,)
-            NaN where a cell is blank or holds no finite number.
-        unreadable : ndarray of bool, shape (n_rows,)
-            Cells that are filled but hold no finite number; cells like ``NaN`` count as blank.
+        Cells like ``NaN`` count as blank.
         """
         raw = self.text(field)
         values = _to_float(raw)

@@ -37,26 +37,12 @@ class BadEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A file, parsed as far as it can be without knowing its format.
+    """A file, parsed as far as possible without knowing its format.
 
-    Attributes
-    ----------
-    name : str
-        Name of the file, for messages.
-    kind : {"json", "jsonl", "csv"}
-        How it is written.
-    value : Any
-        The parsed JSON value where ``kind`` is json, else None.
-    entries : sequence of (int, object)
-        The candidates for records with their 1-based number (line, or row of a spreadsheet): the entries of a
-        JSON list, the lines of JSON Lines, the rows of a CSV (cells as text, empty ones left out). Of a JSON
-        object there are none before it is `opened`.
-    columns : tuple of str
-        Column names of a CSV.
-    notes : tuple of str
-        Remarks on encoding and the like.
-    bad : tuple of BadEntry
-        Lines and rows that could not be parsed.
+    ``value`` is the parsed JSON value where ``kind`` is json, else None. ``entries`` are the candidates for
+    records with their 1-based number: the entries of a JSON list, the lines of JSON Lines, the rows of a CSV
+    (cells as text, empty ones left out); none for a JSON object before it is `opened`. ``columns`` are those
+    of a CSV, ``bad`` the lines and rows that could not be parsed.
     """
 
     name: str
@@ -71,13 +57,8 @@ class Content:
         """Return content whose entries are its records, also where a JSON object holds them.
 
         A JSON object may hold a list of records under a usual name (``samples``, ``data``, ``test_cases`` …),
-        be a table of columns (as pandas and Hugging Face write one), or be a single record itself. CSV, JSON
-        Lines and JSON lists are returned as they are.
-
-        Parameters
-        ----------
-        questions : collection of str
-            Further names that the field of the question may have.
+        be a table of columns (as pandas and Hugging Face write one), or be a single record itself.
+        ``questions`` are further names of the question field.
         """
         value = self.value
         if not isinstance(value, Mapping):
@@ -115,26 +96,10 @@ class Content:
 
 
 def read_content(data: bytes, name: str, *, strict: bool = False) -> Content:
-    """Parse a file as JSON, JSON Lines or CSV, whichever it is.
+    """Parse a file as JSON, JSON Lines or CSV, detected from its content; also gzipped.
 
-    Parameters
-    ----------
-    data : bytes
-        The file, also gzipped; encodings as in `core.sources.encoding.to_utf8`.
-    name : str
-        How messages call it.
-    strict : bool
-        Put entries aside that hold NaN or half of a surrogate pair; else both are mended and counted.
-
-    Returns
-    -------
-    Content
-        Lines and rows that cannot be parsed are in ``bad``, the others are kept.
-
-    Raises
-    ------
-    InputError
-        No text, too large, no JSON and no table, or JSON that is broken as a whole.
+    ``strict`` sets aside entries that hold NaN or half of a surrogate pair; otherwise both are mended and
+    counted. InputError where the file as a whole cannot be read.
     """
     data = read_source(data, name)
     if not looks_like_json(data, name):

@@ -48,18 +48,10 @@ _MAX_GOLD_SEARCH = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Questions to be run.
+    """Questions to run, at least one, with unique ids.
 
-    Attributes
-    ----------
-    name : str
-        Name for people.
-    questions : tuple of Question
-        At least one; ids are unique.
-    digest : str
-        SHA-256 over the questions and their documents: equal content, equal digest.
-    report : ValidationReport
-        What was found wrong in the file, and what was kept.
+    ``digest`` is the SHA-256 of the questions and their documents; ``report`` lists problems in the file and
+    what was kept.
     """
 
     name: str
@@ -144,24 +136,9 @@ def single_question(
     reference_answers: Sequence[str] = (),
     name: str = "Typed question",
 ) -> Dataset:
-    """Make a data set of one typed question and pasted documents.
+    """Make a data set of one typed question and pasted documents; InputError if one is missing or too long.
 
-    Parameters
-    ----------
-    question : str
-        The question.
-    documents_text : str or sequence of str
-        Documents; in one text they are split at lines that hold only ``---``. The first line of
-        each may be ``# Title``.
-    reference_answers : sequence of str
-        Answers known to be right, if any.
-    name : str
-        Name of the data set.
-
-    Raises
-    ------
-    InputError
-        No question, no document, or one that is too long.
+    One text is split at lines that hold only ``---``. The first line of each document may be ``# Title``.
     """
     pieces = split_texts(documents_text) if isinstance(documents_text, str) else list(documents_text)
     documents = [document_from_text(piece) for piece in pieces]

@@ -28,21 +28,9 @@ class Fields:
     """The fields of one record.
 
     A required field that cannot be used raises `FieldError`: the record is left out and the reader notes why.
-    An optional one that cannot be used is noted as a warning and read as absent, so that one odd field does
-    not cost the record, unless the reading is strict.
-
-    Parameters
-    ----------
-    record : Mapping
-        As parsed from the file.
-    row : int
-        1-based number of the record (or line) in the file.
-    log : IssueLog, optional
-        Takes the warnings.
-    path : str
-        Where the record stands inside a larger one, e.g. ``tasks[3].``; put before field names.
-    strict : bool
-        Optional fields that cannot be used raise `FieldError`, too: what will be paid for must be right.
+    An optional one is noted as a warning and read as absent, so that one odd field does not cost the record –
+    unless the reading is strict: what will be paid for must be right. ``row`` is the record's 1-based number
+    in the file, ``path`` its place inside a larger one, e.g. ``tasks[3].``.
     """
 
     def __init__(

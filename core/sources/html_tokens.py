@@ -52,18 +52,10 @@ class PlainPage:
 
 
 def plain_page(tokens: Iterable[tuple[str, bool]]) -> PlainPage:
-    r"""Join the tokens that are no tags.
+    r"""Join the tokens that are not HTML tags; each comes with whether it is one.
 
-    Parameters
-    ----------
-    tokens : iterable of (str, bool)
-        Each token and whether it is HTML.
-
-    Returns
-    -------
-    PlainPage
-        Words are separated by one space, none before a closing or after an opening mark; a block tag
-        (paragraph, heading, list item, table row …) that was dropped leaves a line break.
+    Words are separated by one space, none before a closing or after an opening mark; a dropped block tag
+    (paragraph, heading, list item, table row …) leaves a line break.
 
     Examples
     --------

@@ -19,18 +19,9 @@ _ROUGE_SLACK = 1e-3  # both numbers may be rounded to three places
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a file that can be used.
+    """The usable rows of a file: their positions in the raw table, groups, ranks and influences.
 
-    Attributes
-    ----------
-    kept : ndarray of int, shape (n,)
-        Positions of the rows in the raw table.
-    grouping : Grouping
-        Which question run each kept row belongs to.
-    rank, influence : ndarray of float, shape (n,)
-        Retrieval rank from 1; influence in [0, 1] or NaN where it is not known.
-    notes : tuple of str
-        Decisions taken on the way.
+    Ranks count from 1; influence is in [0, 1] or NaN where unknown. ``notes`` are the decisions made.
     """
 
     kept: NDArray[np.int64]

@@ -57,18 +57,10 @@ _EXAMPLE_INFLUENCE = ((1.0, 0.0, 0.0), (0.0, 0.5556, 0.0909), (0.0, 0.0, 0.0))
 
 
 def suggest_mapping(columns: Iterable[str]) -> Mapping[str, str]:
-    """Propose which column of a file holds which field.
+    """Propose which column of a file holds which field, as schema field to column.
 
-    Parameters
-    ----------
-    columns : iterable of str
-        The file's column names.
-
-    Returns
-    -------
-    Mapping of str to str
-        Schema field to column. A field's own name comes first, then its aliases, then either of
-        them without regard to case, white space, ``_``, ``-`` and ``.``. Every column is used once.
+    A field's own name comes first, then its aliases, then either of them without regard to case, white space,
+    ``_``, ``-`` and ``.``. Every column is used once.
 
     Examples
     --------
@@ -90,13 +82,7 @@ def suggest_mapping(columns: Iterable[str]) -> Mapping[str, str]:
 
 
 def check_mapping(mapping: Mapping[str, str], columns: Iterable[str], name: str) -> dict[str, str]:
-    """Return a mapping in the schema's order, checked against a file's columns.
-
-    Raises
-    ------
-    InputError
-        A field or column that does not exist, or a field without which nothing can be computed.
-    """
+    """Return a mapping in the schema's order; InputError if it does not fit the columns or lacks a field."""
     present = list(columns)
     listed = ", ".join(shorten(column) for column in present[:40])
     for field, column in mapping.items():

@@ -28,20 +28,10 @@ def read_flat(
     row: Callable[[Any], Any] | None,
     record: Callable[[Fields], Record],
 ) -> ReadRecords:
-    """Read every entry as a record.
+    """Read every entry as a record, also where a JSON object holds the entries (see `Content.opened`).
 
-    Parameters
-    ----------
-    content : Content
-        Any file; its records may stand in a JSON object (see `Content.opened`).
-    log : IssueLog
-        Takes what is wrong.
-    names : Names
-        Names of the format.
-    row : callable, optional
-        From an entry (the cells of a CSV row) to the fields of a record; None where it is one already.
-    record : callable
-        From fields to a record; `FieldError` where there is none.
+    ``row`` turns an entry (the cells of a CSV row) into fields, None where it is a record already; ``record``
+    turns fields into a record or raises `FieldError`.
     """
     inner = _with_blank_answers(content.opened(), names["answer"])
 
@@ -78,21 +68,10 @@ def flat_entry(record: Record, names: Names, named: bool) -> dict[str, Any]:
 
 
 def renamed(content: Content, mapping: Mapping[str, str], names: Mapping[str, str]) -> Content:
-    """Return opened content in which the columns that a user names stand under a format's own names.
+    """Return opened content with mapped columns renamed to the format's own names.
 
-    Parameters
-    ----------
-    content : Content
-        Opened (see `Content.opened`).
-    mapping : Mapping of str to str
-        Field (question, answer, …) to column.
-    names : Mapping of str to str
-        Field to the format's own name of it.
-
-    Raises
-    ------
-    InputError
-        No such field in this format, or no such column in the file.
+    ``mapping`` is field (question, answer, …) to column, ``names`` field to own name. InputError for an
+    unknown field or column.
     """
     present = {key for _, entry in content.entries if isinstance(entry, Mapping) for key in entry}
     present |= set(content.columns)

@@ -27,17 +27,7 @@ def is_kept(name: str) -> bool:
 
 
 def keep(file_format: str, record: Record, written: Any, original: Any) -> Record:
-    """Return a record that carries what its entry in the file has beyond its plain form.
-
-    Parameters
-    ----------
-    file_format : str
-        Name of the format.
-    record : Record
-        What was read.
-    written, original : JSON values
-        The record as the format writes it, and as it stood in the file.
-    """
+    """Return a record that also carries what its ``original`` entry has beyond its ``written`` plain form."""
     change = difference(written, original)
     return record if change is None else _with(record, file_format, "record", change)
 

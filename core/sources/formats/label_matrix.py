@@ -15,14 +15,10 @@ _WANTED = "Entailment, Neutral or Contradiction"
 
 
 def orientation_of(shapes: Iterable[tuple[Any, int, int]]) -> Orientation:
-    """Tell from all matrices of a file whether their rows are claims (the rule) or passages.
+    """Detect from all matrices of a file whether their rows are claims (the rule) or passages.
 
-    A square matrix fits both ways, so the others of the same file must say how to read it.
-
-    Parameters
-    ----------
-    shapes : iterable of (matrix, number of claims, number of passages)
-        Anything that is no matrix of one of the two shapes has no say.
+    ``shapes`` are (matrix, number of claims, number of passages). A square matrix fits both ways, so the
+    others decide; what has neither shape is ignored.
     """
     by_claims = by_passages = False
     for matrix, n_claims, n_passages in shapes:

@@ -40,20 +40,9 @@ class RecordPassage:
 class RecordClaim:
     """One claim of the answer, or of the reference answer.
 
-    Attributes
-    ----------
-    text : str
-        The claim.
-    side : {"answer", "reference"}
-        Whose claim it is.
-    support : Mapping[str, str | float]
-        Passage id to the judge's label (one of Entailment, Neutral, Contradiction) or to a probability,
-        which a judge with labels of its own has, too;
-        passages that were not judged are absent.
-    counterpart : str or None
-        Label of the claim against the other text: the reference for a claim of the answer, and the reverse.
-    relevance, verdict : str or None
-        As the schema's table ``claims`` has them.
+    ``support`` maps passage ids to a label (Entailment, Neutral, Contradiction) or a probability, which a
+    judge with labels of its own has, too; passages that were not judged are absent. ``counterpart`` is the
+    label against the other text: the reference for a claim of the answer, and the reverse.
     """
 
     text: str
@@ -68,31 +57,10 @@ class RecordClaim:
 class Record:
     """One question as another tool recorded it.
 
-    Attributes
-    ----------
-    record_id : str
-        Unique in the file.
-    question : str
-        Not empty.
-    answer : str or None
-        None where the file gives none; "" is an empty answer.
-    passages : tuple of RecordPassage
-        In retrieval order; ids are unique within the record.
-    references, samples : tuple of str
-        Correct answers; further sampled answers.
-    n_gold : int or None
-        Passages known to be relevant, retrieved or not.
-    claims : tuple of RecordClaim
-        Claims with what is known of their support.
-    reported : Mapping[tuple[str, str], Any]
-        ``(name, by)`` to whatever else the file says, as JSON can hold it: texts, numbers, truth values,
-        lists and objects. A run gives it back as it was. ``by`` is "" where nobody is named.
-    kind, language : str or None
-        Labels of the question.
-    latency : float or None
-        Seconds.
-    judge : str or None
-        Who judged the support of the claims.
+    ``answer`` is None where the file gives none. Passages are in retrieval order, with unique ids. ``n_gold``
+    counts the passages known to be relevant, retrieved or not. ``reported`` maps ``(name, by)`` to whatever
+    else the file says, as JSON can hold it; a run gives it back unchanged, and ``by`` is "" where nobody is
+    named. ``latency`` is in seconds; ``judge`` verified the claims.
     """
 
     record_id: str

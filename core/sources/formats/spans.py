@@ -61,13 +61,7 @@ def _unwrapped(entry: Any, depth: int) -> Iterator[Any]:
 
 
 def span_of(entry: object, number: int) -> Span:
-    """Read one span.
-
-    Raises
-    ------
-    FieldError
-        It is no object, or names no trace.
-    """
+    """Read one span; `FieldError` where it is not an object or names no trace."""
     if not isinstance(entry, Mapping):
         raise FieldError("span", entry, "an object with the fields of a span")
     context = entry.get("context")
