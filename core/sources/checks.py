@@ -1,4 +1,4 @@
-"""Checks of whole columns at once: what fits, what does not, and where it stands."""
+"""Checks of whole columns at once: what fits, what does not, and in which rows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.schema import Column
+from core.sources.cells import MISSING
 from core.sources.report import IssueLog, Severity
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-_MISSING = ("", "nan", "na", "n/a", "none", "null")
 _TRUE, _FALSE = ("true", "1", "1.0", "yes", "t", "y"), ("false", "0", "0.0", "no", "f", "n")
 _SLACK = 1e-9
 
@@ -78,7 +78,7 @@ class ColumnChecks:
         unread = np.isnan(values)
         unreadable = np.zeros(len(raw), dtype=bool)
         rows = np.flatnonzero(unread)
-        unreadable[rows] = ~raw.iloc[rows].str.strip().str.lower().isin(_MISSING).to_numpy(dtype=bool)
+        unreadable[rows] = ~raw.iloc[rows].str.strip().str.lower().isin(MISSING).to_numpy(dtype=bool)
         return values, unreadable
 
     def optional_numbers(self, field: str, definition: Column) -> Floats:
@@ -97,7 +97,7 @@ class ColumnChecks:
         """Read a True/False column; what does not fit is left out with a warning."""
         plain = self.text(field).str.strip().str.lower()
         yes, no = plain.isin(_TRUE).to_numpy(bool), plain.isin(_FALSE).to_numpy(bool)
-        blank = plain.isin(_MISSING).to_numpy(bool)
+        blank = plain.isin(MISSING).to_numpy(bool)
         self.flag(~(yes | no | blank) & ~self.bad, field, "True or False, or an empty cell", "warning")
         flags = pd.array(yes, dtype="boolean")
         flags[~(yes | no)] = pd.NA

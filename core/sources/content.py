@@ -68,19 +68,19 @@ class Content:
             held = _rows_of_columns(value, {*_QUESTIONS, *questions}) or [dict(value)]
         return replace(self, value=None, entries=tuple(enumerate(held, start=1)))
 
-    def names(self, most: int = 50) -> set[str]:
-        """Return the names that stand in the first entries, or among the columns."""
-        entries = [entry for _, entry in self.entries[:most] if isinstance(entry, Mapping)]
+    def names(self) -> set[str]:
+        """Return the names of the columns, or of the fields of the first entries."""
+        entries = [entry for _, entry in self.entries[:50] if isinstance(entry, Mapping)]
         return set(self.columns).union(*entries)
 
-    def keys(self, most: int = 20) -> list[str]:
+    def keys(self) -> list[str]:
         """Return the names a file gives its fields: columns, or the keys of its object or first entry."""
         if self.columns:
-            return list(self.columns[:most])
+            return list(self.columns[:20])
         first = self.value if isinstance(self.value, dict) else None
         if first is None:
             first = next((entry for _, entry in self.entries if isinstance(entry, dict)), {})
-        return list(first)[:most]
+        return list(first)[:20]
 
     def log_bad(self, log: IssueLog, column: str | None = None) -> None:
         """Note what could not be parsed; the others are read, each with its own issues."""
@@ -154,7 +154,10 @@ def _json(text: str, name: str, reader: JsonReader) -> Content:
         reader.n_missing = 0  # its first line will be read again
         content = None if text.lstrip().startswith("[") else _lines(text, name, reader)
         if content is None:
-            raise InputError(_broken(name, error)) from error
+            line = f", line {error.lineno}," if isinstance(error, json.JSONDecodeError) else ""
+            raise InputError(
+                f"{name}{line} is not valid JSON ({_reason(error)}); expected {_WANTED}."
+            ) from error
         return content
     if isinstance(value, list):
         return _list(value, name, reader)
@@ -198,7 +201,7 @@ def _lines(text: str, name: str, reader: JsonReader) -> Content | None:
 
 
 def _rows_of_columns(value: Mapping[str, Any], questions: Collection[str]) -> list[dict[str, Any]] | None:
-    """Return the rows of a table written column by column, None where it is none."""
+    """Return the rows of a table written column by column, or None."""
     columns = list(value.values())
     if not any(name in value for name in questions):
         return None
@@ -223,8 +226,3 @@ def _check_number(n: int, name: str) -> None:
 
 def _reason(error: ValueError) -> str:
     return error.msg.lower() if isinstance(error, json.JSONDecodeError) else str(error)
-
-
-def _broken(name: str, error: ValueError) -> str:
-    line = f", line {error.lineno}," if isinstance(error, json.JSONDecodeError) else ""
-    return f"{name}{line} is not valid JSON ({_reason(error)}); expected {_WANTED}."

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 MAX_QUESTIONS = 100_000
-# Looking for gold fragments that stand nowhere reads every document for every question.
+# The search for gold fragments that occur nowhere reads every document for every question.
 _MAX_GOLD_SEARCH = 20_000_000
 
 
@@ -157,7 +157,7 @@ def single_question(
 
 
 def make_dataset(name: str, questions: Sequence[Question], report: ValidationReport | None = None) -> Dataset:
-    """Make a data set of questions that are already read; without a report, nothing is said of them."""
+    """Make a data set of questions that are already read; without a report, an empty one."""
     kept = tuple(questions)
     if report is None:
         report = IssueLog().report(len(kept), rejected_frame(()), ())
@@ -243,14 +243,10 @@ def dataset_jsonl(dataset: Dataset) -> bytes:
     lines: list[bytes] = []
     size = 0
     for question in dataset.questions:
-        n_documents = len(question.documents)
-        line = (
-            b""
-            if n_documents > MAX_LIST
-            else json.dumps(question_record(question), ensure_ascii=False).encode()
-        )
+        fits = len(question.documents) <= MAX_LIST
+        line = json.dumps(question_record(question), ensure_ascii=False).encode() if fits else b""
         size += len(line) + 1
-        if n_documents > MAX_LIST or size > MAX_BYTES:
+        if not fits or size > MAX_BYTES:
             raise InputError(
                 f"The data set {dataset.name} is too large for one file with all documents in every line; "
                 "keep its questions as a list of prompts, and the documents as a corpus beside it."
@@ -268,24 +264,16 @@ def digest_of(questions: Sequence[Question]) -> str:
         if key not in corpora:
             corpora[key] = _hash([[d.title, d.text] for d in q.documents])
         passages = q.passages and [[p.passage_id, p.title, p.text, p.score, p.is_gold] for p in q.passages]
-        rest = [
-            q.query_id,
-            q.question,
-            corpora[key],
-            passages,
-            q.reference_answers,
-            q.gold,
-            q.kind,
-            q.language,
-        ]
+        asked = (q.query_id, q.question, corpora[key], passages)
+        known = (q.reference_answers, q.gold, q.kind, q.language)
         # Only where it is known, so that digests of data sets without it stay what they were.
-        known = [q.n_gold] if q.n_gold is not None else []
-        digest.update(_hash([*rest, *known]).encode())
+        n_gold = () if q.n_gold is None else (q.n_gold,)
+        digest.update(_hash([*asked, *known, *n_gold]).encode())
     return digest.hexdigest()
 
 
 def note_oddities(log: IssueLog, row: int, question: Question) -> None:
-    """Note what is odd but can be run: gold that stands nowhere, the same passage twice."""
+    """Note what is odd but can be run: gold that occurs nowhere, the same passage twice."""
     texts = [passage.text for passage in question.passages or ()]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
@@ -301,7 +289,7 @@ def note_oddities(log: IssueLog, row: int, question: Question) -> None:
 
 
 def possible(questions: Sequence[Question]) -> tuple[list[str], list[str]]:
-    """Say what a run of these questions will show, and what it cannot."""
+    """Return what a run of these questions will show, and what it cannot."""
     return possibilities(questions, _ANALYSES)
 
 
@@ -319,7 +307,6 @@ _ANALYSES: tuple[tuple[str, Callable[[Question], bool], str], ...] = (
 
 
 def _nothing_usable(source: str, n_rows: int, log: IssueLog) -> str:
-    """Say why a file gives no question at all."""
     if log.first_error is None:
         return f"{source} holds no question; expected one JSON object a line, or CSV with a column question."
     return log.nothing_usable(source, n_rows, "lines", "line")

@@ -26,7 +26,7 @@ class Grouping:
 
     @property
     def n_repeated(self) -> int:
-        """How many questions stand in the file more than once."""
+        """How many questions occur in the file more than once."""
         return int(np.unique(self.question[self.run > 1]).size)
 
 

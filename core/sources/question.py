@@ -187,7 +187,7 @@ def read_document(value: object, fields: Fields, path: str) -> tuple[Document, F
 
 
 def passage_text(field: str, value: object) -> str:
-    """Return the text of one passage, which may be empty; `FieldError` where it is none."""
+    """Return the text of one passage, which may be empty; else `FieldError`."""
     if not isinstance(value, str):
         raise FieldError(field, value, "a text")
     if wrong := text_problem(value):

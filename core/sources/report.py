@@ -1,4 +1,4 @@
-"""What was found wrong in a file, row by row, and what was kept."""
+"""The import report: problems in a file, row by row, and what was kept."""
 
 from __future__ import annotations
 
@@ -69,16 +69,9 @@ class ValidationReport:
 
     def to_frame(self) -> pd.DataFrame:
         """Return the listed issues: ``row, column, value, expected, severity``."""
-        frame = pd.DataFrame(
-            {
-                "row": pd.array([issue.row for issue in self.issues], dtype="Int64"),
-                "column": [issue.column for issue in self.issues],
-                "value": [issue.value for issue in self.issues],
-                "expected": [issue.expected for issue in self.issues],
-                "severity": [issue.severity for issue in self.issues],
-            }
-        )
-        return frame.astype(dict.fromkeys(("column", "value", "expected", "severity"), "str"))
+        types = {"row": "Int64", **dict.fromkeys(("column", "value", "expected", "severity"), "str")}
+        rows = [[getattr(issue, name) for name in types] for issue in self.issues]
+        return pd.DataFrame(rows, columns=list(types)).astype(types)
 
 
 @dataclass(slots=True)
@@ -123,7 +116,7 @@ class IssueLog:
 
     @property
     def first_error(self) -> Issue | None:
-        """The error that stands first in the file."""
+        """The first error in the file."""
         errors = [issue for issue in self._listed if issue.severity == "error"]
         return min(errors, key=lambda issue: issue.row or 0, default=None)
 
@@ -140,21 +133,12 @@ class IssueLog:
         possible: tuple[Iterable[str], Iterable[str]] = ((), ()),
     ) -> ValidationReport:
         """Return the report on a file; ``possible`` as `possibilities` gives it."""
-        enables, missing = possible
-        return ValidationReport(
-            n_kept + len(rejected),
-            n_kept,
-            self.listed(),
-            rejected,
-            tuple(notes),
-            tuple(enables),
-            tuple(missing),
-            self.n_issues,
-            self.counts["error"],
-        )
+        enables, missing = tuple(possible[0]), tuple(possible[1])
+        n, counts = n_kept + len(rejected), (self.n_issues, self.counts["error"])
+        return ValidationReport(n, n_kept, self.listed(), rejected, tuple(notes), enables, missing, *counts)
 
     def nothing_usable(self, name: str, n: int, things: str, place: str, column: str = "field") -> str:
-        """Say that none of ``n`` rows, lines or records can be used, and what is wrong with the first."""
+        """Return the message that no row, line or record can be used, with the first problem."""
         first = self.first_error
         if first is None:
             return f"{name} has no {things} with content."

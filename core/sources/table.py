@@ -6,7 +6,6 @@ import csv
 import io
 import os
 from dataclasses import dataclass, field
-from itertools import islice
 
 import pandas as pd
 import pyarrow as pa
@@ -227,7 +226,7 @@ def _without_open_quote(
 
 def _blank(frame: pd.DataFrame) -> pd.Series:
     blank = pd.Series(True, index=frame.index)
-    for column in islice(frame.columns, MAX_COLUMNS):
+    for column in frame.columns:
         if not blank.any():
             break
         blank &= frame[column] == ""

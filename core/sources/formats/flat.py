@@ -7,15 +7,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.errors import InputError
 from core.sources.cells import Unreadable
 from core.sources.content import Content
 from core.sources.fields import Fields, read_each
 from core.sources.formats.kept import is_kept
 from core.sources.formats.records import Record, RecordPassage
 from core.sources.formats.types import ReadRecords
+from core.sources.mapping import check_columns
 from core.sources.question import passage_text
-from core.sources.report import IssueLog, shorten
+from core.sources.report import IssueLog
 
 # What a record holds -> the names under which a format has it, its own first.
 Names = Mapping[str, tuple[str, ...]]
@@ -75,14 +75,7 @@ def renamed(content: Content, mapping: Mapping[str, str], names: Mapping[str, st
     """
     present = {key for _, entry in content.entries if isinstance(entry, Mapping) for key in entry}
     present |= set(content.columns)
-    for field, column in mapping.items():
-        if field not in names:
-            raise InputError(f"There is no field {shorten(field)!r} to map; fields are {', '.join(names)}.")
-        if column not in present:
-            raise InputError(
-                f"{content.name} has no column {shorten(column)!r} for the field {field}; "
-                f"it has {', '.join(map(shorten, content.keys()))}."
-            )
+    check_columns(mapping, names, present, content.keys(), content.name)
     new = {column: names[field] for field, column in mapping.items()}
     entries = tuple((number, _renamed(entry, new)) for number, entry in content.entries)
     columns = tuple(_renamed(dict.fromkeys(content.columns), new))
@@ -129,7 +122,7 @@ def folded(text: str) -> str:
 
 
 def reported_rest(fields: Fields) -> dict[tuple[str, str], Any]:
-    """Return every field that nobody asked for, as a record reports it."""
+    """Return every unused field, as a record reports it."""
     return {
         (name, ""): value.cell if isinstance(value, Unreadable) else value
         for name, value in fields.rest().items()

@@ -198,14 +198,14 @@ def _record(query: Row, tables: Mapping[str, Sequence[Row]]) -> Record:
         for c in tables["claims"]
     )
     passages = (
-        (p["passage_id"], p["text"], p["title"] or "", p["retrieval_score"], p["is_gold"])
+        RecordPassage(p["passage_id"], p["text"], p["title"] or "", p["retrieval_score"], p["is_gold"])
         for p in tables["passages"]
     )
     return Record(
         query["query_id"],
         query["question"],
         query["answer"],
-        tuple(RecordPassage(*passage) for passage in passages),
+        tuple(passages),
         tuple(query["reference_answers"] or ()),
         tuple(s["answer"] for s in tables["samples"] if s["answer"] is not None),
         query["n_gold"],
@@ -219,10 +219,9 @@ def _record(query: Row, tables: Mapping[str, Sequence[Row]]) -> Record:
 
 
 def stored(value: Any) -> dict[str, Any]:
-    """Return the columns ``value`` and ``text`` of a JSON value; `restored` undoes it exactly.
+    """Return the columns ``value`` (numbers) and ``text`` (all else) of a JSON value; see `restored`.
 
-    Numbers go into ``value``. A text goes into ``text`` as it is, everything else as JSON; a text that
-    reads as JSON itself is written as a JSON text, so that it does not come back as what it spells.
+    A text that reads as JSON itself is written as a JSON text, so that it does not come back parsed.
     """
     if isinstance(value, str):
         return {"value": None, "text": json.dumps(value, ensure_ascii=False) if _is_json(value) else value}

@@ -1,4 +1,4 @@
-"""What a file format of another tool must say of itself."""
+"""The description of a file format of another tool."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from core.sources.report import IssueLog
 
 @dataclass(frozen=True, slots=True)
 class ReadRecords:
-    """What a format's reader made of a file.
+    """The result of a format's reader.
 
     ``rejected`` holds ``(number, reason, entry)`` of each entry that could not be used; the issue log says
     the same with field and value.
