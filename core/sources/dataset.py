@@ -42,24 +42,16 @@ __all__ = [
 ]
 
 MAX_QUESTIONS = 100_000
-# Looking for gold fragments that stand nowhere reads every document for every question.
+# The search for gold fragments that occur nowhere reads every document for every question.
 _MAX_GOLD_SEARCH = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Questions to be run.
+    """Questions to run, at least one, with unique ids.
 
-    Attributes
-    ----------
-    name : str
-        Name for people.
-    questions : tuple of Question
-        At least one; ids are unique.
-    digest : str
-        SHA-256 over the questions and their documents: equal content, equal digest.
-    report : ValidationReport
-        What was found wrong in the file, and what was kept.
+    ``digest`` is the SHA-256 of the questions and their documents; ``report`` lists problems in the file and
+    what was kept.
     """
 
     name: str
@@ -144,24 +136,9 @@ def single_question(
     reference_answers: Sequence[str] = (),
     name: str = "Typed question",
 ) -> Dataset:
-    """Make a data set of one typed question and pasted documents.
+    """Make a data set of one typed question and pasted documents; InputError if one is missing or too long.
 
-    Parameters
-    ----------
-    question : str
-        The question.
-    documents_text : str or sequence of str
-        Documents; in one text they are split at lines that hold only ``---``. The first line of
-        each may be ``# Title``.
-    reference_answers : sequence of str
-        Answers known to be right, if any.
-    name : str
-        Name of the data set.
-
-    Raises
-    ------
-    InputError
-        No question, no document, or one that is too long.
+    One text is split at lines that hold only ``---``. The first line of each document may be ``# Title``.
     """
     pieces = split_texts(documents_text) if isinstance(documents_text, str) else list(documents_text)
     documents = [document_from_text(piece) for piece in pieces]
@@ -180,7 +157,7 @@ def single_question(
 
 
 def make_dataset(name: str, questions: Sequence[Question], report: ValidationReport | None = None) -> Dataset:
-    """Make a data set of questions that are already read; without a report, nothing is said of them."""
+    """Make a data set of questions that are already read; without a report, an empty one."""
     kept = tuple(questions)
     if report is None:
         report = IssueLog().report(len(kept), rejected_frame(()), ())
@@ -266,14 +243,10 @@ def dataset_jsonl(dataset: Dataset) -> bytes:
     lines: list[bytes] = []
     size = 0
     for question in dataset.questions:
-        n_documents = len(question.documents)
-        line = (
-            b""
-            if n_documents > MAX_LIST
-            else json.dumps(question_record(question), ensure_ascii=False).encode()
-        )
+        fits = len(question.documents) <= MAX_LIST
+        line = json.dumps(question_record(question), ensure_ascii=False).encode() if fits else b""
         size += len(line) + 1
-        if n_documents > MAX_LIST or size > MAX_BYTES:
+        if not fits or size > MAX_BYTES:
             raise InputError(
                 f"The data set {dataset.name} is too large for one file with all documents in every line; "
                 "keep its questions as a list of prompts, and the documents as a corpus beside it."
@@ -291,24 +264,16 @@ def digest_of(questions: Sequence[Question]) -> str:
         if key not in corpora:
             corpora[key] = _hash([[d.title, d.text] for d in q.documents])
         passages = q.passages and [[p.passage_id, p.title, p.text, p.score, p.is_gold] for p in q.passages]
-        rest = [
-            q.query_id,
-            q.question,
-            corpora[key],
-            passages,
-            q.reference_answers,
-            q.gold,
-            q.kind,
-            q.language,
-        ]
+        asked = (q.query_id, q.question, corpora[key], passages)
+        known = (q.reference_answers, q.gold, q.kind, q.language)
         # Only where it is known, so that digests of data sets without it stay what they were.
-        known = [q.n_gold] if q.n_gold is not None else []
-        digest.update(_hash([*rest, *known]).encode())
+        n_gold = () if q.n_gold is None else (q.n_gold,)
+        digest.update(_hash([*asked, *known, *n_gold]).encode())
     return digest.hexdigest()
 
 
 def note_oddities(log: IssueLog, row: int, question: Question) -> None:
-    """Note what is odd but can be run: gold that stands nowhere, the same passage twice."""
+    """Note what is odd but can be run: gold that occurs nowhere, the same passage twice."""
     texts = [passage.text for passage in question.passages or ()]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
@@ -324,7 +289,7 @@ def note_oddities(log: IssueLog, row: int, question: Question) -> None:
 
 
 def possible(questions: Sequence[Question]) -> tuple[list[str], list[str]]:
-    """Say what a run of these questions will show, and what it cannot."""
+    """Return what a run of these questions will show, and what it cannot."""
     return possibilities(questions, _ANALYSES)
 
 
@@ -342,7 +307,6 @@ _ANALYSES: tuple[tuple[str, Callable[[Question], bool], str], ...] = (
 
 
 def _nothing_usable(source: str, n_rows: int, log: IssueLog) -> str:
-    """Say why a file gives no question at all."""
     if log.first_error is None:
         return f"{source} holds no question; expected one JSON object a line, or CSV with a column question."
     return log.nothing_usable(source, n_rows, "lines", "line")

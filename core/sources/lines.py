@@ -16,21 +16,10 @@ _QUESTION = set(names_of("question"))
 
 
 def question_entries(data: bytes, source: str) -> Content:
-    """Parse the file of a data set into its records.
+    """Parse the unpacked file of a data set into its records; InputError where it cannot be read as a whole.
 
-    Parameters
-    ----------
-    data : bytes
-        The file, unpacked.
-    source : str
-        Its name, for messages; a name that ends in ``.txt`` says that a line is a prompt, unless the file is
-        JSON or its first line is a CSV header with a column for the question. A file of that one column is
-        read under any name.
-
-    Raises
-    ------
-    InputError
-        The file as a whole cannot be read, or is a table without a column for the question.
+    A name that ends in ``.txt`` says that a line is a prompt, unless the file is JSON or its first line is a
+    CSV header with a column for the question. A file of that one column is read under any name.
     """
     text = to_utf8(data, source)
     plain = text.utf8.decode()

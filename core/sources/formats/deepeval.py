@@ -69,7 +69,7 @@ def recognise(content: Content) -> int:
 
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
-    """Read test cases; conversations are left out, each with a word."""
+    """Read test cases; conversations are rejected, each with a reason."""
     opened = content.opened()
     inner = replace(opened, entries=[(row, _own_names(entry)) for row, entry in opened.entries])
     splits: dict[str, str] = {} if content.kind == "json" else _delimiters(inner)

@@ -7,15 +7,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.errors import InputError
 from core.sources.cells import Unreadable
 from core.sources.content import Content
 from core.sources.fields import Fields, read_each
 from core.sources.formats.kept import is_kept
 from core.sources.formats.records import Record, RecordPassage
 from core.sources.formats.types import ReadRecords
+from core.sources.mapping import check_columns
 from core.sources.question import passage_text
-from core.sources.report import IssueLog, shorten
+from core.sources.report import IssueLog
 
 # What a record holds -> the names under which a format has it, its own first.
 Names = Mapping[str, tuple[str, ...]]
@@ -28,20 +28,10 @@ def read_flat(
     row: Callable[[Any], Any] | None,
     record: Callable[[Fields], Record],
 ) -> ReadRecords:
-    """Read every entry as a record.
+    """Read every entry as a record, also where a JSON object holds the entries (see `Content.opened`).
 
-    Parameters
-    ----------
-    content : Content
-        Any file; its records may stand in a JSON object (see `Content.opened`).
-    log : IssueLog
-        Takes what is wrong.
-    names : Names
-        Names of the format.
-    row : callable, optional
-        From an entry (the cells of a CSV row) to the fields of a record; None where it is one already.
-    record : callable
-        From fields to a record; `FieldError` where there is none.
+    ``row`` turns an entry (the cells of a CSV row) into fields, None where it is a record already; ``record``
+    turns fields into a record or raises `FieldError`.
     """
     inner = _with_blank_answers(content.opened(), names["answer"])
 
@@ -78,32 +68,14 @@ def flat_entry(record: Record, names: Names, named: bool) -> dict[str, Any]:
 
 
 def renamed(content: Content, mapping: Mapping[str, str], names: Mapping[str, str]) -> Content:
-    """Return opened content in which the columns that a user names stand under a format's own names.
+    """Return opened content with mapped columns renamed to the format's own names.
 
-    Parameters
-    ----------
-    content : Content
-        Opened (see `Content.opened`).
-    mapping : Mapping of str to str
-        Field (question, answer, …) to column.
-    names : Mapping of str to str
-        Field to the format's own name of it.
-
-    Raises
-    ------
-    InputError
-        No such field in this format, or no such column in the file.
+    ``mapping`` is field (question, answer, …) to column, ``names`` field to own name. InputError for an
+    unknown field or column.
     """
     present = {key for _, entry in content.entries if isinstance(entry, Mapping) for key in entry}
     present |= set(content.columns)
-    for field, column in mapping.items():
-        if field not in names:
-            raise InputError(f"There is no field {shorten(field)!r} to map; fields are {', '.join(names)}.")
-        if column not in present:
-            raise InputError(
-                f"{content.name} has no column {shorten(column)!r} for the field {field}; "
-                f"it has {', '.join(map(shorten, content.keys()))}."
-            )
+    check_columns(mapping, names, present, content.keys(), content.name)
     new = {column: names[field] for field, column in mapping.items()}
     entries = tuple((number, _renamed(entry, new)) for number, entry in content.entries)
     columns = tuple(_renamed(dict.fromkeys(content.columns), new))
@@ -150,7 +122,7 @@ def folded(text: str) -> str:
 
 
 def reported_rest(fields: Fields) -> dict[tuple[str, str], Any]:
-    """Return every field that nobody asked for, as a record reports it."""
+    """Return every unused field, as a record reports it."""
     return {
         (name, ""): value.cell if isinstance(value, Unreadable) else value
         for name, value in fields.rest().items()

@@ -56,10 +56,10 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
 
 
 class _Results:
-    """What is known while the results of one file are read one after the other.
+    """The state while the results of one file are read.
 
-    ``bare`` are the tasks that no result names, or whose id an earlier task has: each must become a record,
-    too, or be put aside.
+    ``bare`` are the tasks that no result names, or whose id an earlier task has: each becomes a record, too,
+    or is rejected.
     """
 
     def __init__(self, file: InspectorFile, log: IssueLog) -> None:

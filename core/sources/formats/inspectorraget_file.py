@@ -44,13 +44,7 @@ class InspectorFile(NamedTuple):
 
 
 def open_file(content: Content, log: IssueLog) -> InspectorFile:
-    """Take a file apart.
-
-    Raises
-    ------
-    InputError
-        It is no JSON object with lists of tasks and results.
-    """
+    """Split a file into its parts; InputError without lists of tasks and results."""
     value = content.value if content.kind == "json" and isinstance(content.value, Mapping) else {}
     results, tasks = value.get("results", value.get("evaluations")), value.get("tasks")
     if not isinstance(results, list) or not isinstance(tasks, list):
@@ -79,10 +73,7 @@ def id_of(entry: object, name: str) -> str | None:
 def read_task(fields: Fields, documents: Documents) -> tuple[Record, list[str]]:
     """Read a task as a record without an answer, with the ids of its documents.
 
-    Raises
-    ------
-    FieldError
-        No id, no question, or a type that is not of questions, passages and answers.
+    `FieldError` without an id or a question, and for types other than question answering.
     """
     task_id = fields.required_id("task_id")
     task_type = fields.record.get("task_type")

@@ -44,7 +44,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
         )
     if names.isdisjoint(names_of("documents")):
         return found
-    note = "Documents were taken as passages, in the order in which they stand."
+    note = "Documents were read as passages, in the order of the file."
     return ReadRecords(found.records, found.rejected, (note,))
 
 

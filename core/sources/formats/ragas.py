@@ -51,7 +51,7 @@ def recognise(content: Content) -> int:
 
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
-    """Read samples; conversations of several turns are left out, each with a word."""
+    """Read samples; conversations of several turns are rejected, each with a reason."""
     return read_flat(content, log, NAMES, _row if content.kind == "csv" else None, _record)
 
 
@@ -74,7 +74,10 @@ def _row(cells: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _record(fields: Fields) -> Record:
-    _single_turn(fields)
+    value = fields.record.get("user_input")
+    spelled = isinstance(value, str) and value.lstrip().startswith("[{")
+    if isinstance(with_cells({"": value}, [""])[""] if spelled else value, list):
+        raise FieldError("user_input", value, "one question as text, not a conversation of several turns")
     record = flat_record(fields, NAMES)
     texts = passage_texts(fields, *NAMES["passages"])
     passages = _passages(fields, texts)
@@ -89,14 +92,6 @@ def _record(fields: Fields) -> Record:
         n_gold=max(len(distinct(gold_texts)), len(set(gold_ids))) or None,
         reported={**reported_rest(fields), **kept},
     )
-
-
-def _single_turn(fields: Fields) -> None:
-    value = fields.record.get("user_input")
-    spelled = isinstance(value, str) and value.lstrip().startswith("[{")
-    messages = with_cells({"user_input": value}, ("user_input",))["user_input"] if spelled else value
-    if isinstance(messages, list):
-        raise FieldError("user_input", value, "one question as text, not a conversation of several turns")
 
 
 def _passages(fields: Fields, texts: Sequence[str]) -> tuple[RecordPassage, ...]:
@@ -126,7 +121,7 @@ def _sample(record: Record, named: bool) -> dict[str, Any]:
     texts = [passage.text for passage in record.passages]
     ids = [passage.passage_id for passage in record.passages]
     numbered = ids == [f"p{place}" for place in range(1, len(ids) + 1)]
-    # Where the file had gold ids, it had no texts of gold passages but those that are kept.
+    # A file with gold ids has no texts of gold passages but those that are kept.
     gold = [
         p.text for p in record.passages if p.is_gold and ("reference_context_ids", "") not in record.reported
     ]

@@ -1,4 +1,4 @@
-"""One trace of spans as a question: what was asked, retrieved and answered, and how long it took."""
+"""One trace of spans as a question: question, passages, answer and latency."""
 
 from __future__ import annotations
 
