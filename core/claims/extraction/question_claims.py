@@ -66,10 +66,7 @@ def question_claims(
     reference: Sequence[Claim],
     passages: Sequence[tuple[str, str]],
 ) -> QuestionClaims:
-    """Number the claims of a question and put them together; nothing is scored yet.
-
-    ``passages`` are the id and text of each, in retrieval order.
-    """
+    """Put the claims of a question together, numbered; nothing is scored yet."""
     sides = (ANSWER,) * len(answer) + (REFERENCE,) * len(reference)
     numbers = [*range(1, len(answer) + 1), *range(1, len(reference) + 1)]
     shape = len(sides), len(passages)
@@ -104,7 +101,10 @@ def rows_of(questions: Iterable[QuestionClaims], judge: str) -> dict[str, list[d
 
 
 def _claim_rows(question: QuestionClaims) -> list[dict[str, Any]]:
-    found = _verdicts(question)
+    states = matrix.claim_states(question.probability)
+    states[[claim for claim, _, _ in question.joint]] = matrix.JOINT
+    states[~question.relevant] = matrix.IRRELEVANT
+    found = verdicts(states).tolist()
     scored = np.any(question.cells & ~question.unscored, axis=1)
     rows = []
     for i, claim in enumerate(question.claims):
@@ -123,19 +123,11 @@ def _claim_rows(question: QuestionClaims) -> list[dict[str, Any]]:
                 "added": list(claim.added),
                 "dropped": list(claim.dropped),
                 "relevance": RELEVANT if claim.relevant else IRRELEVANT,
-                "verdict": found[i],
+                "verdict": found[i] if found[i] in (SUPPORTED, NOT_SUPPORTED) else None,
                 "scored": bool(scored[i]),
             }
         )
     return rows
-
-
-def _verdicts(question: QuestionClaims) -> list[str | None]:
-    states = matrix.claim_states(question.probability)
-    states[[claim for claim, _, _ in question.joint]] = matrix.JOINT
-    states[~question.relevant] = matrix.IRRELEVANT
-    found = verdicts(states).tolist()
-    return [verdict if verdict in (SUPPORTED, NOT_SUPPORTED) else None for verdict in found]
 
 
 def _support_rows(question: QuestionClaims, judge: str) -> list[dict[str, Any]]:
@@ -177,15 +169,6 @@ def read_question(
     query_id: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], passages: Sequence[tuple[str, str]]
 ) -> QuestionClaims:
     """Return what `rows_of` wrote about a question, given its rows of each table; missing values are None."""
-    found = _read_claims(query_id, rows["claims"], passages)
-    _read_support(found, rows["support"])
-    return replace(found, joint=_read_joint(found, rows["joint_support"]))
-
-
-def _read_claims(
-    query_id: str, rows: Sequence[Mapping[str, Any]], passages: Sequence[tuple[str, str]]
-) -> QuestionClaims:
-    sides = [REFERENCE if row["side"] == REFERENCE else ANSWER for row in rows]
     claims = [
         Claim(
             row["text"],
@@ -194,47 +177,35 @@ def _read_claims(
             tuple(row["added"] or ()),
             tuple(row["dropped"] or ()),
         )
-        for row in rows
+        for row in rows["claims"]
     ]
-    return replace(
+    found = replace(
         question_claims(query_id, claims, (), passages),
-        claim_ids=tuple(row["claim_id"] for row in rows),
-        sides=tuple(sides),
-        counterparts=tuple(row["counterpart"] for row in rows),
+        claim_ids=tuple(row["claim_id"] for row in rows["claims"]),
+        sides=tuple(REFERENCE if row["side"] == REFERENCE else ANSWER for row in rows["claims"]),
+        counterparts=tuple(row["counterpart"] for row in rows["claims"]),
     )
+    claim, passage = _places(found.claim_ids), _places(found.passage_ids)
+    for row in rows["support"]:
+        i, j = claim.get(row["claim_id"]), passage.get(row["passage_id"])
+        if i is None or j is None:
+            continue
+        for values, name in ((found.probability, "probability"), (found.agreement, "agreement")):
+            values[i, j] = np.nan if row[name] is None else row[name]
+        if row["start"] is not None and row["end"] is not None:
+            found.sentences[i, j] = row["start"], row["end"]
+    joint = []
+    for row in rows["joint_support"]:
+        i, p = claim.get(row["claim_id"]), row["probability"]
+        first, second = passage.get(row["passage_id"]), passage.get(row["second_passage_id"])
+        if i is not None and first is not None and second is not None and p is not None:
+            joint.append((i, (first, second), float(p)))
+    return replace(found, joint=tuple(joint))
 
 
 def _span(written: str) -> Span:
     start, _, end = written.partition(":")
     return int(start), int(end)
-
-
-def _read_support(question: QuestionClaims, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Fill the arrays of a question; nothing else refers to them yet."""
-    claims, passages = _places(question.claim_ids), _places(question.passage_ids)
-    for row in rows:
-        i, j = claims.get(row["claim_id"]), passages.get(row["passage_id"])
-        if i is None or j is None:
-            continue
-        for values, name in ((question.probability, "probability"), (question.agreement, "agreement")):
-            values[i, j] = np.nan if row[name] is None else row[name]
-        if row["start"] is not None and row["end"] is not None:
-            question.sentences[i, j] = row["start"], row["end"]
-
-
-def _read_joint(question: QuestionClaims, rows: Sequence[Mapping[str, Any]]) -> tuple[Joint, ...]:
-    claims, passages = _places(question.claim_ids), _places(question.passage_ids)
-    return tuple(
-        (
-            claims[row["claim_id"]],
-            (passages[row["passage_id"]], passages[row["second_passage_id"]]),
-            float(row["probability"]),
-        )
-        for row in rows
-        if row["claim_id"] in claims
-        and {row["passage_id"], row["second_passage_id"]} <= passages.keys()
-        and row["probability"] is not None
-    )
 
 
 def _places(ids: Sequence[str]) -> dict[str, int]:

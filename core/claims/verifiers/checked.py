@@ -67,18 +67,8 @@ class CheckedVerifier:
             # Foreign code may put an address or a key into its message.
             foreign = f"The verifier failed ({error_text(error)})."
             raise VerifierError(str(error) if isinstance(error, LeadlineError) else foreign) from error
-        return [
-            next(found) if len(claims) and len(passages) else _nothing(len(claims), len(passages))
-            for claims, passages in groups
-        ]
-
-    def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
-        """Return `judge` for one group: the probabilities alone."""
-        return self.support_many([(claims, passages)])[0]
-
-    def support_many(self, groups: Sequence[ClaimGroup]) -> list[Floats]:
-        """Return `judge`: the probabilities alone."""
-        return [scores.probability for scores in self.judge(groups)]
+        nothing = (np.zeros((len(claims), len(passages))) for claims, passages in groups)
+        return [next(found) if empty.size else Scores(empty, empty, None) for empty in nothing]
 
     def _judged(self, groups: Sequence[ClaimGroup]) -> list[Scores]:
         verifier = self._verifier
@@ -97,10 +87,8 @@ class CheckedVerifier:
         try:
             found = np.array(probability, dtype=np.float64)
         except (TypeError, ValueError):
-            found, reason = (
-                np.full(shape, np.nan),
-                "The verifier gave something that is no matrix of numbers.",
-            )
+            found = np.full(shape, np.nan)
+            reason = "The verifier gave something that is no matrix of numbers."
         if found.shape != shape:
             reason = f"The verifier gave the shape {found.shape}, where {shape} is right."
             found = np.full(shape, np.nan)
@@ -111,18 +99,13 @@ class CheckedVerifier:
         n_failed = int(np.isnan(found).sum())
         self.n_failed += n_failed
         self._is_alive |= n_failed < found.size
-        agreed = (
-            agreement if isinstance(agreement, np.ndarray) and agreement.shape == shape else np.nan * found
-        )
-        return Scores(found, agreed, (reason or _NO_ANSWER) if n_failed else None)
-
-
-def _nothing(n_claims: int, n_passages: int) -> Scores:
-    return Scores(np.zeros((n_claims, n_passages)), np.zeros((n_claims, n_passages)), None)
+        if not (isinstance(agreement, np.ndarray) and agreement.shape == shape):
+            agreement = np.full(shape, np.nan)
+        return Scores(found, agreement, (reason or _NO_ANSWER) if n_failed else None)
 
 
 class FunctionVerifier:
-    """A verifier that is a user's own function of claims and passages."""
+    """A user's own function of claims and passages as a verifier."""
 
     def __init__(self, function: VerifyFunction) -> None:
         self.name = str(getattr(function, "__name__", type(function).__name__))

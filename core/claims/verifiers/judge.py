@@ -53,26 +53,12 @@ class _Question(NamedTuple):
 class JudgeVerifier:
     """Asks a language model for a verdict on each claim and passage.
 
-    Where the back end can tell how likely a *given* answer is (``capabilities.answer_logprob``), the
-    probability is that of SUPPORTED against NOT_SUPPORTED, and nothing is generated or sampled.
+    Where the back end can score a *given* answer (``capabilities.answer_logprob``), the probability is that
+    of SUPPORTED against NOT_SUPPORTED, and nothing is generated or sampled. ``ask`` and ``score`` replace the
+    model's own functions where calls are cached, counted and retried, so that a resumed run asks only for
+    what failed; another ``seed`` asks again what is cached. With ``repeats`` above 1 verdicts are sampled at
+    temperature 0.7 with seeds one apart. InputError where a number is below 1.
 
-    Parameters
-    ----------
-    llm : LLM
-        Any back end.
-    ask : callable, optional
-        From requests to completions, as in `core.llm.structured.generate_json_batch`: where calls are cached,
-        counted and retried, so that a resumed run asks only for what failed.
-    claims_per_call, repeats : int
-        Claims judged in one call, always against one passage; verdicts asked for, sampled at temperature 0.7
-        with seeds one apart if more than one.
-    seed : int
-        The first seed. Another one asks again what is cached.
-    score : callable, optional
-        Replaces ``llm.score`` where log-probabilities are read, to cache what was read.
-
-    Notes
-    -----
     Cost for n claims and k passages of an answer: k · ceil(n / claims_per_call) · repeats calls, and one more
     for each reply that had to be repaired; 2 · n · k readings of the prompt with log-probabilities. A reply
     that cannot be used, even after repair, leaves its cells NaN: unscored, never "not supported".
@@ -92,12 +78,8 @@ class JudgeVerifier:
             if value < 1:
                 raise InputError(f"{name} must be at least 1, got {value}.")
         self.name = f"judge:{llm.name}"
-        self._llm = llm
-        self._ask = ask
-        self._most = claims_per_call
-        self._repeats = repeats
-        self._seed = seed
-        self._read = score
+        self._llm, self._ask, self._read = llm, ask, score
+        self._most, self._repeats, self._seed = claims_per_call, repeats, seed
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
         """Return the probability that each passage supports each claim."""

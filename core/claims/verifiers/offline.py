@@ -26,10 +26,10 @@ _WEIGHTS = "offline_weights.json"
 class OfflineWeights:
     """The logistic model of the offline verifier, as ``bench/fit_claims.py`` fitted it."""
 
-    features: tuple[str, ...]  # of `core.claims.verifiers.features.FEATURES`
-    means: tuple[float, ...]  # each feature is centred and scaled, then weighted
-    scales: tuple[float, ...]
-    weights: tuple[float, ...]
+    features: Sequence[str]  # of `core.claims.verifiers.features.FEATURES`
+    means: Sequence[float]  # each feature is centred and scaled, then weighted
+    scales: Sequence[float]
+    weights: Sequence[float]
     intercept: float  # log-odds
     cap: float  # highest probability where a check contradicts the claim; below a half
     floors: Mapping[str, float]  # lowest probability where the check of that name agrees, none contradicts
@@ -54,12 +54,11 @@ def _record() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def packaged_weights() -> OfflineWeights:
     """Return the weights that come with the project."""
-    fitted = {field.name: _record()[field.name] for field in fields(OfflineWeights)}
-    return OfflineWeights(**{k: tuple(v) if isinstance(v, list) else v for k, v in fitted.items()})
+    return OfflineWeights(**{field.name: _record()[field.name] for field in fields(OfflineWeights)})
 
 
 def offline_figures() -> Mapping[str, Mapping[str, float]]:
-    """Return how well the packaged weights did on the development data.
+    """Return how well the packaged weights do on the development data.
 
     Returns
     -------
