@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import BORDER, STYLES, add_band, empty_figure, fade, marker, new_figure
+from core.charts.theme import BORDER, STYLES, add_band, add_marks, empty_figure, fade, marker, new_figure
 from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.rafe import DEFAULT_K
 from core.text.display import count, number
@@ -24,11 +24,8 @@ class _Data(NamedTuple):
 def f1_at_k_chart(analysis: ClaimsAnalysis) -> go.Figure:
     """Draw the mean F1@K over the answers against K, the number of supported claims an answer should have.
 
-    Returns
-    -------
-    Figure
-        The mean with its 95 % interval, and a mark at the usual K = 10; an empty figure when no answer has
-        a claim with a verdict.
+    The mean has its 95 % interval, and a mark at the usual K = 10. Empty when no answer has a claim with a
+    verdict.
     """
     return _draw(_data(analysis))
 
@@ -87,14 +84,8 @@ def _add_usual(figure: go.Figure, usual: pd.DataFrame) -> None:
         return
     value = float(usual["mean"].iloc[0])
     figure.add_vline(x=DEFAULT_K, line=BORDER)
-    figure.add_scatter(
-        name=f"F1@{DEFAULT_K} = {number(value)}",
-        mode="markers",
-        x=[DEFAULT_K],
-        y=[value],
-        hoverinfo="skip",
-        marker={**marker("highlight", 13), "line": {"width": 1, "color": "white"}},
-    )
+    star = {**marker("highlight", 13), "line": {"width": 1, "color": "white"}}
+    add_marks(figure, f"F1@{DEFAULT_K} = {number(value)}", [DEFAULT_K], [value], star)
 
 
 def _ticks(top: int) -> list[int]:

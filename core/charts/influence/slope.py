@@ -35,11 +35,7 @@ def rank_slope(analysis: InfluenceAnalysis, query_id: str) -> go.Figure:
     Moves of three places or more, up or down, have a colour, symbol and dash of their own; a passage
     without any influence never counts as moved up. Tied passages meet at the same height. A passage is
     named by its retrieval order.
-
-    Returns
-    -------
-    Figure
-        An empty figure with the reason in words where the order of use is undefined.
+    Where the order of use is undefined, an empty figure says why.
     """
     return _draw(_data(analysis, query_id))
 
