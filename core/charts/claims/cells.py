@@ -91,10 +91,9 @@ def _row(answer: AnswerClaims, states: Sequence[str], group: Group) -> Row:
         style = next(iter(counted)) if len(counted) == 1 else "neutral"
         verdicts = {str(answer.verdicts[i]) for i in group}
         listed = "<br>".join(f"{n:,} {state}" for state, n in counted.items())
-        hover = f"{_listed('C', group)}<br>{listed}<br>Mean U(c) {number(mean)}"
-        return Row(
-            count(len(group), "claim"), "", style, verdicts.pop() if len(verdicts) == 1 else "", mean, hover
-        )
+        hover = f"{_listed(group)}<br>{listed}<br>Mean U(c) {number(mean)}"
+        verdict = verdicts.pop() if len(verdicts) == 1 else ""
+        return Row(count(len(group), "claim"), "", style, verdict, mean, hover)
     (i,) = group
     text = matrix.claims[i]
     best = float(matrix.support_maximum[i])
@@ -116,11 +115,11 @@ def _single_hovers(
         "<br>".join([f"P{j + 1}: {safe_text(name, 40)}", *_optional(title, 60)])
         for j, (name, title) in enumerate(zip(answer.passage_ids, answer.titles, strict=True))
     ]
+    claims = [f"C{i + 1}: {safe_text(text, claim_limit)}" for i, text in enumerate(answer.matrix.claims)]
     judge = safe_text(answer.judge, 40)
 
     def hover(i: int, j: int) -> str:
-        lines = [f"C{i + 1}: {safe_text(answer.matrix.claims[i], claim_limit)}", passages[j]]
-        lines.append(_judged(answer, i, j, judge))
+        lines = [claims[i], passages[j], _judged(answer, i, j, judge)]
         lines += [f"“{quote}”" for quote in _optional(answer.sentences[i][j], sentence_limit)]
         if answer.causal is not None:
             lines.append(f"Without P{j + 1} the claim is: {labels[i, j]}")
@@ -130,7 +129,7 @@ def _single_hovers(
 
 
 def _optional(text: object, limit: int) -> list[str]:
-    """Return the text as the only item of a list that is empty where there is none."""
+    """Return the text as a list's only item, or an empty list where it is missing."""
     return [] if plain_text(text, limit) in ("", "—") else [safe_text(text, limit)]
 
 
@@ -149,7 +148,7 @@ def _judged(answer: AnswerClaims, i: int, j: int, judge: str) -> str:
 def _group_hover(claims: Group, passages: Group, value: float, unscored: float, removed: float) -> str:
     lines = [
         f"{count(len(claims), 'claim')} × {count(len(passages), 'passage')}",
-        f"{_listed('C', claims)}<br>P{passages[0] + 1}" + (f"–{passages[-1] + 1}" if passages[1:] else ""),
+        f"{_listed(claims)}<br>P{passages[0] + 1}" + (f"–{passages[-1] + 1}" if passages[1:] else ""),
         f"Mean probability {number(value)}",
         f"Not scored: {100 * unscored:.0f} %",
     ]
@@ -158,9 +157,9 @@ def _group_hover(claims: Group, passages: Group, value: float, unscored: float, 
     return "<br>".join(lines)
 
 
-def _listed(letter: str, group: Group) -> str:
-    """Name the members of a group, the first few only: rows are in order of U, so they are no range."""
-    shown = ", ".join(f"{letter}{i + 1}" for i in group[:5])
+def _listed(group: Group) -> str:
+    """Name the claims of a group, the first few only: rows are in order of U, so they are no range."""
+    shown = ", ".join(f"C{i + 1}" for i in group[:5])
     return shown + (f" and {len(group) - 5:,} more" if len(group) > 5 else "")
 
 
@@ -171,7 +170,7 @@ def _order(answer: AnswerClaims) -> list[int]:
 
 
 def _grouped(items: Iterable[int], at_most: int) -> tuple[Group, ...]:
-    """Put neighbours together in at most so many groups of nearly equal size."""
+    """Put neighbours together in at most ``at_most`` groups of nearly equal size."""
     listed = list(items)
     n = min(len(listed), at_most)
     edges = [len(listed) * i // n for i in range(n + 1)] if n else [0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -16,24 +14,15 @@ from core.text.display import count, number
 LEAST, MOST = 20, 100  # the curve ends between these values of K
 
 
-class _Data(NamedTuple):
-    curve: pd.DataFrame  # k, mean, low, high, n; rows with a mean only
-    n_undefined: int
-
-
 def f1_at_k_chart(analysis: ClaimsAnalysis) -> go.Figure:
     """Draw the mean F1@K over the answers against K, the number of supported claims an answer should have.
 
     The mean has its 95 % interval, and a mark at the usual K = 10. Empty when no answer has a claim with a
     verdict.
     """
-    return _draw(_data(analysis))
-
-
-def _data(analysis: ClaimsAnalysis) -> _Data:
     curve = analysis.f1_curve(ks_of(analysis))
     left_out = int(curve["n_undefined"].max()) if len(curve) else 0
-    return _Data(curve[curve["mean"].notna()].reset_index(drop=True), left_out)
+    return _draw(curve[curve["mean"].notna()], left_out)
 
 
 def ks_of(analysis: ClaimsAnalysis) -> tuple[int, ...]:
@@ -43,8 +32,7 @@ def ks_of(analysis: ClaimsAnalysis) -> tuple[int, ...]:
     return tuple(range(1, int(np.clip(2 * largest, LEAST, MOST)) + 1))
 
 
-def _draw(data: _Data) -> go.Figure:
-    curve = data.curve
+def _draw(curve: pd.DataFrame, n_undefined: int) -> go.Figure:
     if not len(curve):
         return empty_figure("No answer has a relevant claim with a verdict, so F1@K is undefined.")
     first, last = curve.iloc[0], curve.iloc[-1]
@@ -52,7 +40,7 @@ def _draw(data: _Data) -> go.Figure:
     shown = [first, *(row for _, row in usual.iterrows()), last]
     values = ", ".join(f"{number(row['mean'])} at K = {int(row['k'])}" for row in shown)
     n = int(last["n"])
-    alt = f"Mean F1@K over {count(n, 'answer')}: {values}; {data.n_undefined:,} undefined and left out."
+    alt = f"Mean F1@K over {count(n, 'answer')}: {values}; {n_undefined:,} undefined and left out."
     figure = new_figure(alt, "K, supported claims expected per answer", "Mean F1@K")
     known = curve[curve["low"].notna() & curve["high"].notna()]
     if len(known):

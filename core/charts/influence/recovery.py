@@ -34,10 +34,10 @@ def _data(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _draw(data: pd.DataFrame) -> go.Figure:
     if not len(data):
-        return theme.empty_figure("Nothing was planted in this run, so there is nothing to recover.")
+        return theme.empty_figure("This run has no ground truth, so there is nothing to recover.")
     known = data[data["known"]]
     listed = ", ".join(f"{theme.plain_text(row.check, 40)} {number(row.value)}" for row in known.itertuples())
-    alt = f"Recovery of what was planted: {listed or 'no cases'}."
+    alt = f"Recovery of the ground truth: {listed or 'no cases'}."
     figure = theme.new_figure(alt, "Share, or difference of ρ", "", height=120 + 32 * len(data))
     ideal = {"symbol": "square-open", "size": 13, "color": theme.AXIS, "line": {"width": 2}}
     theme.add_marks(figure, "Ideal", data["ideal"], data.index, ideal, "Ideal: %{x:.0f}")

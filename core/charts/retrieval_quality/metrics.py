@@ -44,7 +44,7 @@ def _data(frame: pd.DataFrame) -> pd.DataFrame:
 def _draw(data: pd.DataFrame) -> go.Figure:
     if not len(data):
         return empty_figure("No question has a known gold passage, so retrieval quality is undefined.")
-    figure = new_figure(_alt(data), "Passages looked at, k", "Mean, 95 % interval")
+    figure = new_figure(_alt(data), "Depth k, passages", "Mean, 95 % interval")
     for name, rows in data.groupby("metric", sort=False):
         _add_line(figure, str(name), rows)
     depths = sorted(set(data["k"]))
