@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
-from core.charts.theme import AXIS, empty_figure, error_bars, marker, new_figure, safe_text
+from core.charts.theme import AXIS, add_marks, empty_figure, error_bars, marker, new_figure, safe_text
 from core.stats import mean_interval
 from core.text.display import count, number
 
@@ -107,29 +107,14 @@ def _words(row: _Row) -> str:
 def _add_dots(figure: go.Figure, row: _Row, place: float) -> None:
     # Spread up and down by a fixed pattern, so that equal values are seen and a reload changes nothing.
     offsets = _SPREAD * (((np.arange(len(row.values)) * 0.618034) % 1) * 2 - 1)
-    figure.add_scatter(
-        name="One question",
-        legendgroup="question",
-        showlegend=not figure.data,
-        mode="markers",
-        x=row.values.round(4),
-        y=(place + offsets).round(3),
-        marker={**marker("neutral", 6), "opacity": 0.4},
-        hovertemplate=f"%{{x:.2f}}<extra>{row.letter}</extra>",
-    )
+    x, y, dots = row.values.round(4), (place + offsets).round(3), {**marker("neutral", 6), "opacity": 0.4}
+    once = {"legendgroup": "question", "showlegend": not figure.data}
+    add_marks(figure, "One question", x, y, dots, f"%{{x:.2f}}<extra>{row.letter}</extra>", **once)
 
 
 def _add_means(figure: go.Figure, rows: list[_Row], places: NDArray[np.int64]) -> None:
     known = [(row, int(place)) for row, place in zip(rows, places, strict=True) if row.values.size]
     mean = [row.mean for row, _ in known]
     bars = error_bars(mean, [row.low for row, _ in known], [row.high for row, _ in known], thickness=3)
-    figure.add_scatter(
-        name="Mean with its 95 % interval",
-        mode="markers",
-        x=mean,
-        y=[place for _, place in known],
-        error_x=bars,
-        marker=marker("highlight", 14),
-        customdata=[_words(row) for row, _ in known],
-        hovertemplate="%{customdata}<extra></extra>",
-    )
+    y, hover = [place for _, place in known], [_words(row) for row, _ in known]
+    add_marks(figure, "Mean with its 95 % interval", mean, y, marker("highlight", 14), hover, error_x=bars)

@@ -11,10 +11,11 @@ from __future__ import annotations
 import html
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
@@ -170,11 +171,6 @@ def bar_marker(style: str) -> dict[str, object]:
     }
 
 
-def outlined(style: str) -> dict[str, object]:
-    """Return a bar fill pale enough for marks on it, with an outline, so that a 0 shows as a line."""
-    return {**bar_marker(style), "line": {"width": 1.5, "color": STYLES[style].color}, "opacity": 0.6}
-
-
 def fade(style: str, low: float = 0.25, high: float = 1.0) -> list[tuple[float, str]]:
     """Return a scale from nearly clear to full colour; it reads the same way on light and dark."""
     color = STYLES[style].color
@@ -219,6 +215,52 @@ def add_band(
         line={"width": 0},
         hoverinfo="skip",
     )
+
+
+def add_marks(
+    figure: go.Figure,
+    name: str,
+    x: Sequence[object] | pd.Series,
+    y: Sequence[object] | pd.Series,
+    look: Mapping[str, object],
+    hover: str | Iterable[str] | None = None,
+    **options: object,
+) -> None:
+    """Add one marker per point, where there are any; ``hover`` is a template for all or a text for each."""
+    if isinstance(hover, str):
+        options["hovertemplate"] = hover if "<extra>" in hover else f"{hover}<extra></extra>"
+    elif hover is None:
+        options["hoverinfo"] = "skip"
+    else:
+        options |= {"customdata": list(hover), "hovertemplate": "%{customdata}<extra></extra>"}
+    if len(x):
+        figure.add_scatter(**{"name": name, "mode": "markers", "x": x, "y": y, "marker": look, **options})
+
+
+def add_row_bars(
+    figure: go.Figure,
+    name: str,
+    x: pd.Series,
+    y: pd.Series,
+    style: str,
+    hover: Iterable[str],
+    **options: object,
+) -> None:
+    """Add one horizontal bar per row, where there are any; pale, so that marks on it show."""
+    # Outlined, so that a 0 shows as a line.
+    outline = {"line": {"width": 1.5, "color": STYLES[style].color}, "opacity": 0.6}
+    if len(x):
+        figure.add_bar(
+            name=name,
+            orientation="h",
+            x=x,
+            y=y,
+            width=0.7,  # plotly's own depends on how far apart a trace's bars are, and one may have few
+            customdata=list(hover),
+            hovertemplate="%{customdata}<extra></extra>",
+            marker={**bar_marker(style), **outline},
+            **options,
+        )
 
 
 def name_rows(figure: go.Figure, names: Sequence[str]) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import BORDER, STYLES, add_band, empty_figure, fade, marker, new_figure
+from core.charts.theme import BORDER, STYLES, add_band, add_marks, empty_figure, fade, marker, new_figure
 from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.rafe import DEFAULT_K
 from core.text.display import count, number
@@ -16,27 +14,15 @@ from core.text.display import count, number
 LEAST, MOST = 20, 100  # the curve ends between these values of K
 
 
-class _Data(NamedTuple):
-    curve: pd.DataFrame  # k, mean, low, high, n; rows with a mean only
-    n_undefined: int
-
-
 def f1_at_k_chart(analysis: ClaimsAnalysis) -> go.Figure:
     """Draw the mean F1@K over the answers against K, the number of supported claims an answer should have.
 
-    Returns
-    -------
-    Figure
-        The mean with its 95 % interval, and a mark at the usual K = 10; an empty figure when no answer has
-        a claim with a verdict.
+    The mean has its 95 % interval, and a mark at the usual K = 10. Empty when no answer has a claim with a
+    verdict.
     """
-    return _draw(_data(analysis))
-
-
-def _data(analysis: ClaimsAnalysis) -> _Data:
     curve = analysis.f1_curve(ks_of(analysis))
     left_out = int(curve["n_undefined"].max()) if len(curve) else 0
-    return _Data(curve[curve["mean"].notna()].reset_index(drop=True), left_out)
+    return _draw(curve[curve["mean"].notna()], left_out)
 
 
 def ks_of(analysis: ClaimsAnalysis) -> tuple[int, ...]:
@@ -46,8 +32,7 @@ def ks_of(analysis: ClaimsAnalysis) -> tuple[int, ...]:
     return tuple(range(1, int(np.clip(2 * largest, LEAST, MOST)) + 1))
 
 
-def _draw(data: _Data) -> go.Figure:
-    curve = data.curve
+def _draw(curve: pd.DataFrame, n_undefined: int) -> go.Figure:
     if not len(curve):
         return empty_figure("No answer has a relevant claim with a verdict, so F1@K is undefined.")
     first, last = curve.iloc[0], curve.iloc[-1]
@@ -55,7 +40,7 @@ def _draw(data: _Data) -> go.Figure:
     shown = [first, *(row for _, row in usual.iterrows()), last]
     values = ", ".join(f"{number(row['mean'])} at K = {int(row['k'])}" for row in shown)
     n = int(last["n"])
-    alt = f"Mean F1@K over {count(n, 'answer')}: {values}; {data.n_undefined:,} undefined and left out."
+    alt = f"Mean F1@K over {count(n, 'answer')}: {values}; {n_undefined:,} undefined and left out."
     figure = new_figure(alt, "K, supported claims expected per answer", "Mean F1@K")
     known = curve[curve["low"].notna() & curve["high"].notna()]
     if len(known):
@@ -87,14 +72,8 @@ def _add_usual(figure: go.Figure, usual: pd.DataFrame) -> None:
         return
     value = float(usual["mean"].iloc[0])
     figure.add_vline(x=DEFAULT_K, line=BORDER)
-    figure.add_scatter(
-        name=f"F1@{DEFAULT_K} = {number(value)}",
-        mode="markers",
-        x=[DEFAULT_K],
-        y=[value],
-        hoverinfo="skip",
-        marker={**marker("highlight", 13), "line": {"width": 1, "color": "white"}},
-    )
+    star = {**marker("highlight", 13), "line": {"width": 1, "color": "white"}}
+    add_marks(figure, f"F1@{DEFAULT_K} = {number(value)}", [DEFAULT_K], [value], star)
 
 
 def _ticks(top: int) -> list[int]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import empty_figure, marker, name_rows, new_figure, outlined, plain_text, safe_text
+from core.charts import theme
 from core.claims.analysis.answer import AnswerClaims
 from core.claims.three_valued import thresholded
 from core.text.display import count, number
@@ -25,18 +25,8 @@ def passage_importance_bars(answer: AnswerClaims, passages: pd.DataFrame | None 
     Bars of passages that support no claim are hatched; a passage without any score has no bar and is marked
     unscored. Circles show the influence, so that support and use can be compared.
 
-    Parameters
-    ----------
-    answer : AnswerClaims
-        One question of a `ClaimsAnalysis`.
-    passages : DataFrame, optional
-        Rows of ``ClaimsAnalysis.passages``, with ``passage_id``, ``influence`` and ``quadrant``; rows of
-        other questions are left out.
-
-    Returns
-    -------
-    Figure
-        An empty figure where there are no passages or no relevant claims.
+    ``passages`` are rows of ``ClaimsAnalysis.passages``, with ``passage_id``, ``influence`` and ``quadrant``;
+    rows of other questions are ignored. Empty where there are no passages or no relevant claims.
     """
     return _draw(_data(answer, passages))
 
@@ -77,47 +67,44 @@ def _known(answer: AnswerClaims, passages: pd.DataFrame | None) -> pd.DataFrame:
 def _hover(
     place: int, name: str, title: object, importance: float, n: int, influence: float, quadrant: str
 ) -> str:
-    lines = [f"P{place}: {safe_text(name, 40)}"]
-    if plain_text(title) not in ("", "—"):
-        lines.append(safe_text(title, 60))
+    lines = [f"P{place}: {theme.safe_text(name, 40)}"]
+    if theme.plain_text(title) not in ("", "—"):
+        lines.append(theme.safe_text(title, 60))
     lines.append(
         "No claim was scored against it"
         if np.isnan(importance)
         else f"Mean support {number(importance, '{:.3f}')}<br>Supports {count(n, 'claim')}"
     )
     lines.append(f"Influence {'unknown' if np.isnan(influence) else number(influence, '{:.3f}')}")
-    return "<br>".join([*lines, safe_text(quadrant, 40)] if quadrant else lines)
+    return "<br>".join([*lines, theme.safe_text(quadrant, 40)] if quadrant else lines)
 
 
 def _draw(data: _Data) -> go.Figure:
     bars = data.bars
     if not len(bars):
-        return empty_figure("This question has no passages.")
+        return theme.empty_figure("This question has no passages.")
     if not data.n_relevant:
-        return empty_figure("This answer has no relevant claim that a passage could support.")
+        return theme.empty_figure("This answer has no relevant claim that a passage could support.")
     known = bars[bars["importance"].notna()]
     influence = bars[bars["influence"].notna()]
     height = int(np.clip(160 + 26 * len(bars), 260, 1_600))
     title = "Mean support" if not len(influence) else "Mean support (bar), influence (circle)"
-    figure = new_figure(_alt(data, known, influence), title, "Passage, in retrieval order", height)
-    _add_bars(figure, known[known["supports"] == 1], "Supports a claim", "well supported")
-    _add_bars(figure, known[known["supports"] == 0], "Supports no claim", "unsupported")
-    _add_bars(figure, known[known["supports"].isna()], "No support found, not all scored", "unscored")
-    if len(influence):
-        figure.add_scatter(
-            name="Influence",
-            mode="markers",
-            x=influence["influence"],
-            y=influence["place"],
-            customdata=influence["hover"],
-            hovertemplate="%{customdata}<extra></extra>",
-            cliponaxis=False,
-            marker={**marker("influence", 11), "line": {"width": 1.5, "color": "white"}},
-        )
+    figure = theme.new_figure(_alt(data, known, influence), title, "Passage, in retrieval order", height)
+    supports = known["supports"]
+    for name, rows, style in (
+        ("Supports a claim", known[supports == 1], "well supported"),
+        ("Supports no claim", known[supports == 0], "unsupported"),
+        ("No support found, not all scored", known[supports.isna()], "unscored"),
+    ):
+        name = f"{name} ({len(rows):,})"
+        theme.add_row_bars(figure, name, rows["importance"], rows["place"], style, rows["hover"])
+    circle = {**theme.marker("influence", 11), "line": {"width": 1.5, "color": "white"}}
+    x, y, hover = (influence[name] for name in ("influence", "place", "hover"))
+    theme.add_marks(figure, "Influence", x, y, circle, hover, cliponaxis=False)
     for at in bars.loc[bars["importance"].isna(), "place"]:
         figure.add_annotation(text="unscored", x=0, y=at, xanchor="left", xshift=8, showarrow=False)
     figure.update_xaxes(range=[0, 1.02], tickvals=[0, 0.25, 0.5, 0.75, 1])
-    name_rows(figure, [f"P{at}" for at in bars["place"]])
+    theme.name_rows(figure, [f"P{at}" for at in bars["place"]])
     figure.update_layout(barmode="overlay")
     return figure
 
@@ -134,18 +121,3 @@ def _alt(data: _Data, known: pd.DataFrame, influence: pd.DataFrame) -> str:
         text += f"; highest influence {number(most['influence'])} (P{int(most['place'])})"
         text += f", unknown for {n - len(influence)}"
     return f"{text}."
-
-
-def _add_bars(figure: go.Figure, bars: pd.DataFrame, name: str, style: str) -> None:
-    if len(bars):
-        figure.add_bar(
-            name=f"{name} ({len(bars):,})",
-            orientation="h",
-            x=bars["importance"],
-            y=bars["place"],
-            # Left alone, a trace whose bars are far apart would draw them wide.
-            width=0.7,
-            customdata=bars["hover"],
-            hovertemplate="%{customdata}<extra></extra>",
-            marker=outlined(style),
-        )

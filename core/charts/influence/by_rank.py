@@ -27,11 +27,7 @@ def influence_by_rank(analysis: InfluenceAnalysis) -> go.Figure:
     Error bars are 95 % t intervals of the mean over questions. Every passage with a known
     influence counts, including those of inert questions. The grey band holds the middle 95 % of means when
     each question's influences come in random order. With repeats, a line shows the mean noise floor.
-
-    Returns
-    -------
-    Figure
-        An empty figure when no influence is known.
+    Empty when no influence is known.
     """
     return _draw(_data(analysis))
 

@@ -16,11 +16,7 @@ def entropy_dominance(analysis: InfluenceAnalysis) -> go.Figure:
 
     Up to 5,000 questions have a marker each (drawn by WebGL above 1,000), with the ``query_id`` as
     ``customdata`` so that a click can select it; more become counts per cell.
-
-    Returns
-    -------
-    Figure
-        One trace per label, or one heat map; an empty figure when no question has both numbers.
+    Empty when no question has both numbers.
     """
     points = _data(analysis)
     return _draw(points, len(analysis.queries) - len(points))

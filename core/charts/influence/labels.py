@@ -26,10 +26,7 @@ class _Part(NamedTuple):
 def label_counts(analysis: InfluenceAnalysis) -> go.Figure:
     """Draw the questions as one bar: aligned, divergent, and undefined by reason.
 
-    Returns
-    -------
-    Figure
-        One trace per part that is not 0; an empty figure when there are no questions.
+    One trace per part that is not 0; empty without questions.
     """
     return _draw(_data(analysis))
 

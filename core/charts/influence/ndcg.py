@@ -16,11 +16,7 @@ def ndcg_against_chance(analysis: InfluenceAnalysis) -> go.Figure:
 
     One marker a question, or counts per cell above 5,000. Above the diagonal the retriever ranks the
     passages that the model uses first; below it, last.
-
-    Returns
-    -------
-    Figure
-        An empty figure when no question has an nDCG.
+    Empty when no question has an nDCG.
     """
     points = analysis.queries.dropna(subset=["influence_ndcg"])
     use = analysis.order_of_use

@@ -8,18 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import (
-    BAND,
-    BORDER,
-    STYLES,
-    empty_figure,
-    error_bars,
-    marker,
-    name_rows,
-    new_figure,
-    outlined,
-    safe_text,
-)
+from core.charts import theme
 from core.influence import InfluenceAnalysis
 from core.text.display import count, number
 
@@ -38,12 +27,8 @@ def passage_bars(analysis: InfluenceAnalysis, query_id: str) -> go.Figure:
     Lines on the bars span the influence over the repeated baselines; the grey band is the noise
     floor, and bars within it are hatched. Stars mark gold passages. Ticks show the retrieval score
     as a share of the question's best score; scores have no common scale, so nothing is clipped,
-    and where the best score is not positive there is no share.
-
-    Returns
-    -------
-    Figure
-        An empty figure when the question or its passages are not there.
+    and where the best score is not positive there is no share. Empty when the question
+    or its passages do not exist.
     """
     return _draw(_data(analysis, query_id))
 
@@ -72,13 +57,13 @@ def _data(analysis: InfluenceAnalysis, query_id: str) -> _Data:
 
 def _hover(name: str, order: float, influence: float, rank: float) -> str:
     used = "unknown" if np.isnan(influence) else f"{number(influence, '{:.3f}')}, rank {rank:g}"
-    return f"{safe_text(name, 40)}<br>Retrieved as {order:g}<br>Influence {used}"
+    return f"{theme.safe_text(name, 40)}<br>Retrieved as {order:g}<br>Influence {used}"
 
 
 def _draw(data: _Data) -> go.Figure:
     bars = data.bars
     if not len(bars):
-        return empty_figure("This run has no such question, or the question has no passages.")
+        return theme.empty_figure("This run has no such question, or the question has no passages.")
     known = bars[bars["influence"].notna()]
     n_above = int(bars["above"].fillna(False).sum())
     above = "" if np.isnan(data.noise) else f", {n_above} above the noise floor of {number(data.noise)}"
@@ -88,13 +73,13 @@ def _draw(data: _Data) -> go.Figure:
         f"{count(int(bars['gold'].sum()), 'gold passage')}, {len(bars) - len(known)} of unknown influence."
     )
     height = int(np.clip(140 + 26 * len(bars), 260, 1_600))
-    figure = new_figure(alt, "Influence (0 = no change, 1 = all changed)", "Retrieval order", height)
+    figure = theme.new_figure(alt, "Influence (0 = no change, 1 = all changed)", "Retrieval order", height)
     if not np.isnan(data.noise):
         figure.add_vrect(
-            x0=0, x1=data.noise, fillcolor=BAND, line_width=0, layer="below", showlegend=True,
+            x0=0, x1=data.noise, fillcolor=theme.BAND, line_width=0, layer="below", showlegend=True,
             name="Noise floor",
         )  # fmt: skip
-        figure.add_vline(x=data.noise, line=BORDER)
+        figure.add_vline(x=data.noise, line=theme.BORDER)
     within = ~known["above"].fillna(True).astype(bool)  # NA: no noise floor is known
     _add_bars(figure, known[~within], "Influence", "influence")
     _add_bars(figure, known[within], "Within the noise", "Undefined")
@@ -103,51 +88,31 @@ def _draw(data: _Data) -> go.Figure:
         figure.add_annotation(text="unknown", x=0, y=at, xanchor="left", xshift=4, showarrow=False)
     left = min(0.0, float(bars["share"].min(skipna=True)) * 1.05) if bars["share"].notna().any() else 0.0
     figure.update_xaxes(range=[left, 1.1], tickvals=[0, 0.25, 0.5, 0.75, 1])
-    name_rows(figure, [f"{order:g}" for order in bars["order"]])
+    theme.name_rows(figure, [f"{order:g}" for order in bars["order"]])
     figure.update_layout(barmode="overlay", bargap=0.3)
     return figure
 
 
 def _add_bars(figure: go.Figure, bars: pd.DataFrame, name: str, style: str) -> None:
-    if not len(bars):
-        return
-    spread = error_bars(bars["influence"], bars["low"], bars["high"], STYLES[style].color)
-    figure.add_bar(
-        name=name,
-        orientation="h",
-        x=bars["influence"],
-        y=bars["place"],
-        # Plotly takes the width from the distance of a trace's own bars, and one trace may have few.
-        width=0.7,
-        error_x=spread if bars["low"].notna().any() else None,
-        customdata=[
-            hover + ("" if np.isnan(low) else f"<br>Over repeated baselines {number(low)} to {number(high)}")
-            for hover, low, high in zip(bars["hover"], bars["low"], bars["high"], strict=True)
-        ],
-        hovertemplate="%{customdata}<extra></extra>",
-        marker=outlined(style),
-    )
+    spread = theme.error_bars(bars["influence"], bars["low"], bars["high"], theme.STYLES[style].color)
+    hover = [
+        text + ("" if np.isnan(low) else f"<br>Over repeated baselines {number(low)} to {number(high)}")
+        for text, low, high in zip(bars["hover"], bars["low"], bars["high"], strict=True)
+    ]
+    shown = spread if bars["low"].notna().any() else None
+    theme.add_row_bars(figure, name, bars["influence"], bars["place"], style, hover, error_x=shown)
 
 
 def _add_marks(figure: go.Figure, bars: pd.DataFrame) -> None:
     """Mark retrieval scores, as a share of the best, and gold passages."""
     scored, gold = bars[bars["share"].notna()], bars[bars["gold"]]
-    if len(scored):
-        figure.add_scatter(
-            name="Retrieval score, share of the best",
-            mode="markers",
-            x=scored["share"],
-            y=scored["place"],
-            hovertemplate="Retrieval score: %{x:.0%} of the best<extra></extra>",
-            # A marker made of a line takes its colour from its outline.
-            marker={**marker("retrieval", 15), "line": {"width": 4, "color": STYLES["retrieval"].color}},
-        )
-    if len(gold):
-        figure.add_scatter(
-            name="Gold passage",
-            mode="markers",
-            x=[_GOLD_AT] * len(gold),
-            y=gold["place"],
-            hovertemplate="Gold passage: known to hold the answer<extra></extra>",
-            marker=marker("highlight", 12),
-        )
+    # A marker made of a line takes its colour from its outline.
+    line = {**theme.marker("retrieval", 15), "line": {"width": 4, "color": theme.STYLES["retrieval"].color}}
+    hover = "Retrieval score: %{x:.0%} of the best"
+    theme.add_marks(
+        figure, "Retrieval score, share of the best", scored["share"], scored["place"], line, hover
+    )
+    hover = "Gold passage: known to hold the answer"
+    theme.add_marks(
+        figure, "Gold passage", [_GOLD_AT] * len(gold), gold["place"], theme.marker("highlight", 12), hover
+    )

@@ -1,4 +1,4 @@
-"""Retrieval order against order of use, over all questions or a few."""
+"""Retrieval order against rank by influence, over all questions or a few."""
 
 from __future__ import annotations
 
@@ -37,24 +37,15 @@ class _Cells(NamedTuple):
 
 
 def rank_against_rank(analysis: InfluenceAnalysis, query_ids: Iterable[str] | None = None) -> go.Figure:
-    """Draw each passage's place in the order of use against its place in the retriever's order.
+    """Draw each passage's rank by influence against its retrieval order.
 
     Passages that share a place share one marker, whose area grows with their number. Above 400 passages a
     heat map below shows where more, or fewer, passages are than random orders of each question's own
     influences would put there. On the diagonal a passage is used as it was retrieved. Ignored top hits and
     buried evidence have symbols of their own.
 
-    Parameters
-    ----------
-    analysis : InfluenceAnalysis
-        The run's analysis.
-    query_ids : iterable of str, optional
-        Only these questions; all by default. Unknown ones are left out.
-
-    Returns
-    -------
-    Figure
-        Only questions with a defined rank agreement enter; an empty figure when there are none.
+    Only questions with a defined rank agreement enter, and of these only ``query_ids`` where given (unknown
+    ones are ignored); empty when there are none.
     """
     return _draw(_data(analysis, query_ids))
 
@@ -68,25 +59,20 @@ def _data(analysis: InfluenceAnalysis, query_ids: Iterable[str] | None) -> _Data
     order, rank = passages["retrieval_order"].to_numpy(), passages["influence_rank"].to_numpy()
     n = len(passages)
     top = float(max(order.max(), rank.max())) if n else 0.0
-    kind = np.select(
-        [passages[name].to_numpy(dtype=bool) for name in ("ignored_top_hit", "buried_evidence")],
-        ["ignored_top_hit", "buried_evidence"],
-        default="other",
-    )
-    frame = pd.DataFrame(
-        {"kind": kind, "order": order, "rank": rank, "passage_id": passages["passage_id"].to_numpy()}
-    )
+    flagged = ["ignored_top_hit", "buried_evidence"]
+    kind = np.select([passages[name].to_numpy(dtype=bool) for name in flagged], flagged, default="other")
+    frame = pd.DataFrame({"kind": kind, "order": order, "rank": rank, "name": passages["passage_id"].array})
     places = frame.groupby(["kind", "order", "rank"], as_index=False).agg(
-        n=("rank", "size"), passage_id=("passage_id", "first")
+        n=("rank", "size"), name=("name", "first")
     )
     single = n <= _LABELS_UP_TO
     places["text"] = [
-        safe_text(name, 16) if single and count == 1 else ""
-        for name, count in zip(places["passage_id"], places["n"], strict=True)
+        safe_text(name, 16) if single and shared == 1 else ""
+        for name, shared in zip(places["name"], places["n"], strict=True)
     ]
     group = pd.factorize(passages["query_id"])[0].astype(np.int64)
     cells = _cells(order, rank, group, top) if n > HEATMAP_ABOVE else None
-    return _Data(places.drop(columns="passage_id"), n, len(wanted), top, cells)
+    return _Data(places.drop(columns="name"), n, len(wanted), top, cells)
 
 
 def _cells(order: Floats, rank: Floats, group: Ints, top: float) -> _Cells:
@@ -100,7 +86,7 @@ def _cells(order: Floats, rank: Floats, group: Ints, top: float) -> _Cells:
     for row in rows:
         for column in columns:
             counts += np.bincount(row * side + column, minlength=side * side) / 4
-    # Dealt at random, each passage of a question is equally likely to get each of its influence ranks.
+    # By chance, each passage of a question is equally likely to get each of its influence ranks.
     size = np.bincount(group)
     used, retrieved = (
         np.bincount((group * side + halves).ravel(), minlength=size.size * side).reshape(-1, side) / 2

@@ -32,12 +32,7 @@ def rho_histogram(analysis: InfluenceAnalysis) -> go.Figure:
 
     Twenty bins over [-1, 1]; the bin that holds the threshold is split there, so the change of
     colour and hatch lies exactly on it. The grey band holds the middle 95 % of the counts
-    that random orders of each question's own influences give.
-
-    Returns
-    -------
-    Figure
-        A trace for each label that occurs; an empty figure when no question has a ρ.
+    that random orders of each question's own influences give. Empty when no question has a ρ.
     """
     return _draw(_data(analysis))
 
@@ -56,7 +51,7 @@ def _data(analysis: InfluenceAnalysis) -> _Data:
 
 
 def _edges(threshold: float) -> Floats:
-    """Twenty equal bins and one edge at the threshold; slivers beside it join their neighbour."""
+    """Return twenty equal bins and one edge at the threshold; slivers beside it join their neighbour."""
     # Rounded, so that a ρ of 0.7 and an edge of 0.7 are the same number.
     regular = np.round(np.linspace(-1, 1, N_BINS + 1), 9)
     apart = (np.abs(regular - threshold) >= _NARROWEST) | (np.abs(regular) == 1)

@@ -34,12 +34,7 @@ def rank_slope(analysis: InfluenceAnalysis, query_id: str) -> go.Figure:
 
     Moves of three places or more, up or down, have a colour, symbol and dash of their own; a passage
     without any influence never counts as moved up. Tied passages meet at the same height. A passage is
-    named by its retrieval order.
-
-    Returns
-    -------
-    Figure
-        An empty figure with the reason in words where the order of use is undefined.
+    named by its retrieval order. Where ranks by influence are undefined, an empty figure gives the reason.
     """
     return _draw(_data(analysis, query_id))
 
@@ -51,7 +46,7 @@ def _data(analysis: InfluenceAnalysis, query_id: str) -> _Data | str:
         return "This run has no such question."
     reason = found["reason"].iloc[0]
     if isinstance(reason, str):
-        return f"No order of use: {REASONS[reason].meaning}"
+        return f"Ranks by influence undefined: {REASONS[reason].meaning}"
     passages = analysis.passages
     passages = passages[passages["query_id"] == query_id].sort_values("retrieval_order", kind="stable")
     lines = [
@@ -97,8 +92,7 @@ def _draw(data: _Data | str) -> go.Figure:
         f"{moved['raised']} used at least three places higher than retrieved, {moved['lowered']} at least "
         f"three lower, {tied} tied."
     )
-    height = int(np.clip(130 + 28 * k, 300, 1_200))
-    figure = new_figure(alt, "", "Rank (1 on top)", height=height)
+    figure = new_figure(alt, "", "Rank (1 on top)", height=int(np.clip(130 + 28 * k, 300, 1_200)))
     titles = {"neutral": "Less than 3 places, or unused", "raised": "Used higher", "lowered": "Used lower"}
     dashes = {"neutral": "dot", "raised": "solid", "lowered": "dash"}
     for style, title in titles.items():

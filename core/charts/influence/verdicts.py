@@ -25,15 +25,8 @@ class _Data(NamedTuple):
 def verdict_changes(comparison: pd.DataFrame) -> go.Figure:
     """Draw how many reported verdicts stay the same and how many change, and to what.
 
-    Parameters
-    ----------
-    comparison : DataFrame
-        What `core.influence.compare_reported` returns.
-
-    Returns
-    -------
-    Figure
-        A matrix of counts, causes in the hover; an empty figure when the file reports no verdicts.
+    A matrix of counts from `core.influence.compare_reported`, with causes in the hover; empty when the file
+    reports no verdicts.
     """
     return _draw(_data(comparison))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -15,32 +13,18 @@ from core.text.display import count, number
 _APART = 0.09  # of the distance between two depths, so that intervals do not hide each other
 
 
-class _Look(NamedTuple):
-    title: str
-    style: str
-    symbol: str
-    dash: str
-
-
-_LOOKS = {
-    "hit_at_k": _Look("Hit", "highlight", "star", "solid"),
-    "recall_at_k": _Look("Recall", "retrieval", "square", "dash"),
-    "ndcg_at_k": _Look("nDCG", "influence", "circle", "dot"),
+_LOOKS = {  # title, style, symbol, dash
+    "hit_at_k": ("Hit", "highlight", "star", "solid"),
+    "recall_at_k": ("Recall", "retrieval", "square", "dash"),
+    "ndcg_at_k": ("nDCG", "influence", "circle", "dot"),
 }
 
 
 def retrieval_quality_chart(quality: RetrievalQuality | pd.DataFrame) -> go.Figure:
     """Draw the mean hit, recall and nDCG at each depth k with their 95 % intervals.
 
-    Parameters
-    ----------
-    quality : RetrievalQuality or DataFrame
-        What `core.retrieval_quality.analysis.retrieval_quality` returns, or its summary.
-
-    Returns
-    -------
-    Figure
-        Metrics without a value at a depth have no point there; an empty figure when none has any.
+    ``quality`` may also be given as its summary (`RetrievalQuality.to_frame`). Metrics without a value at a
+    depth have no point there; empty when none has any.
     """
     frame = quality if isinstance(quality, pd.DataFrame) else quality.to_frame()
     return _draw(_data(frame))
@@ -60,9 +44,9 @@ def _data(frame: pd.DataFrame) -> pd.DataFrame:
 def _draw(data: pd.DataFrame) -> go.Figure:
     if not len(data):
         return empty_figure("No question has a known gold passage, so retrieval quality is undefined.")
-    figure = new_figure(_alt(data), "Passages looked at, k", "Mean, 95 % interval")
+    figure = new_figure(_alt(data), "Depth k, passages", "Mean, 95 % interval")
     for name, rows in data.groupby("metric", sort=False):
-        _add_line(figure, _LOOKS[str(name)], METRICS[str(name)].meaning, rows)
+        _add_line(figure, str(name), rows)
     depths = sorted(set(data["k"]))
     ticks = {"tickvals": list(range(len(depths))), "ticktext": [f"{k:,}" for k in depths]}
     figure.update_xaxes(range=[-0.4, len(depths) - 0.6], **ticks)
@@ -76,26 +60,27 @@ def _alt(data: pd.DataFrame) -> str:
         first, last = rows.iloc[0], rows.iloc[-1]
         ends = [first] if len(rows) == 1 else [first, last]
         values = " and ".join(f"{number(row['mean'])} at k = {row['k']}" for row in ends)
-        parts.append(f"{_LOOKS[str(name)].title} {values} ({count(int(last['n']), 'question')})")
+        parts.append(f"{_LOOKS[str(name)][0]} {values} ({count(int(last['n']), 'question')})")
     return f"Retrieval of gold passages: {'; '.join(parts)}."
 
 
-def _add_line(figure: go.Figure, look: _Look, meaning: str, rows: pd.DataFrame) -> None:
-    color = STYLES[look.style].color
+def _add_line(figure: go.Figure, name: str, rows: pd.DataFrame) -> None:
+    title, style, symbol, dash = _LOOKS[name]
+    color = STYLES[style].color
     figure.add_scatter(
-        name=look.title,
+        name=title,
         mode="lines+markers",
         cliponaxis=False,
         x=rows["place"],
         y=rows["mean"],
         error_y=error_bars(rows["mean"], rows["low"], rows["high"], color, 1.5),
         customdata=[
-            f"{look.title} at {row.k}: {number(row.mean, '{:.3f}')}<br>"
+            f"{title} at {row.k}: {number(row.mean, '{:.3f}')}<br>"
             f"95 %: {number(row.low)} to {number(row.high)}<br>"
-            f"{count(row.n, 'question')}, {row.n_left_out:,} left out<br>{meaning}"
+            f"{count(row.n, 'question')}, {row.n_left_out:,} left out<br>{METRICS[name].meaning}"
             for row in rows.itertuples()
         ],
         hovertemplate="%{customdata}<extra></extra>",
-        line={"color": color, "width": 2, "dash": look.dash},
-        marker={**marker(look.style, 9), "symbol": look.symbol},
+        line={"color": color, "width": 2, "dash": dash},
+        marker={**marker(style, 9), "symbol": symbol},
     )
