@@ -73,14 +73,14 @@ class Content:
         entries = [entry for _, entry in self.entries[:50] if isinstance(entry, Mapping)]
         return set(self.columns).union(*entries)
 
-    def keys(self) -> list[str]:
+    def keys(self, most: int = 20) -> list[str]:
         """Return the names a file gives its fields: columns, or the keys of its object or first entry."""
         if self.columns:
-            return list(self.columns[:20])
+            return list(self.columns[:most])
         first = self.value if isinstance(self.value, dict) else None
         if first is None:
             first = next((entry for _, entry in self.entries if isinstance(entry, dict)), {})
-        return list(first)[:20]
+        return list(first)[:most]
 
     def log_bad(self, log: IssueLog, column: str | None = None) -> None:
         """Note what could not be parsed; the others are read, each with its own issues."""

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.charts.theme import number, plain_text, safe_text, several
+from core.charts.theme import plain_text, safe_text
 from core.claims.analysis.answer import AnswerClaims
 from core.claims.causal import removal_matrix
 from core.claims.matrix import IRRELEVANT
 from core.claims.types import Bools, Floats, Labels
+from core.text.display import count, number
 
 MOST = 60  # rows and columns that are drawn one by one
 _LONG_TEXTS_UP_TO = 1_000  # cells; above it the texts of hover boxes are shorter, for the browser's sake
@@ -92,7 +93,7 @@ def _row(answer: AnswerClaims, states: Sequence[str], group: Group) -> Row:
         listed = "<br>".join(f"{n:,} {state}" for state, n in counted.items())
         hover = f"{_listed('C', group)}<br>{listed}<br>Mean U(c) {number(mean)}"
         return Row(
-            several(len(group), "claim"), "", style, verdicts.pop() if len(verdicts) == 1 else "", mean, hover
+            count(len(group), "claim"), "", style, verdicts.pop() if len(verdicts) == 1 else "", mean, hover
         )
     (i,) = group
     text = matrix.claims[i]
@@ -153,7 +154,7 @@ def _without(answer: AnswerClaims, labels: Labels, i: int, j: int) -> str:
 
 def _group_hover(claims: Group, passages: Group, value: float, unscored: float, removed: float) -> str:
     lines = [
-        f"{several(len(claims), 'claim')} × {several(len(passages), 'passage')}",
+        f"{count(len(claims), 'claim')} × {count(len(passages), 'passage')}",
         f"{_listed('C', claims)}<br>{_span('P', passages)}",
         f"Mean probability {number(value)}",
         f"Not scored: {100 * unscored:.0f} %",

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import AXIS, STYLES, empty_figure, fade, marker, new_figure, number, several
+from core.charts.theme import BORDER, STYLES, add_band, empty_figure, fade, marker, new_figure
 from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.rafe import DEFAULT_K
+from core.text.display import count, number
 
 LEAST, MOST = 20, 100  # the curve ends between these values of K
 
@@ -22,11 +23,6 @@ class _Data(NamedTuple):
 
 def f1_at_k_chart(analysis: ClaimsAnalysis) -> go.Figure:
     """Draw the mean F1@K over the answers against K, the number of supported claims an answer should have.
-
-    Parameters
-    ----------
-    analysis : ClaimsAnalysis
-        The run's analysis.
 
     Returns
     -------
@@ -59,18 +55,21 @@ def _draw(data: _Data) -> go.Figure:
     shown = [first, *(row for _, row in usual.iterrows()), last]
     values = ", ".join(f"{number(row['mean'])} at K = {int(row['k'])}" for row in shown)
     n = int(last["n"])
-    alt = f"Mean F1@K over {several(n, 'answer')}: {values}; {data.n_undefined:,} undefined and left out."
+    alt = f"Mean F1@K over {count(n, 'answer')}: {values}; {data.n_undefined:,} undefined and left out."
     figure = new_figure(alt, "K, supported claims expected per answer", "Mean F1@K")
-    _add_band(figure, curve[curve["low"].notna() & curve["high"].notna()])
+    known = curve[curve["low"].notna() & curve["high"].notna()]
+    if len(known):
+        pale = fade("well supported", 0.22)[0][1]
+        add_band(figure, "95 % interval", known["k"], known["low"], known["high"], pale)
     color = STYLES["well supported"].color
     figure.add_scatter(
-        name=f"Mean of {several(n, 'answer')}",
+        name=f"Mean of {count(n, 'answer')}",
         mode="lines",
         x=curve["k"],
         y=curve["mean"],
         customdata=[
             (f"95 %: {number(row.low)} to {number(row.high)}<br>" if not np.isnan(row.low) else "")
-            + f"{several(row.n, 'answer')}, {row.n_undefined:,} left out"
+            + f"{count(row.n, 'answer')}, {row.n_undefined:,} left out"
             for row in curve.itertuples()
         ],
         hovertemplate="F1@%{x}: %{y:.3f}<br>%{customdata}<extra></extra>",
@@ -83,25 +82,11 @@ def _draw(data: _Data) -> go.Figure:
     return figure
 
 
-def _add_band(figure: go.Figure, known: pd.DataFrame) -> None:
-    if len(known):
-        figure.add_scatter(
-            name="95 % interval",
-            mode="lines",
-            x=[*known["k"], *known["k"][::-1]],
-            y=[*known["high"], *known["low"][::-1]],
-            fill="toself",
-            fillcolor=fade("well supported", 0.22)[0][1],
-            line={"width": 0},
-            hoverinfo="skip",
-        )
-
-
 def _add_usual(figure: go.Figure, usual: pd.DataFrame) -> None:
     if not len(usual):
         return
     value = float(usual["mean"].iloc[0])
-    figure.add_vline(x=DEFAULT_K, line={"color": AXIS, "width": 1.5, "dash": "dot"})
+    figure.add_vline(x=DEFAULT_K, line=BORDER)
     figure.add_scatter(
         name=f"F1@{DEFAULT_K} = {number(value)}",
         mode="markers",

@@ -20,14 +20,9 @@ from core.charts.claims.layers import (
     add_text,
     add_verdicts,
 )
-from core.charts.theme import (
-    empty_figure,
-    new_figure,
-    number,
-    plain_text,
-    several,
-)
+from core.charts.theme import empty_figure, new_figure, plain_text
 from core.claims.analysis.answer import AnswerClaims
+from core.text.display import count, number
 
 Shown = Literal["text", "causal", "both"]
 SHOWN: tuple[Shown, ...] = ("text", "causal", "both")
@@ -94,17 +89,17 @@ def _draw(cells: HeatmapCells, shown: Shown, threshold: float) -> go.Figure:
 def _alt(cells: HeatmapCells, shown: Shown) -> str:
     n = sum(cells.states.values())
     states = ", ".join(f"{count:,} {state}" for state, count in cells.states.most_common())
-    text = f"{several(n, 'claim')} against the passages in retrieval order: {states}."
+    text = f"{count(n, 'claim')} against the passages in retrieval order: {states}."
     known = cells.values[~np.isnan(cells.values)]
     if shown != "causal":
         span = f"{number(known.min())} to {number(known.max())}" if known.size else "none known"
         crossed = int((cells.unscored[~cells.grey] == 1).sum())
-        text += f" Probabilities of support {span}; {several(crossed, 'cell')} not scored."
+        text += f" Probabilities of support {span}; {count(crossed, 'cell')} not scored."
     if shown != "text":
         moved = int((cells.removed >= MOVED_FROM).sum())
         what = "a claim" if cells.labels is not None else "at least half of the claims"
         unknown = int(np.isnan(cells.removed).sum())
-        text += f" Leaving a passage out changes or removes {what} in {several(moved, 'cell')}"
+        text += f" Leaving a passage out changes or removes {what} in {count(moved, 'cell')}"
         text += f" and is unknown in {unknown:,}."
     if cells.labels is None:
         text += " Neighbouring claims or passages share a cell."

@@ -8,21 +8,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import (
-    STYLES,
-    bar_marker,
-    empty_figure,
-    marker,
-    new_figure,
-    number,
-    plain_text,
-    safe_text,
-    several,
-)
+from core.charts.theme import empty_figure, marker, name_rows, new_figure, outlined, plain_text, safe_text
 from core.claims.analysis.answer import AnswerClaims
 from core.claims.three_valued import thresholded
-
-_MOST_TICKS = 60
+from core.text.display import count, number
 
 
 class _Data(NamedTuple):
@@ -33,8 +22,8 @@ class _Data(NamedTuple):
 def passage_importance_bars(answer: AnswerClaims, passages: pd.DataFrame | None = None) -> go.Figure:
     """Draw the mean support of each passage for the relevant claims, in retrieval order.
 
-    Bars of passages that support no claim are hatched; a passage against which nothing was scored has no
-    bar and is called unscored. Circles show the influence, so that support and use can be compared.
+    Bars of passages that support no claim are hatched; a passage without any score has no bar and is marked
+    unscored. Circles show the influence, so that support and use can be compared.
 
     Parameters
     ----------
@@ -65,16 +54,10 @@ def _data(answer: AnswerClaims, passages: pd.DataFrame | None) -> _Data:
             "influence": known["influence"].astype(float).to_numpy(),
         }
     )
+    columns = answer.passage_ids, answer.titles, n_supported, known["quadrant"]
     bars["hover"] = [
         _hover(row.place, name, title, row.importance, n, row.influence, quadrant)
-        for row, name, title, n, quadrant in zip(
-            bars.itertuples(),
-            answer.passage_ids,
-            answer.titles,
-            n_supported,
-            known["quadrant"],
-            strict=True,
-        )
+        for row, name, title, n, quadrant in zip(bars.itertuples(), *columns, strict=True)
     ]
     return _Data(bars, int(matrix.relevant.sum()))
 
@@ -100,9 +83,9 @@ def _hover(
     lines.append(
         "No claim was scored against it"
         if np.isnan(importance)
-        else f"Mean support {number(importance, 3)}<br>Supports {several(n, 'claim')}"
+        else f"Mean support {number(importance, '{:.3f}')}<br>Supports {count(n, 'claim')}"
     )
-    lines.append(f"Influence {'unknown' if np.isnan(influence) else number(influence, 3)}")
+    lines.append(f"Influence {'unknown' if np.isnan(influence) else number(influence, '{:.3f}')}")
     return "<br>".join([*lines, safe_text(quadrant, 40)] if quadrant else lines)
 
 
@@ -133,22 +116,15 @@ def _draw(data: _Data) -> go.Figure:
         )
     for at in bars.loc[bars["importance"].isna(), "place"]:
         figure.add_annotation(text="unscored", x=0, y=at, xanchor="left", xshift=8, showarrow=False)
-    step = max(1, int(np.ceil(len(bars) / _MOST_TICKS)))
-    shown = bars["place"].iloc[::step]
     figure.update_xaxes(range=[0, 1.02], tickvals=[0, 0.25, 0.5, 0.75, 1])
-    figure.update_yaxes(
-        range=[len(bars) + 0.6, 0.4],
-        tickvals=shown,
-        ticktext=[f"P{at}" for at in shown],
-        showgrid=False,
-    )
+    name_rows(figure, [f"P{at}" for at in bars["place"]])
     figure.update_layout(barmode="overlay")
     return figure
 
 
 def _alt(data: _Data, known: pd.DataFrame, influence: pd.DataFrame) -> str:
     n = len(data.bars)
-    text = f"Mean support of {several(n, 'passage')} for {several(data.n_relevant, 'relevant claim')}: "
+    text = f"Mean support of {count(n, 'passage')} for {count(data.n_relevant, 'relevant claim')}: "
     if len(known):
         best = known.loc[known["importance"].idxmax()]
         text += f"highest {number(best['importance'])} (P{int(best['place'])}), "
@@ -171,10 +147,5 @@ def _add_bars(figure: go.Figure, bars: pd.DataFrame, name: str, style: str) -> N
             width=0.7,
             customdata=bars["hover"],
             hovertemplate="%{customdata}<extra></extra>",
-            # Outlined, so that a 0 shows as a line; pale, so that a circle shows on it.
-            marker={
-                **bar_marker(style),
-                "line": {"width": 1.5, "color": STYLES[style].color},
-                "opacity": 0.65,
-            },
+            marker=outlined(style),
         )

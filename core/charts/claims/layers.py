@@ -8,10 +8,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.charts.claims.cells import HeatmapCells
-from core.charts.theme import STYLES, fade, marker, number, several
+from core.charts.theme import STYLES, fade, marker
 from core.claims.causal import CHANGED, GONE, KEPT, UNKNOWN
 from core.claims.rafe import IRRELEVANT, NOT_SUPPORTED, SUPPORTED, UNSCORED
 from core.claims.types import Bools, Floats
+from core.text.display import count, number
 
 MATRIX_SHARE = 0.8  # of the width; the rest is the column of verdicts
 TWO_LINES_UP_TO = 25  # rows with room for two lines of text
@@ -75,7 +76,7 @@ def add_text(figure: go.Figure, cells: HeatmapCells, threshold: float) -> None:
         share = cells.unscored[rows, columns]
         name = "Not scored" if cells.labels is not None else "Not scored, in part or all"
         figure.add_scatter(
-            name=f"{name} ({several(len(rows), 'cell')})",
+            name=f"{name} ({count(len(rows), 'cell')})",
             mode="markers",
             x=columns,
             y=rows,
@@ -185,11 +186,8 @@ def add_verdicts(figure: go.Figure, cells: HeatmapCells) -> None:
     """Draw the column of verdicts: one trace per state, so that the legend names the symbols."""
     for style in dict.fromkeys(row.style for row in cells.rows):
         chosen = [(i, row) for i, row in enumerate(cells.rows) if row.style == style]
-        name = (
-            f"{style[0].upper()}{style[1:]} ({cells.states[style]:,})"
-            if style != "neutral"
-            else "Several states"
-        )
+        one = style != "neutral"
+        name = f"{style.capitalize()} ({cells.states[style]:,})" if one else "Several states"
         figure.add_scatter(
             name=name,
             mode="markers+text",

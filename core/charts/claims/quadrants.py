@@ -9,9 +9,10 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from core.charts.theme import AXIS, count_heatmap, empty_figure, marker, new_figure, safe_text, several
+from core.charts.theme import BORDER, count_heatmap, empty_figure, marker, new_figure, safe_text
 from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.quadrants import DISTRACTOR, IDLE, REDUNDANT, UNDEFINED, USED, quadrant_counts
+from core.text.display import count
 
 DENSITY_ABOVE = 2_000  # passages
 _CELLS = 30  # a side
@@ -42,11 +43,6 @@ def claims_quadrants(analysis: ClaimsAnalysis) -> go.Figure:
     of the passages. Nothing is moved to make room: passages with the same numbers share a marker, whose
     area grows with them. Above 2,000 passages counts per cell are drawn instead. Where the noise of a
     question is known, influence counts only above it, so the quadrants have no common border there.
-
-    Parameters
-    ----------
-    analysis : ClaimsAnalysis
-        The run's analysis.
 
     Returns
     -------
@@ -113,7 +109,7 @@ def _draw(data: _Data) -> go.Figure:
         )
     listed = ", ".join(f"{n:,} {name} ({_percent(share)})" for name, n, share in _defined(data))
     alt = (
-        f"Best support against influence of {several(data.n_passages, 'passage')}: {listed}; "
+        f"Best support against influence of {count(data.n_passages, 'passage')}: {listed}; "
         f"{undefined:,} undefined and not shown."
     )
     figure = new_figure(alt, f"Influence ({_rule(data)})", "Best support for a relevant claim", height=460)
@@ -121,11 +117,10 @@ def _draw(data: _Data) -> go.Figure:
         _add_grid(figure, data.cells)
     else:
         _add_markers(figure, data.places)
-    figure.add_hline(y=data.threshold, line={"color": AXIS, "width": 1.5, "dash": "dot"})
+    figure.add_hline(y=data.threshold, line=BORDER)
     if not data.with_noise:
-        # Not over the full height: there are the names of the quadrants.
-        line = {"color": AXIS, "width": 1.5, "dash": "dot"}
-        figure.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, line=line, layer="below")
+        # Not over the full height: the names of the quadrants need the room.
+        figure.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, line=BORDER, layer="below")
     _name_corners(figure, data)
     top = float(data.cells.influence[-1] if data.cells else data.places["influence"].max())
     margin = 0.06 * max(top, 0.1)
@@ -166,7 +161,7 @@ def _add_markers(figure: go.Figure, places: pd.DataFrame) -> None:
         chosen = places[places["quadrant"] == quadrant]
         if len(chosen):
             figure.add_scatter(
-                name=f"{quadrant[0].upper()}{quadrant[1:]} ({int(chosen['n'].sum()):,})",
+                name=f"{quadrant.capitalize()} ({int(chosen['n'].sum()):,})",
                 mode="markers",
                 cliponaxis=False,
                 x=chosen["influence"],
@@ -193,14 +188,7 @@ def _name_corners(figure: go.Figure, data: _Data) -> None:
     for quadrant, n, share in _defined(data):
         x, y = corners[quadrant]
         figure.add_annotation(
-            text=f"<b>{quadrant[0].upper()}{quadrant[1:]}</b><br>{n:,} ({_percent(share)})",
-            xref="paper",
-            yref="paper",
-            x=x,
-            y=y,
-            xanchor="right" if x else "left",
-            yanchor="top" if y else "bottom",
-            align="right" if x else "left",
-            showarrow=False,
-            font={"size": 12},
-        )
+            text=f"<b>{quadrant.capitalize()}</b><br>{n:,} ({_percent(share)})",
+            x=x, xref="paper", xanchor="right" if x else "left", align="right" if x else "left",
+            y=y, yref="paper", yanchor="top" if y else "bottom", showarrow=False, font={"size": 12},
+        )  # fmt: skip

@@ -5,19 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import STYLES, bar_marker, count_step, empty_figure, new_figure, safe_text, several
+from core.charts.theme import STYLES, bar_marker, count_step, empty_figure, error_bars, new_figure, safe_text
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import MODES
 from core.influence.summary import p_text
+from core.text.display import count
 
 
 def failure_mode_counts(analysis: InfluenceAnalysis) -> go.Figure:
     """Draw the number of questions per failure mode, zeros included; a question may show several.
-
-    Parameters
-    ----------
-    analysis : InfluenceAnalysis
-        The run's analysis.
 
     Returns
     -------
@@ -38,14 +34,14 @@ def _data(analysis: InfluenceAnalysis) -> pd.DataFrame:
 
 def _draw(data: pd.DataFrame, n_queries: int) -> go.Figure:
     if not n_queries:
-        return empty_figure("There are no questions to look for failure modes in.")
+        return empty_figure("There are no questions to check for failure modes.")
     chance = data[data["expected"].notna()]
     listed = [
         f"{row.title} {row.n:,}" + ("" if pd.isna(row.expected) else f" ({row.expected:.1f} by chance)")
         for row in data.itertuples()
         if row.n
     ]
-    alt = f"Failure modes among {several(n_queries, 'question')}: {', '.join(listed) or 'none found'}."
+    alt = f"Failure modes among {count(n_queries, 'question')}: {', '.join(listed) or 'none found'}."
     figure = new_figure(alt, "Questions", "", height=80 + 34 * len(data))
     # Room for the text outside the longest bar, on a phone too.
     most = max(int(data["n"].max()), float(chance["expected_high"].max() if len(chance) else 0), 1) * 1.45
@@ -60,30 +56,19 @@ def _draw(data: pd.DataFrame, n_queries: int) -> go.Figure:
         showlegend=bool(len(chance)),
     )
     if len(chance):
+        color = STYLES["highlight"].color
         figure.add_scatter(
             name="Chance, middle 95 %",
             mode="markers",
             x=chance["expected"],
             y=chance["title"],
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": chance["expected_high"] - chance["expected"],
-                "arrayminus": chance["expected"] - chance["expected_low"],
-                "thickness": 2,
-                "width": 5,
-                "color": STYLES["highlight"].color,
-            },
+            error_x=error_bars(chance["expected"], chance["expected_low"], chance["expected_high"], color),
             customdata=[
                 f"{row.expected_low:.0f} to {row.expected_high:.0f}<br>adjusted {p_text(row.p_value)}"
                 for row in chance.itertuples()
             ],
             hovertemplate="%{y} by chance: %{x:.1f}<br>%{customdata}<extra></extra>",
-            marker={
-                "symbol": "line-ns",
-                "size": 16,
-                "line": {"width": 4, "color": STYLES["highlight"].color},
-            },
+            marker={"symbol": "line-ns", "size": 16, "line": {"width": 4, "color": color}},
         )
     # Beyond the bar and the range by chance, so that neither crosses the text.
     for row in data.itertuples():

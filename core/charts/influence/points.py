@@ -9,8 +9,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.arrays import Floats
-from core.charts.theme import count_heatmap, marker, number, safe_text
+from core.charts.theme import count_heatmap, marker, safe_text
 from core.influence.definitions import LABELS
+from core.text.display import number
 
 WEBGL_ABOVE = 1_000
 DENSITY_ABOVE = 5_000

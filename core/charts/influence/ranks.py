@@ -10,9 +10,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.arrays import Floats, Ints
-from core.charts.theme import AXIS, empty_figure, fade, marker, new_figure, place, safe_text, several
+from core.charts.theme import AXIS, empty_figure, marker, new_figure, safe_text, two_sided
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import MODES
+from core.text.display import count
 
 HEATMAP_ABOVE = 400  # passages
 _LABELS_UP_TO = 30  # passages
@@ -55,8 +56,7 @@ def rank_against_rank(analysis: InfluenceAnalysis, query_ids: Iterable[str] | No
     Figure
         Only questions with a defined rank agreement enter; an empty figure when there are none.
     """
-    data = _data(analysis, query_ids)
-    return _draw(data)
+    return _draw(_data(analysis, query_ids))
 
 
 def _data(analysis: InfluenceAnalysis, query_ids: Iterable[str] | None) -> _Data:
@@ -117,8 +117,8 @@ def _draw(data: _Data) -> go.Figure:
     number_of = data.places.groupby("kind")["n"].sum().to_dict()
     ignored, buried = (int(number_of.get(kind, 0)) for kind in ("ignored_top_hit", "buried_evidence"))
     alt = (
-        f"Influence rank against retrieval order of {several(data.n_passages, 'passage')} from "
-        f"{several(data.n_queries, 'question')}: {several(ignored, 'ignored top hit')}, "
+        f"Influence rank against retrieval order of {count(data.n_passages, 'passage')} from "
+        f"{count(data.n_queries, 'question')}: {count(ignored, 'ignored top hit')}, "
         f"{buried:,} passages of buried evidence."
     )
     figure = new_figure(alt, "Retrieval order (1 = first)", "Influence rank (1 = most used)", height=420)
@@ -144,15 +144,15 @@ def _draw(data: _Data) -> go.Figure:
             text=chosen["text"],
             textposition="middle left" if kind == "buried_evidence" else "middle right",
             customdata=[
-                several(int(n), "passage") + (f"<br>{text}" if text else "")
+                count(int(n), "passage") + (f"<br>{text}" if text else "")
                 for n, text in zip(chosen["n"], chosen["text"], strict=True)
             ],
             hovertemplate=f"{hover}<br>%{{customdata}}<extra>{title}</extra>",
             marker={**marker(style), "symbol": _SYMBOLS[kind], "size": size, "opacity": 0.9, "line": outline},
         )
     ticks = _ticks(data.top)
-    figure.update_xaxes(range=[0.4, data.top + 0.6], tickvals=ticks, ticktext=[place(t) for t in ticks])
-    figure.update_yaxes(range=[data.top + 0.6, 0.4], tickvals=ticks, ticktext=[place(t) for t in ticks])
+    figure.update_xaxes(range=[0.4, data.top + 0.6], tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
+    figure.update_yaxes(range=[data.top + 0.6, 0.4], tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
     return figure
 
 
@@ -166,10 +166,7 @@ def _excess_heatmap(cells: _Cells, hover: str) -> go.Heatmap:
         z=np.round(excess, 1),
         zmin=-most,
         zmax=most,
-        colorscale=[
-            *[[0.5 - at / 2, color] for at, color in reversed(fade("Divergent", 0.0))],
-            *[[0.5 + at / 2, color] for at, color in fade("Aligned", 0.0)],
-        ],
+        colorscale=two_sided(),
         customdata=np.round(np.dstack([cells.counts, cells.expected]), 1),
         hovertemplate=hover + "<br>%{customdata[0]:,} passages, %{customdata[1]:,} by chance<extra></extra>",
         xgap=1,

@@ -1,4 +1,4 @@
-"""How well the metrics find what the simulation planted."""
+"""How well the metrics recover the simulation's ground truth."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from core.charts.theme import (
     AXIS,
     STYLES,
     empty_figure,
+    error_bars,
     marker,
     new_figure,
-    number,
     plain_text,
     safe_text,
-    several,
 )
+from core.text.display import count, number
 
 
 def recovery_chart(frame: pd.DataFrame) -> go.Figure:
@@ -33,8 +33,7 @@ def recovery_chart(frame: pd.DataFrame) -> go.Figure:
         One row per check, in the frame's order; shares are circles, differences of ρ diamonds,
         open squares the ideal. Rows without cases say so. An empty figure for an empty frame.
     """
-    data = _data(frame)
-    return _draw(data)
+    return _draw(_data(frame))
 
 
 def _data(frame: pd.DataFrame) -> pd.DataFrame:
@@ -43,7 +42,7 @@ def _data(frame: pd.DataFrame) -> pd.DataFrame:
     data["known"] = (data["n"] > 0) & data["value"].notna()
     check = data["check"].astype("str")
     data["difference"] = check.str.contains("ρ", regex=False)
-    # To find all that was planted is right; to be off, or to raise an alarm, is not.
+    # Found and recognised shares should be 1; errors and false alarms 0.
     data["ideal"] = np.where(check.str.startswith(("Power", "Recognised")), 1.0, 0.0)
     for bound in ("low", "high"):
         data[bound] = data[bound].fillna(data["value"])
@@ -90,18 +89,10 @@ def _add_points(figure: go.Figure, rows: pd.DataFrame, name: str, style: str) ->
         mode="markers",
         x=rows["value"],
         y=rows.index,
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": rows["high"] - rows["value"],
-            "arrayminus": rows["value"] - rows["low"],
-            "thickness": 2,
-            "width": 4,
-            "color": STYLES[style].color,
-        },
+        error_x=error_bars(rows["value"], rows["low"], rows["high"], STYLES[style].color),
         customdata=[
-            f"{number(row.value, 3)} ({number(row.low)} to {number(row.high)}), "
-            f"{several(row.n, 'case')}<br>{safe_text(row.meaning)}"
+            f"{number(row.value, '{:.3f}')} ({number(row.low)} to {number(row.high)}), "
+            f"{count(row.n, 'case')}<br>{safe_text(row.meaning)}"
             for row in rows.itertuples()
         ],
         hovertemplate="%{customdata}<extra></extra>",

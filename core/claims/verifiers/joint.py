@@ -23,34 +23,10 @@ def joint_support(
 ) -> list[Joint]:
     """Find the pairs of passages that support a claim which neither supports alone.
 
-    Parameters
-    ----------
-    claims, passages : sequence of str
-        The rows and columns of ``M``.
-    M : ndarray, shape (n_claims, n_passages)
-        Probability of support, NaN where unscored.
-    verifier : Verifier
-        Judges the claim against the two passages one after the other, in their order.
-    top : int
-        Pairs are tried among so many passages, those most likely to support the claim; at least 2.
-    threshold : float
-        Support begins here.
-
-    Returns
-    -------
-    list of (claim, (i, j), probability)
-        Ordered by claim, then by probability, best first; i < j.
-
-    Raises
-    ------
-    InputError
-        ``M`` has another shape, or ``top`` is below 2.
-
-    Notes
-    -----
-    Only claims that have a score and none at or above ``threshold`` are tried. Cost: at most
-    top · (top - 1) / 2 judgements for each of them; three with the default. A pair is reported only where it
-    is more likely than either passage alone, which it must be to pass the threshold.
+    Only claims that have a score and none at or above ``threshold`` are tried, with the pairs among the
+    ``top`` passages most likely to support them: at most top · (top - 1) / 2 judgements for each, three with
+    the default. A passage pair is one text, in the passages' order. Returns claim, (i, j) with i < j, and
+    probability, ordered by claim, best first.
     """
     matrix = np.asarray(M, dtype=np.float64)
     if matrix.shape != (len(claims), len(passages)):
