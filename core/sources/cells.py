@@ -42,7 +42,7 @@ class Unreadable:
 
 
 def literal(cell: str) -> Any:
-    """Return the list or object that a cell spells out, as JSON or as a Python literal; else ValueError.
+    """Return the list or object in a cell, written as JSON or as a Python literal; else ValueError.
 
     Neighbours without a comma between them, as numpy prints an array, count as separate entries.
 
@@ -63,12 +63,12 @@ def literal(cell: str) -> Any:
 
 
 def number_of(cell: str) -> float | None:
-    """Return the number that a cell spells; None where it spells none (007 is a code, not a number)."""
+    """Return the number in a cell, or None (007 is a code, not a number)."""
     return read_json(cell.strip(), mend=True) if _NUMBER.fullmatch(cell.strip()) else None
 
 
 def is_missing(cell: str) -> bool:
-    """Tell whether a cell says that there is no value."""
+    """Return whether a cell marks a missing value."""
     return cell.strip().lower() in MISSING
 
 

@@ -105,7 +105,7 @@ class ColumnChecks:
 
 
 def outside_range(values: Floats, definition: Column) -> Bools:
-    """Tell which values lie outside the schema's range; NaN does not. A rounding error is let pass."""
+    """Return which values lie outside the schema's range, rounding aside; NaN does not."""
     low, high = definition.range or (None, None)
     outside = np.zeros(values.size, dtype=bool)
     with np.errstate(invalid="ignore"):

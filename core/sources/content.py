@@ -19,7 +19,7 @@ from core.sources.table import read_table
 from core.text.strict import JsonReader, NotJson
 
 MAX_ENTRIES = 500_000
-# A small file can spell out values that fill any memory: "[[],[],[] ...".
+# The values of a small file can fill any memory: "[[],[],[] ...".
 MAX_VALUES = 10_000_000
 _LINES_SUFFIXES = (".jsonl", ".ndjson")
 _WANTED = "a JSON object or list, or one JSON object a line"
@@ -116,7 +116,7 @@ def read_content(data: bytes, name: str, *, strict: bool = False) -> Content:
 
 
 def looks_like_json(data: bytes, name: str) -> bool:
-    """Tell whether a file (not gzipped) is meant as JSON or JSON Lines, by its name and its start."""
+    """Return whether a file (not gzipped) is meant as JSON or JSON Lines, by its name and its start."""
     start = to_utf8(data, name).utf8[:100_000].lstrip()
     if start[:1] in (b"{", b"["):
         return True

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -12,16 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InputError
+from core.sources.content import Content, read_content
 from core.sources.corpus import document_from_text, load_corpus
-from core.sources.encoding import MAX_BYTES, read_source
+from core.sources.encoding import MAX_BYTES, read_source, to_utf8
 from core.sources.fields import MAX_LIST, FieldError, Fields, read_each
 from core.sources.gold import gold_spans
-from core.sources.lines import question_entries
 from core.sources.question import (
+    FIELDS,
     CorpusLoader,
     Document,
     PassageIn,
     Question,
+    names_of,
     parse_question,
     question_record,
     row_of_cells,
@@ -42,6 +47,7 @@ __all__ = [
 ]
 
 MAX_QUESTIONS = 100_000
+_QUESTION = set(names_of("question"))
 # The search for gold fragments that occur nowhere reads every document for every question.
 _MAX_GOLD_SEARCH = 20_000_000
 
@@ -83,7 +89,7 @@ def load_dataset(
         JSON Lines or CSV, UTF-8 (or with a byte order mark), also gzipped; or plain text, named ``.txt``,
         with one prompt a line. A ``corpus`` in a line is a path relative to this file and inside its folder.
     corpus : path, optional
-        A folder or a JSON Lines file of documents (see `load_corpus`): what is searched for lines that bring
+        A folder or a JSON Lines file of documents (see `load_corpus`) to search for lines that have
         neither passages nor documents.
     documents : tuple of Document, optional
         The same, already read; () where their passages will come from elsewhere. Without both, such a line
@@ -117,7 +123,7 @@ def load_dataset(
 def read_dataset(data: bytes, name: str, *, documents: tuple[Document, ...] | None = None) -> Dataset:
     """Read an uploaded data set; see `load_dataset`.
 
-    A ``corpus`` in a line names a path of this machine, so it is refused here: every line must bring its own
+    A ``corpus`` in a line names a path of this machine, so it is refused here: every line needs its own
     ``documents`` or ``passages``, unless ``documents`` for all of them are given.
     """
 
@@ -165,7 +171,7 @@ def make_dataset(name: str, questions: Sequence[Question], report: ValidationRep
 
 
 def _corpus(folder: Path, value: str) -> tuple[Document, ...] | str:
-    """Load a shared corpus; a string says what would be right instead."""
+    """Load a shared corpus; a string is what would be right instead."""
     try:
         path = (folder / value).resolve()
         if not path.is_relative_to(folder):
@@ -180,7 +186,7 @@ def _corpus(folder: Path, value: str) -> tuple[Document, ...] | str:
 def _read(
     data: bytes, source: str, name: str, corpus: CorpusLoader, attached: tuple[Document, ...] | None
 ) -> Dataset:
-    content = question_entries(data, source)
+    content = _question_entries(data, source)
     log = IssueLog()
     content.log_bad(log, "row" if content.kind == "csv" else "line")
     numbers = sorted([*(n for n, _ in content.entries), *(bad.number for bad in content.bad)])
@@ -219,6 +225,55 @@ def _read(
         notes.append(f"{bare} without passages or documents: the corpus given is searched.")
     report = log.report(len(kept), content.rejected(rejected), notes, possible(kept))
     return make_dataset(name, kept, report)
+
+
+def _question_entries(data: bytes, source: str) -> Content:
+    """Parse the unpacked file of a data set into its records; InputError where it cannot be read as a whole.
+
+    In a file named ``.txt`` each line is a prompt, unless the file is JSON or its first line is a
+    CSV header with a column for the question. A file of that one column is read under any name.
+    """
+    text = to_utf8(data, source)
+    plain = text.utf8.decode()
+    notes = (text.note,) if text.note else ()
+    if plain.lstrip()[:1] not in ("{", "["):
+        header = _cells(plain)
+        if len(header) == 1 and header <= _QUESTION:
+            return Content(source, "csv", None, _one_column(plain, source), notes=notes)
+        if source.lower().removesuffix(".gz").endswith(".txt") and not header & _QUESTION:
+            return Content(source, "jsonl", None, prompts(plain), notes=notes)
+    content = read_content(data, source, strict=True).opened()
+    if content.kind == "csv" and not _QUESTION & set(content.columns):
+        raise InputError(
+            f"{source} has the columns {', '.join(map(shorten, content.columns[:20]))}; "
+            f"expected question and one of documents, passages and corpus (of {', '.join(FIELDS)}); "
+            "a plain list of prompts is named .txt."
+        )
+    return content
+
+
+def prompts(text: str) -> list[tuple[int, dict[str, str]]]:
+    """Return a record for each line of plain text that is not blank."""
+    return [(n, {"question": line}) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+
+
+def _one_column(text: str, source: str) -> list[tuple[int, dict[str, str]]]:
+    """Return a record for each row of a CSV with a question as its only column."""
+    rows = csv.reader(io.StringIO(text.lstrip(), newline=""))
+    try:
+        # Commas that nobody put between quotes are the prompt's own: there is no other column.
+        lines = [(row, ",".join(cells)) for row, cells in enumerate(rows, start=1)]
+    except csv.Error as error:
+        raise InputError(
+            f"{source}, line {rows.line_num} is not CSV ({error}); expected one prompt a line."
+        ) from error
+    return [(row, {"question": prompt}) for row, prompt in lines[1:] if prompt.strip()]
+
+
+def _cells(text: str) -> set[str]:
+    """Return the cells of the first line, whatever separates them."""
+    first = text.lstrip().split("\n", 1)[0].lower()
+    return {cell.strip().strip('"') for cell in re.split("[,;\t|]", first)}
 
 
 def dataset_jsonl(dataset: Dataset) -> bytes:

@@ -15,7 +15,7 @@ from core.errors import InputError
 MAX_BYTES = 400_000_000
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
-# What people upload by mistake, by its first bytes.
+# First bytes of files uploaded by mistake.
 _BINARY = (
     (b"PAR1", "a Parquet file"),
     (b"PK\x03\x04", "a zip archive or an Excel workbook"),

@@ -148,7 +148,7 @@ class Fields:
 
 
 def text_problem(text: str) -> str | None:
-    """Say what would be right where a text cannot be used, or None."""
+    """Return what would be right where a text cannot be used, or None."""
     if len(text) > MAX_TEXT:
         return f"a text of at most {MAX_TEXT:,} characters"
     return None if is_clean(text) else "valid Unicode (this holds half of a surrogate pair)"
@@ -182,7 +182,7 @@ def unique(names: Sequence[str | None], stem: str = "d") -> tuple[str, ...]:
 def read_each(
     entries: Iterable[tuple[int, Any]], log: IssueLog, read: Callable[[int, Any], T]
 ) -> tuple[list[T], list[Rejected]]:
-    """Read entries one by one; those for which ``read`` raises `FieldError` are noted and put aside."""
+    """Read entries one by one; those for which ``read`` raises `FieldError` are logged and rejected."""
     records, rejected = [], []
     for number, entry in entries:
         try:

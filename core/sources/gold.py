@@ -20,7 +20,7 @@ def gold_spans(text: str, fragments: Iterable[str]) -> list[Span]:
 
 
 def holds_gold(start: int, end: int, spans: Iterable[Span]) -> bool:
-    """Tell whether the passage ``text[start:end]`` holds at least half of one of the spans.
+    """Return whether the passage ``text[start:end]`` holds at least half of one of the spans.
 
     A fragment cut exactly in the middle counts for both passages.
     """

@@ -15,7 +15,7 @@ _NOT_IN_FILES = {
     "slot", "ablated_status", "planted_case", "planted_rho", "planted_influence",
 }  # fmt: skip
 
-# Everything that a file of question x passage rows may bring, in the order of the mapping form.
+# Everything that a file of question x passage rows may hold, in the order of the mapping form.
 MAPPABLE: Mapping[str, Column] = {
     column.name: column
     for column in (*QUERIES.columns, *PASSAGES.columns)

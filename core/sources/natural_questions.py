@@ -194,7 +194,7 @@ def _records(source: str | os.PathLike[str] | None, split: str, seed: int | None
 
 @contextmanager
 def _silent(datasets: Any) -> Iterator[None]:
-    """Keep the library from writing its own lines for what is said in our sentence."""
+    """Keep the library from printing what our error message already covers."""
     level = datasets.logging.get_verbosity()
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)
     try:

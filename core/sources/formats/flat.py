@@ -21,7 +21,7 @@ from core.sources.report import IssueLog
 Names = Mapping[str, tuple[str, ...]]
 
 
-def read_flat(
+def read_entries(
     content: Content,
     log: IssueLog,
     names: Names,
@@ -41,7 +41,7 @@ def read_flat(
     return ReadRecords(*read_each(inner.entries, log, read))
 
 
-def flat_record(fields: Fields, names: Names) -> Record:
+def record_of(fields: Fields, names: Names) -> Record:
     """Read what all flat formats have: id, question, answer, one correct answer, samples and latency."""
     reference = fields.text(*names["references"])
     return Record(
@@ -54,8 +54,8 @@ def flat_record(fields: Fields, names: Names) -> Record:
     )
 
 
-def flat_entry(record: Record, names: Names, named: bool) -> dict[str, Any]:
-    """Return what `flat_record` reads, under a format's own names; ``named`` says whether ids are written."""
+def entry_of(record: Record, names: Names, named: bool) -> dict[str, Any]:
+    """Return what `record_of` reads, under a format's own names; ``named`` says whether ids are written."""
     values = {
         "id": record.record_id if named else None,
         "question": record.question,
@@ -98,7 +98,7 @@ def passage_texts(fields: Fields, *names: str) -> tuple[str, ...]:
 def marked_gold(
     passages: Sequence[RecordPassage], texts: Iterable[str], ids: Collection[str] = ()
 ) -> tuple[RecordPassage, ...]:
-    """Say of each passage whether it is a gold one, by its text or its id; unknown where no gold is given.
+    """Mark each passage as gold or not, by its text or its id; unknown where no gold is given.
 
     Two texts are the same whatever their white space and Unicode forms.
     """
@@ -132,7 +132,7 @@ def reported_rest(fields: Fields) -> dict[tuple[str, str], Any]:
 def further_fields(record: Record, own: Collection[str]) -> dict[str, Any]:
     """Return what a record reports under names that are not a format's own, for a file of that format.
 
-    Who said it is put behind the name, in brackets.
+    Its source is put behind the name, in brackets.
     """
     fields: dict[str, Any] = {}
     for (name, by), value in record.reported.items():
@@ -148,7 +148,7 @@ def default_id(place: int) -> str:
 
 
 def has_own_ids(records: Iterable[Record]) -> bool:
-    """Tell whether any record has an id that is not just its number."""
+    """Return whether any record has an id that is not just its number."""
     return any(r.record_id not in ("", default_id(place)) for place, r in enumerate(records, start=1))
 
 

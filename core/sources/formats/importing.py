@@ -105,7 +105,7 @@ def import_file(
 
 
 def _is_influence(data: bytes, label: str, given: Mapping[str, str]) -> bool:
-    """Tell whether a file is a table of questions and passages with the influence of each."""
+    """Return whether a file is a table of questions and passages with the influence of each."""
     if looks_like_json(data, label) or not set(given) <= set(MAPPABLE):
         return False
     fields = {*suggest_mapping(read_columns(data, label)), *given}

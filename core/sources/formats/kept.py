@@ -1,4 +1,4 @@
-"""What a file says beyond what a run holds, kept so that the same file can be written again.
+"""What a run cannot hold of a file, kept so that the same file can be written again.
 
 Every format writes a record in its own plain form. The difference to its file is
 kept under a reserved name in the record's `reported`: ``<format>:record``, and once per file, with its first
@@ -22,7 +22,7 @@ _RESERVED = re.compile(r"[a-z-]+:(record|file)")
 
 
 def is_kept(name: str) -> bool:
-    """Say whether a name in `reported` is reserved: only a writer reads it."""
+    """Return whether a name in `reported` is reserved: only a writer reads it."""
     return _RESERVED.fullmatch(name) is not None
 
 
@@ -33,12 +33,12 @@ def keep(file_format: str, record: Record, written: Any, original: Any) -> Recor
 
 
 def with_kept(file_format: str, record: Record, written: Any) -> Any:
-    """Return the plain form of a record with what `keep` put aside."""
+    """Return the plain form of a record with what `keep` stored."""
     return apply(record.reported.get((f"{file_format}:record", "")), written)
 
 
 def keep_file(records: Sequence[Record], file_format: str, values: Mapping[str, Any]) -> list[Record]:
-    """Return the records, the first one carrying what the file says of itself."""
+    """Return the records, the first one carrying what belongs to the file as a whole."""
     worth = {name: value for name, value in values.items() if value not in (None, [], {})}
     if not records or not worth:
         return list(records)
@@ -46,7 +46,7 @@ def keep_file(records: Sequence[Record], file_format: str, values: Mapping[str, 
 
 
 def kept_file(records: Iterable[Record], file_format: str) -> dict[str, Any]:
-    """Return what was kept of the file as a whole; empty where no record brings any."""
+    """Return what was kept of the file as a whole; empty if nothing was."""
     found = (record.reported.get((f"{file_format}:file", "")) for record in records)
     return next((dict(value) for value in found if isinstance(value, dict)), {})
 

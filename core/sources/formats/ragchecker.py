@@ -215,7 +215,7 @@ def _orientation_of(shapes: Iterable[tuple[Any, int, int]]) -> Orientation:
     by_claims = by_passages = False
     for matrix, n_claims, n_passages in shapes:
         upright, on_its_side = _fits(matrix, n_claims, n_passages), _fits(matrix, n_passages, n_claims)
-        # A matrix without cells says nothing.
+        # A matrix without cells has no orientation.
         if n_claims and n_passages and upright != on_its_side:
             by_claims |= upright
             by_passages |= on_its_side
