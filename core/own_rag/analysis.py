@@ -130,7 +130,7 @@ def analyze(
         retrieval = None
         if retrieve is not None:
             retrieval = Retrieval(retrieve, k, parallel)
-            stack.callback(retrieval.close)
+            stack.callback(retrieval.function.close)
             data = retrieval.of(data, _reporter(progress, stack))
             if function is not None:
                 retrieval.hand_to(function)
@@ -194,7 +194,11 @@ def _described(run: Run, function: FunctionLLM | None, retrieval: Retrieval | No
     facts: dict[str, Any] = dict(run.manifest)
     queries = run.queries
     if retrieval is not None:
-        facts["retriever"] = {"name": "function", "function": retrieval.name, "k": facts["options"]["k"]}
+        facts["retriever"] = {
+            "name": "function",
+            "function": retrieval.function.name,
+            "k": facts["options"]["k"],
+        }
         facts["options"] = {**facts["options"], "retriever": "function"}
         # There may be gold passages that were not retrieved, so their number is unknown.
         gold = run.passages["query_id"][run.passages["is_gold"].fillna(False).astype(bool)]

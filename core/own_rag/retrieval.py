@@ -31,13 +31,8 @@ class Retrieval:
     def __init__(self, function: Callable[[str], Any], k: int, parallel: int | None) -> None:
         if not callable(function):
             raise InputError(f"retrieve must be a function, got {type(function).__name__}.")
-        self._function = UserFunction(function, "retrieve", lambda value: found(value, k), parallel)
+        self.function = UserFunction(function, "retrieve", lambda value: found(value, k), parallel)
         self._found: dict[int, tuple[str, Found]] = {}
-
-    @property
-    def name(self) -> str:
-        """Name of the function."""
-        return self._function.name
 
     def of(self, data: Dataset, progress: ProgressCallback | None = None) -> Dataset:
         """Return the data set with the passages of each question, or the reason for none.
@@ -52,12 +47,12 @@ class Retrieval:
             if progress is not None:
                 progress(len(outcomes), n, "retrieve")
 
-        self._function.each([(question.question,) for question in data.questions], done)
+        self.function.each([(question.question,) for question in data.questions], done)
         if all(outcome.error is not None for outcome in outcomes.values()):
             first = outcomes[0].error
             assert first is not None
             raise BackendError(
-                f"retrieve failed on every question; first: {self._function.reason(first)}"
+                f"retrieve failed on every question; first: {self.function.reason(first)}"
             ) from first
         questions = [
             self._with_passages(question, index, outcomes[index])
@@ -71,15 +66,11 @@ class Retrieval:
             labelled = [(i, p.title, p.text) for i, p in enumerate(result.passages, start=1)]
             llm.hand(question, labelled, result.objects)
 
-    def close(self) -> None:
-        """End the function's threads."""
-        self._function.close()
-
     def _with_passages(self, question: Question, index: int, outcome: Outcome[Found]) -> Question:
         bare = replace(question, documents=(), passages=None)
         if outcome.value is None:
             assert outcome.error is not None
-            return replace(bare, problem=self._function.reason(outcome.error))
+            return replace(bare, problem=self.function.reason(outcome.error))
         if not outcome.value.passages:
             return replace(bare, problem="retrieve returned no passage.")
         self._found[index] = (question.question, outcome.value)
