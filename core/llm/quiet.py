@@ -11,7 +11,7 @@ from contextlib import contextmanager
 def quiet() -> Iterator[None]:
     """Silence transformers' progress bars, log lines and warnings inside the block.
 
-    What a user must know reaches them as an error of ours; the rest is advice to programmers.
+    Users get our own errors; the rest is advice to programmers.
     """
     from transformers.utils import logging
 

@@ -1,4 +1,4 @@
-"""From what a model wrote to its answer: without reasoning, echo and what follows a stop sequence."""
+"""From a model's reply to its answer: without reasoning, echo and anything after a stop sequence."""
 
 from __future__ import annotations
 
@@ -15,28 +15,12 @@ _THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What a server sent for one request.
+    """A server's reply to one request."""
 
-    Attributes
-    ----------
-    content : str
-        The text, with whatever reasoning stands in it.
-    finish : {"stop", "length", "content_filter"}
-        Why the server ended it.
-    reasoned : bool
-        Whether the server kept reasoning apart from the text.
-    tokens : sequence of (bytes, float) or None
-        The tokens it wrote with their log-probabilities; None where it gives none.
-    prompt_tokens, completion_tokens : int
-        Tokens read and written.
-    seconds : float
-        How long the call took.
-    """
-
-    content: str
-    finish: str
-    reasoned: bool
-    tokens: Sequence[tuple[bytes, float]] | None
+    content: str  # including any reasoning
+    finish: str  # stop, length or content_filter
+    reasoned: bool  # whether the server returned reasoning separately
+    tokens: Sequence[tuple[bytes, float]] | None  # with their log-probabilities, where available
     prompt_tokens: int
     completion_tokens: int
     seconds: float
@@ -44,12 +28,12 @@ class Received:
     def completion(self, request: Request, prefix: str) -> Completion:
         """Return the answer to a request whose prompt ended with ``prefix``, which was not sent.
 
-        ``logprobs`` are those of the tokens that make the text, where the tokens add up to the content; else
-        of all tokens.
+        ``logprobs`` are those of the tokens of the text, where the tokens add up to the content; else of all
+        tokens.
         """
         rest, never_ended = without_thoughts(self.content)
         rest = without_echo(rest, prefix)
-        start = len(self.content) - len(rest)  # each step only takes something off the beginning
+        start = len(self.content) - len(rest)  # each step only removes something from the beginning
         text, stopped = cut_at_stop(rest, request.stop)
         finish = "stop" if stopped else self.finish
         if self.finish == "content_filter":
@@ -82,13 +66,9 @@ class Received:
 
 
 def cut_at_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
-    """End a text before the first stop sequence.
+    """Cut a text before the first stop sequence; also tell whether there was one.
 
-    Returns
-    -------
-    tuple of str and bool
-        The text without outer white space, and whether a stop sequence was found. White space in
-        front of the text never ends it.
+    Outer white space is removed; leading white space never counts as a stop sequence.
     """
     text = text.lstrip()
     end = first_stop(text, stop)
@@ -96,13 +76,13 @@ def cut_at_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
 
 
 def first_stop(text: str, stop: Sequence[str]) -> int | None:
-    """Return where the first stop sequence begins in a text; None where there is none."""
+    """Return where the first stop sequence begins in a text, or None."""
     return min((place for place in (text.find(s) for s in stop if s) if place >= 0), default=None)
 
 
 def without_thoughts(text: str) -> tuple[str, bool]:
-    """Take the reasoning off the beginning of a text; tell whether it never came to its end."""
-    # Some chat formats write the opening tag themselves, so that only the closing one is in the answer.
+    """Remove reasoning from the beginning of a text; tell whether it never ended."""
+    # Some chat formats write the opening tag themselves, so the answer has only the closing one.
     end = _THOUGHT_ENDS.search(text)
     if end is not None and not _THOUGHT_BEGINS.search(text, 0, end.start()):
         text = text[end.end() :]
@@ -115,7 +95,7 @@ def without_thoughts(text: str) -> tuple[str, bool]:
 
 
 def _offset(tokens: bytes, content: bytes) -> int:
-    """Where the content begins in the tokens: reasoning may stand before it, an end mark behind it."""
+    """Where the content begins in the tokens: reasoning may precede it, an end mark may follow."""
     if tokens.endswith(content):
         return len(tokens) - len(content)
     return 0 if tokens.startswith(content) else tokens.rfind(content)

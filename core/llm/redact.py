@@ -1,4 +1,4 @@
-"""Error messages of foreign code, made fit to be kept: one line, no key, no address with a password."""
+"""Error messages of foreign code, made safe to store: one line, no key, no address with a password."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from core.text.strict import clean
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_SHORTEST_SECRET = 8  # shorter values stand in ordinary words
+_SHORTEST_SECRET = 8  # shorter values occur in ordinary words
 # What servers and their clients put into messages: `Bearer …`, keys that begin like those of known services.
 _KEYS = re.compile(
     r"(?<![\w-])(?:sk|pk|rk|hf|gsk|xai|ghp|AIza)[-_]?[\w-]{16,}|(?<=Bearer )\S+", re.IGNORECASE
@@ -21,21 +21,21 @@ def error_text(error: BaseException) -> str:
     """Return an exception as ``Type: message``: one line of at most 500 characters, without secrets."""
     try:
         message = str(error).strip()
-    except Exception:  # the exception is foreign code, its text too
+    except Exception:  # the exception is foreign code, so is its text
         message = ""
     name = type(error).__name__
     return one_line(f"{name}: {message}" if message else name, 500)
 
 
 def one_line(text: str, longest: int = 300) -> str:
-    """Return a message without secrets, on one line of at most so many characters."""
-    # Before, for secrets with line breaks in them; after, for what a line break kept from being recognised.
+    """Return a message without secrets, on one line of at most ``longest`` characters."""
+    # Before joining lines, for secrets that contain line breaks; after, for those that one had hidden.
     text = without_secrets(" ".join(without_secrets(text).split()))
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def without_secrets(text: str) -> str:
-    """Take out what looks like a key, and what the environment holds under the name of one.
+    """Remove anything that looks like a key, and the values of secret environment variables.
 
     Examples
     --------

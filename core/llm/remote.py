@@ -1,4 +1,4 @@
-"""Calls to a server: many at once, each with a deadline, never more than the server bears."""
+"""Calls to a server: many at once, each with a deadline, never more than the server can take."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from core.text.strict import clean
 
 T = TypeVar("T")
 Call = Callable[[Request], Awaitable[Completion]]
-_LOOK_SECONDS = 0.2  # how often a cancel is looked for
-_LAST_SECONDS = 10.0  # how long answers that have arrived may take to be kept after a cancel
+_CANCEL_SECONDS = 0.2  # between checks for a cancel
+_LAST_SECONDS = 10.0  # time to store answers that have arrived, after a cancel
 
 
 class Overloaded(TransientError):
-    """The server has too much to do (429, 503, a call out of time): fewer calls at once will help."""
+    """The server is overloaded (429, 503, a timeout): fewer calls at once will help."""
 
 
 class Paused(Overloaded):
-    """The server asked for a pause that is not over: it was not asked again."""
+    """The server asked for a pause that is not over, so the call was not made."""
 
 
 class AdaptiveLimit:
     """How many calls may run at once: halved when the server is overloaded, regained one by one.
 
-    Additive increase, multiplicative decrease, as in TCP (Chiu and Jain 1989): after an overload the
-    limit grows by one for each full round of successes, up to ``most``. Used on one event loop.
+    Additive increase, multiplicative decrease, as in TCP (Chiu and Jain 1989): after an overload the limit
+    grows by one for each full round of successes, up to ``most``. Used on one event loop.
     """
 
     def __init__(self, most: int) -> None:
@@ -49,7 +49,7 @@ class AdaptiveLimit:
 
     @contextlib.asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Wait until one more call may run; what happens inside says how the limit changes."""
+        """Wait until one more call may run; an error inside lowers the limit, a success raises it."""
         while self._running >= self.limit:
             self._changed.clear()
             await self._changed.wait()
@@ -75,23 +75,11 @@ class AdaptiveLimit:
 class Remote:
     """Calls to one server, on the event loop that all servers share; safe to share between threads.
 
-    Parameters
-    ----------
-    most : int
-        Most calls at once.
-    timeout : float
-        Seconds after which a call is given up, however slowly its bytes still arrive.
-
-    Raises
-    ------
-    InputError
-        One of them is not above 0.
-
-    Notes
-    -----
-    Asynchronous, so that a deadline and a cancel end a call at any point: while connecting, between two
-    bytes of a header, in the middle of an answer. Where one call is told to come back later, the others
-    that wait for their turn fail with the same request, so that the pause is kept by all.
+    Asynchronous, so that a deadline and a cancel end a call at any point: while connecting, between two bytes
+    of a header, in the middle of an answer. ``most`` limits the calls at once; a call is abandoned after
+    ``timeout`` seconds, however slowly its bytes still arrive. `InputError` unless both are above 0. When the
+    server asks one call for a pause, calls still waiting for their turn fail with the same request, so that
+    all respect the pause.
     """
 
     def __init__(self, most: int, timeout: float) -> None:
@@ -110,20 +98,11 @@ class Remote:
         on_done: OnDone | None = None,
         cancelled: IsCancelled | None = None,
     ) -> list[Completion]:
-        """Make one call per request; see `LLM.generate`.
+        """Make one ``call`` per request; see `LLM.generate`.
 
-        Parameters
-        ----------
-        call : callable
-            Asks the server once, from a request to its completion.
-
-        Raises
-        ------
-        TransientError
-            At least one call failed in a way that may pass; the others were finished first, so that nothing
-            that is paid for is thrown away. Carries the longest pause that the server asked for.
-        Cancelled
-            ``cancelled`` said so; calls under way were given up.
+        A call that fails transiently does not end the others: they finish first, because they are paid for,
+        then the `TransientError` with the longest requested pause is raised. A cancel abandons calls under
+        way.
         """
         results: list[Completion | None] = [None] * len(requests)
 
@@ -131,7 +110,7 @@ class Remote:
             completion = await self._limited(call, request)
             results[index] = completion
             if on_done is not None:
-                # Callbacks write to disk and take locks: not on the loop that serves all threads.
+                # Callbacks write to disk and take locks, so keep them off the loop that serves all threads.
                 await _to_the_end(asyncio.to_thread(on_done, index, completion))
 
         async def everything() -> None:
@@ -157,13 +136,10 @@ class Remote:
             except TimeoutError as error:
                 raise Overloaded(f"The server did not finish an answer in {self.timeout:g} s.") from error
             except Overloaded as error:
-                self._keep_pause(error)
+                ends = time.monotonic() + (error.retry_after or 0.0)
+                if ends > self._pause_ends:
+                    self._pause_ends, self._pause_reason = ends, str(error)
                 raise
-
-    def _keep_pause(self, error: Overloaded) -> None:
-        ends = time.monotonic() + (error.retry_after or 0.0)
-        if ends > self._pause_ends:
-            self._pause_ends, self._pause_reason = ends, str(error)
 
 
 _loop: asyncio.AbstractEventLoop | None = None
@@ -190,7 +166,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def run_on_loop(work: Coroutine[Any, Any, T], cancelled: IsCancelled | None = None) -> T:
-    """Run a coroutine on the background loop and return what it returns; a cancel ends it."""
+    """Run a coroutine on the background loop and return its result; a cancel ends it."""
     loop = background_loop()
     done = threading.Event()
     started: list[asyncio.Task[T]] = []
@@ -201,7 +177,7 @@ def run_on_loop(work: Coroutine[Any, Any, T], cancelled: IsCancelled | None = No
 
     loop.call_soon_threadsafe(start)
     try:
-        while not done.wait(_LOOK_SECONDS):
+        while not done.wait(_CANCEL_SECONDS):
             stop_if(cancelled)
     except BaseException:
         loop.call_soon_threadsafe(lambda: started[0].cancel())
@@ -211,7 +187,7 @@ def run_on_loop(work: Coroutine[Any, Any, T], cancelled: IsCancelled | None = No
 
 
 async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for work that a cancel must not cut off; the cancel takes effect afterwards."""
+    """Wait for work that a cancel must not interrupt; the cancel takes effect afterwards."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
@@ -221,7 +197,7 @@ async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _all_or_first_fatal(tasks: Sequence[asyncio.Future[None]]) -> None:
-    """Wait for all; a fatal failure ends the wait at once, a transient one only when all are done."""
+    """Wait for all; a fatal failure ends the wait at once, a transient one only after all are done."""
     transient: list[TransientError] = []
     for finished in asyncio.as_completed(tasks):
         try:
@@ -229,15 +205,14 @@ async def _all_or_first_fatal(tasks: Sequence[asyncio.Future[None]]) -> None:
         except TransientError as error:
             transient.append(error)
     if transient:
-        worst = max(transient, key=lambda error: error.retry_after or 0.0)
-        raise worst
+        raise max(transient, key=lambda error: error.retry_after or 0.0)
 
 
 def without_prefill(messages: Sequence[Message]) -> tuple[list[dict[str, str]], str]:
-    """Return the turns as a server takes them, and the beginning of the answer that was cut off them.
+    """Return the turns for a server, and the begun answer removed from them.
 
-    A prompt may end with the beginning of the model's own turn. Few servers continue it, most would answer
-    it as a turn of its own; so it is left out, and `without_echo` takes it off an answer that begins with it.
+    A prompt may end with the beginning of the model's own turn. Few servers continue it, most would answer it
+    as a turn of its own; so it is not sent, and `without_echo` removes it from an answer that repeats it.
     """
     turns = [{"role": m.role, "content": clean(m.content)} for m in messages]
     prefix = turns.pop()["content"] if len(turns) > 1 and turns[-1]["role"] == "assistant" else ""
@@ -245,21 +220,20 @@ def without_prefill(messages: Sequence[Message]) -> tuple[list[dict[str, str]], 
 
 
 def without_echo(text: str, prefix: str) -> str:
-    """Take the beginning that the model was to continue off an answer that repeats it."""
+    """Remove the begun answer from the start of an answer that repeats it."""
     text = text.lstrip()
     begins = prefix and text.casefold().startswith(prefix.casefold())
     return text[len(prefix) :].lstrip() if begins else text
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
-    """Estimate the tokens of a prompt where no tokenizer is at hand.
+    """Estimate the tokens of a prompt without a tokenizer.
 
     About one token for each CJK character and for every four other characters, plus four for each turn:
     within a third of the truth for the usual vocabularies.
     """
-    return sum(4 + _estimate(message.content) for message in messages)
-
-
-def _estimate(text: str) -> int:
-    wide = sum(1 for character in text if ord(character) >= 0x2E80)
-    return wide + (len(text) - wide + 3) // 4
+    total = 0
+    for message in messages:
+        wide = sum(1 for character in message.content if ord(character) >= 0x2E80)
+        total += 4 + wide + (len(message.content) - wide + 3) // 4
+    return total

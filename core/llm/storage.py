@@ -1,4 +1,4 @@
-"""Where things that can be made again are kept on the user's machine."""
+"""Where models and completions are kept on the user's machine."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ _EDGE = 1 << 20
 
 
 def user_cache_dir() -> Path:
-    """Return the folder for converted models and completions.
+    """Return the folder for converted models and completions; it is not created here.
 
-    ``LEADLINE_CACHE`` where it is set, else the platform's own place (``~/.cache/leadline`` on Linux).
-    The folder is not made here.
+    ``LEADLINE_CACHE`` where set, else the platform's own (``~/.cache/leadline`` on Linux).
     """
     chosen = os.environ.get("LEADLINE_CACHE")
     if chosen:
@@ -30,8 +29,8 @@ def user_cache_dir() -> Path:
 def fingerprint(folder: Path, ignore: frozenset[str] = frozenset()) -> str:
     """Return a short digest of a folder of model files, cheap even for many gigabytes.
 
-    Names, sizes and the first and last megabyte of every file count, so an exchanged, cut-off or
-    re-trained model has another fingerprint.
+    Covers names, sizes and the first and last megabyte of every file, so a replaced, truncated or re-trained
+    model has another fingerprint.
     """
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):

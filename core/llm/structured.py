@@ -1,4 +1,4 @@
-"""Answers that are JSON under a schema: kept to it by the back end or asked in words, always validated."""
+"""Answers that are JSON under a schema: constrained by the back end or by words, always validated."""
 
 from __future__ import annotations
 
@@ -30,28 +30,16 @@ Ask = Callable[[Sequence[Request]], Sequence[Completion]]
 
 @dataclass(frozen=True, slots=True)
 class JsonReply:
-    """What came of asking for JSON.
+    """The result of asking for JSON; without a value the item is *unscored*, never a default."""
 
-    Attributes
-    ----------
-    value : object
-        The JSON value, which follows the schema; None where there is none.
-    reason : str or None
-        Why there is no value: it is then *unscored*, never a default. None where there is one.
-    raw : str
-        The reply that value or reason rest on, as the model wrote it.
-    n_calls : int
-        Calls spent: 1, or 2 where the first reply had to be repaired.
-    """
-
-    value: Any
-    reason: str | None
-    raw: str
-    n_calls: int
+    value: Any  # follows the schema; None where there is none
+    reason: str | None  # why there is no value
+    raw: str  # the reply with that value or problem, as the model wrote it
+    n_calls: int  # 1, or 2 where the first reply had to be repaired
 
     @property
     def ok(self) -> bool:
-        """Whether there is a value; a schema may allow the value null."""
+        """Whether there is a value; a schema may allow null."""
         return self.reason is None
 
 
@@ -66,38 +54,18 @@ def generate_json_batch(
 ) -> list[JsonReply]:
     """Ask a model for JSON under a schema, many conversations at once.
 
-    Where the back end keeps to a schema while generating, the request carries it; else it is put into
-    the last user turn in words. Every reply is validated. One that cannot be used is shown to the model once,
-    with what is wrong with it; all such calls make a second batch. What is still wrong then has no value.
+    Where the back end follows a schema while generating, the request carries it; else the last user turn asks
+    for it in words. Every reply is validated. An unusable one is shown to the model once, with what is wrong;
+    all such repairs are a second batch. A reply that is still wrong then has no value.
 
     Parameters
     ----------
-    llm : LLM
-        Any back end.
-    conversations : sequence of sequence of Message
-        One for each value.
     schema : Mapping
-        A JSON Schema (draft 2020-12). The order of its ``properties`` is the order a constrained model
-        writes them in: put reasons before verdicts.
-    max_tokens : int
-        Most tokens of one reply.
-    seed : int
-        As in `Request`.
+        A JSON Schema (draft 2020-12); `InputError` where it is not. A constrained model writes ``properties``
+        in this order: put reasons before verdicts.
     ask : callable, optional
-        From requests to their completions, in order: where calls are cached, counted and retried. By
-        default ``llm.generate``.
-
-    Returns
-    -------
-    list of JsonReply
-        One for each conversation, in order.
-
-    Raises
-    ------
-    InputError
-        The schema is none.
-    TransientError, BackendError
-        Whatever ``ask`` raises.
+        From requests to their completions, in order, where calls are cached, counted and retried; by default
+        ``llm.generate``. Its errors are passed on.
 
     Notes
     -----
@@ -112,7 +80,7 @@ def generate_json_batch(
         requests = [replace(request, messages=messages) for messages in turns]
         return [_read(completion, validate) for completion in ask(requests)] if requests else []
 
-    # Looked at before each batch: a server may turn out to refuse schemas.
+    # Checked before each batch: a server may turn out to refuse schemas.
     keeps = llm.capabilities.json_schema
     first = asked([tuple(turns) if keeps else _in_words(turns, text) for turns in conversations], keeps)
     broken = [i for i, (_, repairable) in enumerate(first) if repairable]
@@ -120,20 +88,20 @@ def generate_json_batch(
     second = asked(repairs, llm.capabilities.json_schema)
     results = [reply for reply, _ in first]
     for i, (reply, repairable) in zip(broken, second, strict=True):
-        results[i] = _after_repair(results[i], reply, replied=reply.ok or repairable)
+        if reply.ok or repairable:
+            results[i] = replace(reply, n_calls=2)
+        else:
+            reason = f"{results[i].reason}; asked again: {reply.reason}"
+            results[i] = replace(results[i], reason=reason, n_calls=2)
     return results
 
 
 def canonical(schema: Mapping[str, Any]) -> str:
     """Return a JSON Schema as one line of text, the same for schemas that ask for the same answers.
 
-    Keys are sorted, except the names of ``properties``: their order is the order in which a model
-    writes them, so another order may give other answers.
-
-    Raises
-    ------
-    InputError
-        It is no JSON Schema (draft 2020-12), or refers to something outside itself.
+    Keys are sorted, except the names of ``properties``: a model writes them in their order, so another order
+    may give other answers. `InputError` where it is not a JSON Schema (draft 2020-12), or refers to something
+    outside itself.
 
     Examples
     --------
@@ -148,7 +116,7 @@ def canonical(schema: Mapping[str, Any]) -> str:
         text.encode()
         _check_schema(tree)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"The schema is no JSON Schema: {_short(str(error))}.") from error
+        raise InputError(f"The schema is not a JSON Schema: {_short(str(error))}.") from error
     return text
 
 
@@ -189,12 +157,12 @@ def _check_schema(tree: dict[str, Any]) -> None:
 
 
 def _validator(text: str) -> Callable[[Any], str | None]:
-    """Return what says how a value breaks the schema; None for one that follows it."""
+    """Return a function that says how a value breaks the schema; None for one that follows it."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
     from referencing import Registry
 
-    # A registry of our own: nothing is ever fetched.
+    # Our own registry never fetches anything.
     registry: Registry[Any] = Registry()
     validator = Draft202012Validator(json.loads(text), registry=registry)
 
@@ -221,7 +189,7 @@ def _read(completion: Completion, validate: Callable[[Any], str | None]) -> tupl
     first = None
     try:
         for value in json_values(raw):
-            # More digits might have followed; every other value shows where it ends.
+            # More digits might have followed; all other values mark their own end.
             unfinished = cut_off and isinstance(value, int | float) and not isinstance(value, bool)
             wrong = _CUT_OFF if unfinished else validate(value)
             if wrong is None:
@@ -245,16 +213,10 @@ def _in_words(messages: Sequence[Message], schema: str) -> tuple[Message, ...]:
 def _shown(messages: Sequence[Message], bad: JsonReply) -> list[Message]:
     """Return the conversation with the bad reply as the model's turn, and what is wrong with it."""
     turns = list(messages)
-    # The beginning of the model's turn, where there was one, is part of the turn that is now over.
+    # A begun model turn is part of the turn that is now complete.
     begun = turns.pop().content if turns and turns[-1].role == "assistant" else ""
     shown = f"{begun} {bad.raw[:_SHOWN_REPLY]}".strip() or "(nothing)"
     return [*turns, Message("assistant", shown), Message("user", f"That reply cannot be used: {bad.reason}.")]
-
-
-def _after_repair(first: JsonReply, second: JsonReply, *, replied: bool) -> JsonReply:
-    if replied:
-        return replace(second, n_calls=2)
-    return replace(first, reason=f"{first.reason}; asked again: {second.reason}", n_calls=2)
 
 
 def _short(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A vector for every token of a text, with its place in the text, from one reading of a sentence model."""
+"""A vector for every token of a text, with its position, from one forward pass of a sentence model."""
 
 from __future__ import annotations
 
@@ -12,39 +12,21 @@ _BATCH = 32
 
 
 class TokenVectors(NamedTuple):
-    """The tokens of a text, in order; no special ones.
+    """The n tokens of a text, in order, without special ones.
 
-    Attributes
-    ----------
-    vectors : ndarray of float32, shape (n, d)
-        Unit rows: what the model makes of each token in its context.
-    spans : ndarray of int64, shape (n, 2)
-        Half-open character range of each token.
-    known : ndarray of bool, shape (n,)
-        False where the model has no token for the characters, so that its vector stands for the context
-        alone.
+    ``known`` is False where the model has no token for the characters: the vector reflects only the context.
     """
 
-    vectors: NDArray[np.float32]
-    spans: NDArray[np.int64]
-    known: NDArray[np.bool_]
+    vectors: NDArray[np.float32]  # shape (n, d), unit rows: each token in its context
+    spans: NDArray[np.int64]  # shape (n, 2), half-open character ranges
+    known: NDArray[np.bool_]  # shape (n,)
 
 
 def token_vectors(model: Any, texts: Sequence[str]) -> list[TokenVectors] | None:
-    """Return the token vectors of texts of any length.
+    """Return the token vectors of texts of any length from a loaded SentenceTransformer.
 
-    Parameters
-    ----------
-    model : SentenceTransformer
-        Loaded. A text longer than it reads at once is read in pieces one after the other, none of it left
-        out.
-    texts : sequence of str
-        Any number; read in batches of pieces of about equal length.
-
-    Returns
-    -------
-    list of TokenVectors, or None
-        One for each text; None where the model's tokenizer cannot tell where its tokens stand.
+    A text longer than the model's limit is read in consecutive pieces, in batches of about equal length. None
+    where the model's tokenizer does not report token positions.
     """
     import torch
 
@@ -62,30 +44,20 @@ def token_vectors(model: Any, texts: Sequence[str]) -> list[TokenVectors] | None
         mask = padded["attention_mask"].cpu().numpy().astype(bool)
         for row, index in enumerate(batch):
             found[index] = states[row][mask[row]]
-    return [_of_text(tokenizer, pieces, found, text) for text in _by_text(pieces, len(texts))]
+    rows: list[list[int]] = [[] for _ in texts]
+    for index, (text, _, _) in enumerate(pieces):
+        rows[text].append(index)
+    return [_of_text(tokenizer, pieces, found, of_text) for of_text in rows]
 
 
 def _pieces(tokenizer: Any, texts: Sequence[str], most: int) -> list[tuple[int, list[int], Any]]:
-    """Return (text, token ids with the special ones, character spans) of every piece."""
+    """Return (text, token ids with special ones, character spans) of every piece."""
     if not texts:
         return []
-    read = tokenizer(
-        list(texts),
-        truncation=True,
-        max_length=most,
-        return_overflowing_tokens=True,
-        return_offsets_mapping=True,
-    )
-    return list(
-        zip(read["overflow_to_sample_mapping"], read["input_ids"], read["offset_mapping"], strict=True)
-    )
-
-
-def _by_text(pieces: Sequence[tuple[int, list[int], Any]], n: int) -> list[list[int]]:
-    rows: list[list[int]] = [[] for _ in range(n)]
-    for index, (text, _, _) in enumerate(pieces):
-        rows[text].append(index)
-    return rows
+    with_pieces = {"return_overflowing_tokens": True, "return_offsets_mapping": True}
+    read = tokenizer(list(texts), truncation=True, max_length=most, **with_pieces)
+    columns = (read[name] for name in ("overflow_to_sample_mapping", "input_ids", "offset_mapping"))
+    return list(zip(*columns, strict=True))
 
 
 def _of_text(
@@ -94,7 +66,7 @@ def _of_text(
     ids = np.concatenate([np.array(pieces[row][1], dtype=np.int64) for row in rows])
     spans = np.concatenate([np.array(pieces[row][2], dtype=np.int64).reshape(-1, 2) for row in rows])
     vectors = np.concatenate([states[row] for row in rows]).astype(np.float32)
-    # Special tokens stand for no characters.
+    # Special tokens span no characters.
     there = spans[:, 1] > spans[:, 0]
     unknown = tokenizer.unk_token_id
     known = ids != unknown if unknown is not None else np.ones(len(ids), dtype=bool)
@@ -102,6 +74,6 @@ def _of_text(
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the rows at length 1; rows of zeros stay."""
+    """Scale rows to length 1; rows of zeros stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""What the pipeline asks of a language model."""
+"""The protocol of language models: requests, completions, capabilities."""
 
 from __future__ import annotations
 
@@ -33,18 +33,17 @@ class Request:
     top_p : float
         Share of probability that sampling may choose from, in (0, 1]; without effect at temperature 0.
     seed : int
-        Seed of the sampling. Part of the request's identity even at temperature 0, so that repeats
-        are really asked again.
+        Sampling seed. Part of the request's identity even at temperature 0, so that repeats make new calls.
     max_tokens : int
-        Most tokens to generate.
+        Max answer tokens.
     stop : tuple of str
-        The answer ends before the first of these. White space in front of the answer does not count.
+        The answer ends before the first of these. Leading white space does not count.
     schema : str or None
         A JSON Schema as canonical JSON text (`core.llm.structured.canonical`): the answer must be JSON
         that follows it. A back end without ``Capabilities.json_schema`` ignores it.
     logprobs : bool
-        Ask for the log-probability of each generated token; a back end that has none leaves
-        `Completion.logprobs` None.
+        Ask for the log-probability of each generated token; `Completion.logprobs` is None where the back
+        end has none.
     """
 
     messages: tuple[Message, ...]
@@ -59,7 +58,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What came back.
+    """The reply to one request.
 
     Attributes
     ----------
@@ -72,11 +71,11 @@ class Completion:
     prompt_tokens, completion_tokens : int
         Tokens read and written.
     latency : float
-        Seconds the call took; for a batch, its time shared among its calls.
+        Seconds the call took; for a batch, its time divided among its calls.
     logprobs : tuple of float or None
-        Natural log-probability of each generated token, where the back end gives it.
+        Natural log-probability of each generated token, where available.
     error : str or None
-        Why this one call has no answer, in one sentence. The other calls of the batch are not touched.
+        Why this call has no answer, in one sentence. Other calls of the batch are not affected.
     """
 
     text: str
@@ -89,7 +88,7 @@ class Completion:
 
     @classmethod
     def failed(cls, why: str, prompt_tokens: int = 0, latency: float = 0.0) -> Completion:
-        """Return the completion of a call that has no answer, and why."""
+        """Return the completion of a failed call and the reason."""
         return cls("", "error", prompt_tokens, 0, latency, error=why)
 
 
@@ -105,19 +104,19 @@ class Capabilities:
         Gives the log-probability of a *given* answer: it has a method
         ``score(messages, answers) -> list of (tuple of float or None)``.
     json_schema : bool
-        Keeps to a JSON Schema while generating.
+        Follows a JSON Schema while generating.
     seed : bool
         The same seed gives the same answer.
     parallel : int
-        How many `LLM.generate` calls gain from running at once.
+        How many `LLM.generate` calls are worth running at once.
     context_length : int or None
-        Most tokens of prompt and answer together; None when unknown.
+        Max tokens of prompt and answer together; None when unknown.
     batch : int
-        How many requests one `LLM.generate` call works on together.
+        How many requests one `LLM.generate` call processes together.
     exact_tokens : bool
         Whether `LLM.count_tokens` counts or only estimates.
     prefill : bool
-        Goes on with an answer that the prompt has begun; else that beginning is left out.
+        Continues an answer that the prompt has begun; else that beginning is left out.
     """
 
     token_logprobs: bool = False
@@ -133,7 +132,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class PullProgress:
-    """How far a download is: what happens now, and bytes where they are known."""
+    """Progress of a download: the current step, and bytes where known."""
 
     what: str
     done: int | None = None
@@ -142,18 +141,18 @@ class PullProgress:
 
 OnDone = Callable[[int, Completion], None]
 IsCancelled = Callable[[], bool]
-# From conversations and an answer to each: log-probabilities of the answer's tokens, where they can be read.
+# From conversations and an answer to each: log-probabilities of the answer's tokens, where available.
 Score = Callable[[Sequence[Sequence[Message]], Sequence[str]], Sequence[tuple[float, ...] | None]]
 
 
 def stop_if(cancelled: IsCancelled | None) -> None:
-    """Raise `core.errors.Cancelled` where the user asked to stop."""
+    """Raise `core.errors.Cancelled` if the user asked to stop."""
     if cancelled is not None and cancelled():
         raise Cancelled("Stopped on request; everything finished so far is kept.")
 
 
 def prompt_too_long(tokens: str, max_tokens: int, limit: str) -> str:
-    """Return the sentence about a prompt that leaves no room for its answer: its tokens, and the limit."""
+    """Return the message about a prompt that leaves no room for its answer."""
     return (
         f"The prompt has {tokens} tokens and the answer may take {max_tokens:,}, but {limit}: "
         "use fewer or shorter passages."
@@ -170,7 +169,7 @@ class LLM(Protocol):
 
     @property
     def options(self) -> Mapping[str, object]:
-        """Everything else that changes answers, as plain JSON values; goes into cache key and manifest."""
+        """Everything else that changes answers, as plain JSON values; part of cache key and manifest."""
         ...
 
     @property
@@ -179,10 +178,7 @@ class LLM(Protocol):
         ...
 
     def generate(
-        self,
-        requests: Sequence[Request],
-        on_done: OnDone | None = None,
-        cancelled: IsCancelled | None = None,
+        self, requests: Sequence[Request], on_done: OnDone | None = None, cancelled: IsCancelled | None = None
     ) -> list[Completion]:
         """Answer every request, in order.
 
@@ -191,11 +187,11 @@ class LLM(Protocol):
         requests : sequence of Request
             The batch.
         on_done : callable, optional
-            Called with the index and the completion as each one finishes. An exception it raises
-            stops the batch and reaches the caller.
+            Called with index and completion as each request finishes. An exception it raises stops the batch
+            and reaches the caller.
         cancelled : callable, optional
-            Looked at while a call is under way, where the back end can; once true, calls are given up
-            and `core.errors.Cancelled` is raised.
+            Checked while a call is under way, where the back end can; once true, calls are abandoned and
+            `core.errors.Cancelled` is raised.
 
         Returns
         -------
@@ -212,5 +208,5 @@ class LLM(Protocol):
         ...
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Return the number of tokens of the prompt these messages make; no call is spent."""
+        """Return the number of prompt tokens of these messages, without a call to the model."""
         ...

@@ -1,4 +1,4 @@
-"""A user's own function: called, timed and waited for, plain or async."""
+"""Calls, times and waits for a user's own function, plain or async."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from core.llm.types import IsCancelled, stop_if
 
 T = TypeVar("T")
 ASYNC_AT_ONCE = 8
-_LOOK_SECONDS = 0.2  # how often a cancel is looked for
+_CANCEL_SECONDS = 0.2  # between checks for a cancel
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[T]):
-    """What one call came to: a value, or the error it raised; and the seconds it took."""
+    """The result of one call: its value, or the error it raised; and its seconds."""
 
     value: T | None
     error: Exception | None
@@ -33,34 +33,29 @@ class Outcome(Generic[T]):
 
 
 class UserFunction(Generic[T]):
-    """A function that is not ours: plain or async, and what it raises is a result like any other.
+    """A foreign function, plain or async, whose exceptions are results too.
 
-    Parameters
-    ----------
-    function : callable
-        Plain functions are called in the caller's own thread, one call after another; async ones run on one
-        background event loop, so it does not matter whether the caller's thread runs a loop already.
-    role : str
-        What the user knows it as, for messages.
-    read : callable
-        Makes the value of what the function returned; raises what is wrong with it.
-    parallel : int, optional
-        Calls at once; by default 1, and 8 for an async function. More than one plain call at a time means
-        other threads.
+    Plain functions are called in the caller's own thread, one call after another; async ones run on one
+    background event loop, up to 8 at once, so the caller's thread may already run a loop. ``parallel`` sets
+    the calls at once; more than one plain call at a time uses other threads. ``role`` is the name in
+    messages, ``read`` converts the returned value and raises where it is wrong.
     """
 
     def __init__(
         self, function: Callable[..., Any], role: str, read: Callable[[Any], T], parallel: int | None = None
     ) -> None:
+        inner: Any = function
+        while isinstance(inner, functools.partial):
+            inner = inner.func
+        candidates = (inner, type(inner).__call__ if callable(inner) else None)
+        is_async = any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in candidates)
         self.role = role
-        self.name = _name_of(function)
-        self.parallel = parallel or (ASYNC_AT_ONCE if _is_async(function) else 1)
+        self.name = str(getattr(inner, "__qualname__", type(inner).__qualname__))
+        self.parallel = parallel or (ASYNC_AT_ONCE if is_async else 1)
         self._function, self._read = function, read
-        self._pool = (
-            ThreadPoolExecutor(self.parallel, thread_name_prefix=f"leadline-{role}")
-            if self.parallel > 1
-            else None
-        )
+        self._pool: ThreadPoolExecutor | None = None
+        if self.parallel > 1:
+            self._pool = ThreadPoolExecutor(self.parallel, thread_name_prefix=f"leadline-{role}")
 
     def each(
         self,
@@ -70,10 +65,7 @@ class UserFunction(Generic[T]):
     ) -> None:
         """Call the function with each of the arguments; ``done`` gets every outcome, in the caller's thread.
 
-        Raises
-        ------
-        Cancelled
-            ``cancelled`` said so; a plain call that is under way is not waited for.
+        Raises `Cancelled` once ``cancelled`` is true, without waiting for plain calls under way.
         """
         if self._pool is None:
             for index, arguments in enumerate(calls):
@@ -89,13 +81,13 @@ class UserFunction(Generic[T]):
         }
         try:
             while pending:
-                finished, _ = wait(pending, _LOOK_SECONDS, FIRST_COMPLETED)
+                finished, _ = wait(pending, _CANCEL_SECONDS, FIRST_COMPLETED)
                 for future in sorted(finished, key=pending.__getitem__):
                     done(pending.pop(future), future.result())
                 if pending:
                     stop_if(cancelled)
         except Cancelled:
-            # What has arrived is delivered all the same: it is paid for.
+            # Outcomes that have arrived are still delivered: they are paid for.
             for future in [future for future in pending if future.done() and not future.exception()]:
                 with contextlib.suppress(Cancelled):
                     done(pending.pop(future), future.result())
@@ -106,11 +98,11 @@ class UserFunction(Generic[T]):
                 future.cancel()
 
     def reason(self, error: Exception) -> str:
-        """Return what went wrong, for people: the exception's type and message."""
+        """Return an error message for people: the exception's type and message."""
         return f"{self.role} raised {error_text(error)}"
 
     def close(self) -> None:
-        """Let the threads go; calls under way end in the background."""
+        """Release the threads; calls under way end in the background."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -120,7 +112,7 @@ class UserFunction(Generic[T]):
         try:
             value = self._function(*arguments)
             if inspect.isawaitable(value) or inspect.isasyncgen(value):
-                # The one loop of all calls: a client that was made in one run still works in the next.
+                # One loop for all calls: a client made in one run still works in the next.
                 value = run_on_loop(_awaited(value), cancelled)
             return Outcome(self._read(value), None, time.perf_counter() - start)
         except Exception as error:
@@ -135,22 +127,5 @@ async def _awaited(value: Any) -> object:
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
-            raise  # given up by us
-        raise RuntimeError("an asyncio.CancelledError, which nobody asked for") from error
-
-
-def _innermost(function: Any) -> Any:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return function
-
-
-def _name_of(function: object) -> str:
-    inner = _innermost(function)
-    return str(getattr(inner, "__qualname__", type(inner).__qualname__))
-
-
-def _is_async(function: object) -> bool:
-    inner = _innermost(function)
-    candidates = (inner, type(inner).__call__ if callable(inner) else None)
-    return any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in candidates)
+            raise  # our own cancel
+        raise RuntimeError("an asyncio.CancelledError without a cancel request") from error

@@ -1,6 +1,6 @@
-"""Find the passages for a question, and judge what was found."""
+"""Find the passages for a question."""
 
-from core.llm.shared_embedder import RememberingEmbedder, shared_embedder
+from core.llm.embeddings import RememberingEmbedder, shared_embedder
 from core.retrieval.bm25 import TOKENIZERS, BM25Retriever
 from core.retrieval.bm25_fast import FastBM25Retriever
 from core.retrieval.dense import DenseRetriever

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
 
-from core.retrieval.types import best
+from core.retrieval.types import Retriever
 from core.text.stop_words import ENGLISH
 from core.text.words import words
 
@@ -28,13 +28,13 @@ TOKENIZERS: Mapping[str, Callable[[str], list[str]]] = {"words": content_words, 
 
 
 def tokenizer_named(name: str) -> Callable[[str], list[str]]:
-    """Return a tokenizer by its name; ValueError where there is none."""
+    """Return a tokenizer by its name; ValueError for an unknown one."""
     if name not in TOKENIZERS:
         raise ValueError(f"tokenizer must be one of {', '.join(TOKENIZERS)}, got {name!r}.")
     return TOKENIZERS[name]
 
 
-class BM25Retriever:
+class BM25Retriever(Retriever):
     """BM25Okapi with k1 = 1.5, b = 0.75 and an idf floor of 0.25 times the mean idf.
 
     Parameters
@@ -53,7 +53,7 @@ class BM25Retriever:
     Notes
     -----
     Scores have no upper bound, and on tiny corpora they may be negative. A repeated query word
-    counts as often as it stands there. Robertson et al. 1995 (Okapi at TREC-3); no LLM calls.
+    counts as often as it occurs. Robertson et al. 1995 (Okapi at TREC-3); no LLM calls.
 
     Examples
     --------
@@ -74,7 +74,3 @@ class BM25Retriever:
         if self._index is None:
             return np.zeros(self._size)
         return np.asarray(self._index.get_scores(self._tokenize(query)), dtype=np.float64)
-
-    def top(self, query: str, k: int) -> list[int]:
-        """Return the indices of the k best texts, best first; ties keep corpus order."""
-        return best(self.scores(query), k)

@@ -1,4 +1,4 @@
-"""Okapi BM25 for large collections: the scores of ``rank_bm25`` from the index of ``bm25s``."""
+"""Okapi BM25 for large collections: the scores of ``rank_bm25`` from a ``bm25s`` index."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.retrieval.bm25 import tokenizer_named
-from core.retrieval.types import best
+from core.retrieval.types import Retriever
 
 K1, B, EPSILON = 1.5, 0.75, 0.25
 
 
-class FastBM25Retriever:
-    """BM25Okapi with the parameters of `BM25Retriever`, each score worked out when the index is built.
+class FastBM25Retriever(Retriever):
+    """BM25Okapi with the parameters of `BM25Retriever`; every score is computed when the index is built.
 
     Parameters
     ----------
     texts : sequence of str
         The passages, in corpus order.
     tokenizer : {"words", "split"}
-        As in `BM25Retriever`; the stemmer and the stop words of bm25s are not used.
+        As in `BM25Retriever`; the stemmer and stop words of bm25s are not used.
 
     Raises
     ------
@@ -33,13 +33,12 @@ class FastBM25Retriever:
 
     Notes
     -----
-    bm25s (Lù 2024, arXiv 2407.03618) has no idf with the floor of rank_bm25: its Robertson idf counts a word
-    that stands in more than half of the passages as 0, where rank_bm25 counts it as a quarter of the mean
-    idf. So the index is built with an idf that is positive for every word, and the entries of each word are
-    then scaled to the Okapi idf, floor included. What is left is rounding in the last digits of a score, far
-    below what `top` tells apart.
+    bm25s (Lù 2024, arXiv 2407.03618) lacks the idf floor of rank_bm25: its Robertson idf is 0 for a word in
+    more than half of the passages, where rank_bm25 takes a quarter of the mean idf. So the index is built
+    with an idf that is positive for every word, and each word's entries are then scaled to the Okapi idf,
+    floor included. Scores differ only by rounding in the last digits, far below what `top` distinguishes.
 
-    A query costs a look-up per query word; building costs about as much as reading the texts into words.
+    A query costs one look-up per query word; building costs about as much as splitting the texts into words.
     Memory is about 12 bytes for each distinct word of each passage. No LLM calls.
 
     Examples
@@ -54,7 +53,7 @@ class FastBM25Retriever:
         self._size = len(texts)
         number: defaultdict[str, int] = defaultdict()
         number.default_factory = number.__len__  # a new word gets the next number
-        # Numbers at once: lists of words would hold every word of the collection as a text of its own.
+        # Numbers right away: lists of words would keep every word of the collection as its own string.
         ids = [[number[word] for word in self._tokenize(text)] for text in texts]
         self._vocabulary = dict(number)
         self._index = _okapi_index(ids, self._vocabulary) if self._vocabulary else None
@@ -66,15 +65,11 @@ class FastBM25Retriever:
         known = [self._vocabulary[word] for word in self._tokenize(query) if word in self._vocabulary]
         return np.asarray(self._index.get_scores_from_ids(known), dtype=np.float64)
 
-    def top(self, query: str, k: int) -> list[int]:
-        """Return the indices of the k best texts, best first; ties keep corpus order."""
-        return best(self.scores(query), k)
-
 
 def _okapi_index(ids: list[list[int]], vocabulary: dict[str, int]) -> Any:
     import bm25s
 
-    # The package asks for every debug message when it is imported.
+    # Importing the package turns its debug messages on.
     logging.getLogger("bm25s").setLevel(logging.WARNING)
     index = bm25s.BM25(k1=K1, b=B, method="atire", idf_method="lucene", dtype="float64", csc_backend="scipy")
     index.index((ids, vocabulary), create_empty_token=False, show_progress=False)

@@ -13,7 +13,7 @@ from core.retrieval.hybrid import HybridRetriever
 from core.retrieval.types import Retriever
 
 RETRIEVERS = ("bm25", "bm25s", "dense", "hybrid")
-EMBEDDING_RETRIEVERS = ("dense", "hybrid")  # those that an embedding model works for
+EMBEDDING_RETRIEVERS = ("dense", "hybrid")  # those that use an embedding model
 
 
 def make_retriever(
@@ -24,9 +24,8 @@ def make_retriever(
     Parameters
     ----------
     name : {"bm25", "bm25s", "dense", "hybrid"}
-        ``bm25``: Okapi BM25 by rank_bm25. ``bm25s``: the same scores from an index made for large
-        collections. ``dense``: cosine of sentence embeddings. ``hybrid``: bm25s and dense by reciprocal rank
-        fusion.
+        ``bm25``: Okapi BM25 by rank_bm25. ``bm25s``: the same scores from an index for large collections.
+        ``dense``: cosine of sentence embeddings. ``hybrid``: reciprocal rank fusion of bm25s and dense.
     texts : sequence of str
         The passages, in corpus order; ties in score keep this order.
     tokenizer : {"words", "split"}

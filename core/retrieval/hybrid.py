@@ -1,4 +1,4 @@
-"""Several rankings made one: reciprocal rank fusion."""
+"""Reciprocal rank fusion: several rankings combined into one."""
 
 from __future__ import annotations
 
@@ -7,27 +7,24 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core.retrieval.types import DIGITS, Retriever, best
-
-RRF_K = 60
+from core.retrieval.types import DIGITS, Retriever
 
 
-class HybridRetriever:
-    """Adds up the reciprocal ranks that other retrievers give.
+class HybridRetriever(Retriever):
+    """Sums the reciprocal ranks from other retrievers.
 
     Parameters
     ----------
     retrievers : sequence of Retriever
         At least one, all over the same texts.
     k : int
-        The larger, the less the first places count; 60 as in the paper.
+        The larger, the less the first ranks count; 60 as in the paper.
 
     Notes
     -----
     The score of a text is the sum of ``1 / (k + rank)`` over the retrievers, at most ``n / (k + 1)`` for n of
-    them. Texts to which a retriever gives one score share their average rank, so that the order of the corpus
-    does not enter: all passages without a word of the query are equally far down for BM25. Cormack, Clarke,
-    Buettcher 2009 (SIGIR). No LLM calls.
+    them. Texts with equal scores share their mean rank, so corpus order has no effect: for BM25 all passages
+    without a query word rank equally low. Cormack, Clarke, Buettcher 2009 (SIGIR). No LLM calls.
 
     Examples
     --------
@@ -37,7 +34,7 @@ class HybridRetriever:
     [0.016, 0.01639, 0.016]
     """
 
-    def __init__(self, retrievers: Sequence[Retriever], k: int = RRF_K) -> None:
+    def __init__(self, retrievers: Sequence[Retriever], k: int = 60) -> None:
         self._retrievers = tuple(retrievers)
         self._k = k
 
@@ -45,10 +42,6 @@ class HybridRetriever:
         """Return the fused score of every text, shape (n,), higher = better."""
         fused = [1 / (self._k + _average_ranks(r.scores(query))) for r in self._retrievers]
         return np.asarray(np.sum(fused, axis=0), dtype=np.float64)
-
-    def top(self, query: str, k: int) -> list[int]:
-        """Return the indices of the k best texts, best first; ties keep corpus order."""
-        return best(self.scores(query), k)
 
 
 def _average_ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:

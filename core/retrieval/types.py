@@ -1,4 +1,4 @@
-"""What the pipeline asks of a retriever."""
+"""The retriever protocol, and how ties are broken."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ class Retriever(Protocol):
         ...
 
     def top(self, query: str, k: int) -> list[int]:
-        """Return the indices of the k best texts, best first; fewer when there are fewer texts."""
-        ...
+        """Return the indices of the k best texts, best first; fewer when there are fewer texts.
+
+        Ties keep corpus order.
+        """
+        return best(self.scores(query), k)
 
 
 def best(scores: NDArray[np.float64], k: int) -> list[int]:

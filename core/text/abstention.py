@@ -53,7 +53,7 @@ def is_abstention(text: str) -> bool:
     Returns
     -------
     bool
-        False for an empty answer: that is a state of its own.
+        False for an empty answer, which has a status of its own.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def is_abstention(text: str) -> bool:
 
 
 def answer_status(text: str | None) -> str:
-    """Return what became of an answer: ``answered``, ``abstained`` or ``empty`` (no word in it)."""
+    """Return the status of an answer: ``answered``, ``abstained`` or ``empty`` (no word in it)."""
     if text is None or not has_words(text):
         return "empty"
     return "abstained" if is_abstention(text) else "answered"

@@ -1,4 +1,4 @@
-"""Two answers side by side, word by word; and which words of a text a question asks for."""
+"""Word-by-word comparison of two answers, and the words of a text that another one shares."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def mark_words(text: str, wanted: str, ignore: Collection[str] = ()) -> list[tup
 
 
 def _tokens(text: str) -> list[str]:
-    """Words and what stands between them, alternating; joined they are the text."""
+    """Words and the text between them, alternating; joined they are the text."""
     tokens, last = [], 0
     for start, end in word_spans(text):
         tokens += [text[last:start], text[start:end]]

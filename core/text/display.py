@@ -6,7 +6,7 @@ DASH = "—"
 
 
 def number(value: float | None, pattern: str = "{:.2f}") -> str:
-    """Format a number with a true minus sign; one that does not exist is a dash, never 0.
+    """Format a number with a true minus sign; a missing one is a dash, never 0.
 
     Examples
     --------

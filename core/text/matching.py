@@ -1,4 +1,4 @@
-"""Is an answer right? Only where reference answers are known."""
+"""Whether an answer is correct, where reference answers are known."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def is_correct(answer: str | None, references: Sequence[str] | None) -> bool | N
     answer : str or None
         The answer given.
     references : sequence of str or None
-        Answers known to be right.
+        Answers known to be correct.
 
     Returns
     -------
     bool or None
-        None where there is nothing to judge: no reference, or an empty answer or an abstention,
-        which is neither right nor wrong.
+        None without a reference, and for an empty answer or an abstention, which are neither correct
+        nor incorrect.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def is_correct(answer: str | None, references: Sequence[str] | None) -> bool | N
 
 
 def correctness(answers: pd.Series, references: pd.Series) -> pd.Series:
-    """Return `is_correct` of every answer, missing where there is nothing to judge."""
+    """Return `is_correct` of every answer, missing where it is None."""
     return pd.Series(
         [
             is_correct(answer if isinstance(answer, str) else None, known)

@@ -13,8 +13,8 @@ from rouge_score import tokenize
 
 from core.text.words import words
 
-# What rouge_score cannot read: it drops everything outside a-z and 0-9, so other scripts vanish
-# and Vietnamese falls into fragments ("không" becomes "kh", "ng") that match where words do not.
+# rouge_score drops everything outside a-z and 0-9, so other scripts vanish and Vietnamese falls into
+# fragments ("không" becomes "kh", "ng") that match where words do not.
 _FOREIGN = regex.compile(r"[^\p{Latin}\p{Common}\p{Inherited}]|[\u1EA0-\u1EF9ơƠưƯ]")
 # A stray Greek letter does not make an English text unreadable; one word in five does.
 _MAX_FOREIGN_SHARE = 0.2
@@ -33,7 +33,7 @@ UNDEFINED = RougeL(math.nan, math.nan, math.nan)
 
 @lru_cache(maxsize=1)
 def _stemmer() -> Any:
-    # It brings nltk, and nltk brings scikit-learn: half of what importing the engine took.
+    # Imports nltk, and that scikit-learn: half of the engine's import time.
     from rouge_score.tokenizers import DefaultTokenizer
 
     return DefaultTokenizer(use_stemmer=True)
@@ -81,8 +81,8 @@ def rouge_l(target: str, prediction: str, stem: bool = True) -> RougeL:
     Returns
     -------
     RougeL
-        Each in [0, 1], higher = more alike. All NaN when neither text has a word: nothing against
-        nothing is undefined, not 0 (that 0 would read as "completely changed").
+        Each in [0, 1], higher = more alike. All NaN (undefined) when neither text has a word; a 0 would
+        read as "completely changed".
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What comes from elsewhere, made safe to keep: strict JSON, finite numbers, texts that a file can hold."""
+"""Untrusted input made safe to store: strict JSON, finite numbers, texts that a file can hold."""
 
 from __future__ import annotations
 
@@ -15,27 +15,19 @@ _SPELLED_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 class NotJson(ValueError):
-    """There is no JSON in a text, or it is one that must not be used; says why."""
+    """A text holds no JSON, or JSON that must not be used; says why."""
 
 
 class _Unusable(NamedTuple):
-    """Stands in the place of a value that must not be used, until its entry is put aside."""
+    """Takes the place of a value that must not be used, until its entry is rejected."""
 
     reason: str
 
 
 def finite(value: Any) -> float | None:
-    """Return a finite number, also from the scalars of numpy and torch.
+    """Return a finite number as a float, also from numpy and torch scalars.
 
-    Parameters
-    ----------
-    value : Any
-        Anything. Truth values and texts are no numbers.
-
-    Returns
-    -------
-    float or None
-        None for anything else: NaN, infinities, integers beyond the largest float.
+    None for anything else: truth values, texts, NaN, infinities, integers beyond the largest float.
     """
     if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__float__"):
         return None
@@ -57,28 +49,18 @@ def is_clean(text: str) -> bool:
 
 
 def read_json(text: str, *, mend: bool = False) -> Any:
-    """Return the value of a JSON text; ValueError where it has none that can be used. See `JsonReader`."""
+    """Return the value of a JSON text; ValueError where it cannot be used. See `JsonReader`."""
     return JsonReader(mend=mend).read(text)
 
 
 class JsonReader:
     """Reads JSON of any origin.
 
-    Refused are an object that gives a name twice, numbers that are not finite or have more than 308 digits,
-    halves of surrogate pairs, and values nested too deeply. Bare line breaks in strings are let pass.
+    Refuses an object that repeats a name, numbers that are not finite or have more than 308 digits, halves of
+    surrogate pairs, and values nested deeper than ``max_depth``. Bare line breaks in strings are accepted.
 
-    Parameters
-    ----------
-    mend : bool
-        Read such numbers as None and replace such halves instead, and count them: data frames write NaN, and
-        one odd cell should not cost a file.
-    max_depth : int
-        Levels of lists and objects.
-
-    Attributes
-    ----------
-    n_missing, n_replaced : int
-        Numbers read as None, and texts in which something was replaced.
+    With ``mend`` such numbers become None and such halves are replaced instead, counted in ``n_missing`` and
+    ``n_replaced``: data frames write NaN, and one odd cell should not cost a file.
     """
 
     def __init__(self, *, mend: bool = False, max_depth: int = MAX_DEPTH) -> None:
@@ -98,7 +80,7 @@ class JsonReader:
         return self.checked(self.parse(text))
 
     def parse(self, text: str) -> Any:
-        """Return the value of a whole text, its parts not yet `checked`; ValueError where it is no JSON."""
+        """Return the value of a whole text, not yet `checked`; ValueError where it is not JSON."""
         self._spells_halves = _SPELLED_HALF_PAIR.search(text) is not None
         try:
             return self._decoder.decode(text)
@@ -106,7 +88,7 @@ class JsonReader:
             raise NotJson("nested too deeply") from error
 
     def parse_start(self, text: str) -> tuple[Any, int]:
-        """Return the value that a text begins with, checked, and where it ends."""
+        """Return the checked value at the beginning of a text, and where it ends."""
         self._spells_halves = _SPELLED_HALF_PAIR.search(text) is not None
         try:
             value, end = self._decoder.raw_decode(text)
@@ -115,7 +97,7 @@ class JsonReader:
         return self.checked(value), end
 
     def checked(self, value: Any) -> Any:
-        """Return a value of the text parsed last, mended if asked for; `NotJson` says what is wrong."""
+        """Return a value of the text parsed last, mended if requested; `NotJson` says what is wrong."""
         stack = [(value, 1)]
         while stack:
             item, depth = stack.pop()
@@ -129,7 +111,7 @@ class JsonReader:
         return self._whole(value) if self._spells_halves else value
 
     def notes(self) -> list[str]:
-        """Say what was not taken as it stands."""
+        """Say what was changed while reading."""
         notes = []
         if self.n_missing:
             notes.append(f"Numbers that are not finite (NaN …) were read as missing: {self.n_missing:,}.")
@@ -152,7 +134,7 @@ class JsonReader:
         return number if math.isfinite(number) else self._odd("a number is too large")
 
     def _constant(self, text: str) -> _Unusable | None:
-        return self._odd(f"{text} is no JSON")
+        return self._odd(f"{text} is not JSON")
 
     def _odd(self, reason: str) -> _Unusable | None:
         if not self.mend:

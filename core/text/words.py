@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import regex
@@ -19,11 +18,6 @@ class Passage(NamedTuple):
     text: str
     start: int
     end: int
-
-
-def _matches(text: str) -> Iterator[tuple[str, int, int]]:
-    for match in _WORD.finditer(text):
-        yield match.group(), match.start(), match.end()
 
 
 def words(text: str) -> list[str]:
@@ -46,17 +40,17 @@ def words(text: str) -> list[str]:
     >>> words("大运河 is 1,794 km")
     ['大', '运', '河', 'is', '1', '794', 'km']
     """
-    return [unicodedata.normalize("NFC", word.casefold()) for word, _, _ in _matches(text)]
+    return [unicodedata.normalize("NFC", match.group().casefold()) for match in _WORD.finditer(text)]
 
 
 def has_words(text: str) -> bool:
-    """Tell whether there is at least one word in a text."""
+    """Tell whether a text has at least one word."""
     return _WORD.search(text) is not None
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Return the character span of every word of ``words(text)``, in the same order."""
-    return [(start, end) for _, start, end in _matches(text)]
+    return [match.span() for match in _WORD.finditer(text)]
 
 
 def passages(text: str, size: int = 100) -> list[Passage]:
@@ -90,7 +84,7 @@ def passages(text: str, size: int = 100) -> list[Passage]:
     spans = word_spans(text)
     windows = []
     for first in range(0, len(spans), size):
-        # What stands before the very first word (an opening quote, say) belongs to it.
+        # Anything before the very first word (an opening quote, say) belongs to it.
         start = spans[first][0] if first else 0
         end = spans[first + size][0] if first + size < len(spans) else len(text)
         piece = text[start:end]

@@ -87,6 +87,7 @@ def claims_run(facts: bool = True) -> Run:
                 "verifier": "offline",
                 "options": ClaimsStep(decompose="rules").settings,
                 "model": None,
+                "n_questions": 5,
                 "n_unscored": 3,
                 "unscored_reasons": {"the verifier gave no probability and no reason": 3},
                 "complete": True,

@@ -22,6 +22,7 @@ IMAGES = ROOT / "docs" / "images"
 PAGES = {
     "overview": "",
     "influence": "influence",
+    "retrieval_quality": "retrieval_quality",
     "claims": "claims",
     "inspector": "inspector",
     "side_by_side": "side_by_side?compare={0}&compare={1}&compare={2}",

@@ -22,7 +22,7 @@ def runs():
     ids = recorded.queries["query_id"].head(12)
     tables = {name: frame[frame["query_id"].isin(ids)] for name, frame in recorded.tables.items()}
     without = {name: empty(TABLES[name]) for name in ("claims", "support", "joint_support")}
-    return claims_run(), recorded.derive({"name": "Without claims", "claims": None}, **tables | without)
+    return claims_run(), recorded.derive({"name": "Without claims", "steps": {}}, **tables | without)
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +47,9 @@ def open_answer(page, app, run):
 def test_claims_are_found_offline_and_a_reload_keeps_the_job(claims_app, runs, new_page):
     page = new_page()
     page.goto(f"{claims_app}/claims?run={runs[1].run_id}")
-    page.get_by_text("12 answers to look at").wait_for(timeout=60_000)
+    page.get_by_text("12 answers to check").wait_for(timeout=60_000)
     settle(page)
-    page.get_by_role("button", name="Find claims and check them").click()
+    page.get_by_role("button", name="Extract and verify claims").click()
     page.get_by_role("button", name="Cancel").wait_for(timeout=30_000)
     link = page.url
     assert re.search(r"[?&]job=[\w-]{20,}", link)
@@ -129,7 +129,7 @@ def test_the_heat_map_is_toggled(claims_app, runs, new_page):
     open_answer(page, claims_app, runs[0])
     drawn, expect = page.locator(".js-plotly-plot").first, playwright.expect
     expect(drawn).to_contain_text("probability 0.5: supports")
-    page.get_by_role("radio", name="What leaving out did").click()
+    page.get_by_role("radio", name="Leave-one-out effect").click()
     expect(drawn).to_contain_text("gone")
     page.get_by_role("radio", name="Both").click()
     expect(drawn).to_contain_text("without it")

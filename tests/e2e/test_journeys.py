@@ -11,7 +11,17 @@ import pytest
 from tests.e2e.running_app import settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-PAGES = ("", "influence", "claims", "inspector", "side_by_side", "live", "data", "methods")
+PAGES = (
+    "",
+    "influence",
+    "retrieval_quality",
+    "claims",
+    "inspector",
+    "side_by_side",
+    "live",
+    "data",
+    "methods",
+)
 
 HOSTILE = "<script>document.title='owned'</script> [x](javascript:alert(1)) $x^2$ :smile: <img src=x onerror=alert(1)>"
 
@@ -49,16 +59,19 @@ def main_text(page) -> str:
     return page.locator("[data-testid='stMain']").inner_text()
 
 
+def sidebar_text(page) -> str:
+    return page.locator("[data-testid='stSidebar']").inner_text()
+
+
 def test_upload_to_overview_to_inspector(app, new_page):
     page = new_page()
     upload(page, app, "results.csv", published_shape())
     page.get_by_role("link", name="Open the overview").click()
-    page.get_by_text("What to look at first").wait_for()
+    page.get_by_role("heading", name="Findings").wait_for()
     settle(page)
     text = main_text(page)
-    assert "on 19 of 43 questions" in text
-    assert "16 empty" in text
-    assert re.search(r"24 .{0,40}no ρ|24 more without a ρ", text)
+    assert "16 of 43 questions have no answer (16 empty)" in text
+    assert "n = 19 questions" in text and "Without ρ: 24 questions" in text
     page.get_by_role("link", name="Question inspector").first.click()
     page.get_by_text("Passages", exact=True).wait_for()
     settle(page)
@@ -99,10 +112,10 @@ def test_a_live_run_of_one_question_with_the_embedded_model(app, new_page):
         "The harbour bridge of Pellhaven opened in 1931.\n---\nThe lighthouse was built in 1884 of grey granite.\n---\n"
         "The fish market is held every Tuesday beside the old quay."
     )
-    page.get_by_role("textbox", name="Right answer (optional)").fill("1931")
-    page.get_by_role("textbox", name="Right answer (optional)").press("Tab")
+    page.get_by_role("textbox", name="Reference answer (optional)").fill("1931")
+    page.get_by_role("textbox", name="Reference answer (optional)").press("Tab")
     settle(page)
-    page.get_by_role("button", name="Make a plan").click()
+    page.get_by_role("button", name="Estimate cost").click()
     page.get_by_role("button", name="Run", exact=True).wait_for(timeout=180_000)
     settle(page)
     assert "Calls to make" in main_text(page)
@@ -111,7 +124,7 @@ def test_a_live_run_of_one_question_with_the_embedded_model(app, new_page):
     settle(page)
     job_link = page.url
     page.get_by_role("link", name="Question inspector").last.click()
-    page.get_by_text("From retrieval to use").wait_for(timeout=60_000)
+    page.get_by_text("Retrieval rank and influence rank").wait_for(timeout=60_000)
     settle(page)
     assert "When did the harbour bridge open?" in main_text(page).replace("\u2060", "")
     # The run was saved: its link works in a session that never saw the job.
@@ -120,7 +133,7 @@ def test_a_live_run_of_one_question_with_the_embedded_model(app, new_page):
     other = new_page()
     other.goto(f"{app}/?run={shared.group(1)}")
     settle(other)
-    assert "of 1 question" in main_text(other)
+    assert "1 question" in sidebar_text(other)
     # And a reload of the job's page still shows it.
     page.goto(job_link)
     settle(page)
@@ -132,7 +145,7 @@ def test_links_survive_reload_and_sharing(app, new_page):
     page.goto(f"{app}/?sim=queries:20,seed:5&threshold=0.3")
     settle(page)
     first = main_text(page)
-    assert "of 20 questions" in first and "below the threshold of 0.3" in first
+    assert "20 questions" in sidebar_text(page) and "0.30" in sidebar_text(page)
     page.reload()
     settle(page)
     assert main_text(page) == first
@@ -149,8 +162,9 @@ def test_two_sessions_do_not_see_each_other(app, new_page):
     settle(yours)
     mine.get_by_role("link", name="Overview").first.click()
     settle(mine)
-    assert "of 43 questions" in main_text(mine) and "threshold of 0.4" not in main_text(mine)
-    assert "of 20 questions" in main_text(yours) and "of 43" not in main_text(yours)
+    assert "of 43 questions" in main_text(mine) and "0.40" not in sidebar_text(mine)
+    assert "20 questions" in sidebar_text(yours) and "0.40" in sidebar_text(yours)
+    assert "of 43" not in main_text(yours)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -216,7 +230,7 @@ def test_an_export_for_another_tool_is_downloaded(app, new_page):
     settle(page)
     page.get_by_role("combobox", name="Format").click()
     page.get_by_role("option", name="RAGChecker JSON", exact=True).click()
-    page.get_by_text("What does not come back when this file is read again").wait_for(timeout=30_000)
+    page.get_by_text("Not restored when this file is imported again").wait_for(timeout=30_000)
     settle(page)
     with page.expect_download(timeout=60_000) as download:
         page.get_by_role("button", name="Download").click()

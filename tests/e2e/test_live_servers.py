@@ -78,7 +78,7 @@ def connect(page, back_end, address):
 
 
 def plan_and_run(page):
-    page.get_by_role("button", name="Make a plan").click()
+    page.get_by_role("button", name="Estimate cost").click()
     page.get_by_role("button", name="Run", exact=True).wait_for(timeout=180_000)
     settle(page)
     page.get_by_role("button", name="Run", exact=True).click()
@@ -112,18 +112,18 @@ def test_two_servers_and_their_runs_side_by_side(app, new_page, llama, folder):
     settle(page)
     text = main_text(page)
     assert "not tested for significance" in text
-    assert "2 questions with the same id and text in every run; A holds 2, B holds 2" in text
+    assert "2 questions with the same id and text in every run; A has 2, B has 2" in text
     # The same weights: what one back end answers, the other answers too.
     cards = page.locator("[data-testid='stMain']").get_by_role("link", name="in the inspector")
     assert cards.count() == 2
     page.get_by_role("link", name="Open B in the inspector").click()
-    page.get_by_text("From retrieval to use").wait_for(timeout=60_000)
+    page.get_by_text("Retrieval rank and influence rank").wait_for(timeout=60_000)
     settle(page)
     assert f"run={second}" in page.url and "question=bridge" in page.url
     assert "When did the harbour bridge of Pellhaven open?" in main_text(page)
     # Back by the menu: the choice is still there.
     page.get_by_role("link", name="Side by side").first.click()
-    page.get_by_role("heading", name="The questions they share").wait_for(timeout=60_000)
+    page.get_by_role("heading", name="Shared questions").wait_for(timeout=60_000)
     settle(page)
     assert page.url.count("compare=") == 2
     # The key went to its server, and nowhere else.
@@ -161,9 +161,9 @@ def test_records_of_another_tool_are_continued_live(app, new_page, llama):
     connect(page, "OpenAI-compatible server", f"{llama}/v1")
     plan_and_run(page)
     page.get_by_role("link", name="Overview").last.click()
-    page.get_by_text("What to look at first", exact=True).wait_for(timeout=60_000)
+    page.get_by_role("heading", name="Findings").wait_for(timeout=60_000)
     settle(page)
-    assert "of 2 questions" in main_text(page)
+    assert "of 2 " in main_text(page)
 
 
 def test_what_is_typed_stays_when_the_back_end_changes(app, new_page):

@@ -25,7 +25,7 @@ def test_three_million_rows_are_read_and_measured():
     )
     imported = read_influence_csv(frame.to_csv(index=False).encode(), "three-million.csv")
     assert imported.report.n_rows == imported.report.n_kept == 3_000_000
-    found = summary(imported.run, analyse(imported.run))
+    found = summary(analyse(imported.run))
     assert found["n_queries"] == n and abs(found["mean_rho"]) < 0.01
 
 

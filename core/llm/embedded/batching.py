@@ -1,4 +1,4 @@
-"""Which prompts share a batch on a GPU, and how they are laid out in it."""
+"""Group prompts into batches for a GPU, and pad them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,10 @@ from typing import Any
 
 
 def batches(todo: Sequence[int], most: int, order: Callable[[int], tuple[int, int]]) -> list[list[int]]:
-    """Put indices together, at most so many at once.
+    """Group indices into batches of at most ``most``.
 
-    Parameters
-    ----------
-    todo : sequence of int
-        The indices.
-    most : int
-        Size of a batch. With 1, what a processor does, each stands alone and the order is kept.
-    order : callable
-        From an index to ``(group, length)``: only one group shares a batch, and within it those of
-        similar length, so little is spent on padding.
-
-    Returns
-    -------
-    list of list of int
-        Every index once.
+    ``order`` maps an index to ``(group, length)``: only one group shares a batch, in order of length to save
+    padding. With ``most`` 1, as on a processor, each index is alone and the order is kept.
 
     Examples
     --------

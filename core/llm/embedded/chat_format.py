@@ -1,4 +1,4 @@
-"""From a conversation to the token numbers a model reads, by the model's own chat format."""
+"""From a conversation to token ids, by the model's own chat format."""
 
 from __future__ import annotations
 
@@ -12,15 +12,7 @@ Turn = dict[str, str]
 
 
 class ChatFormat:
-    """Encodes conversations for one model of Hugging Face transformers.
-
-    Parameters
-    ----------
-    tokenizer : transformers tokenizer
-        Its chat template is used; a model without one continues plain text.
-    name : str
-        Of the model, for messages.
-    """
+    """Encodes conversations with a tokenizer's chat template; a model without one continues plain text."""
 
     def __init__(self, tokenizer: Any, name: str) -> None:
         self._tokenizer = tokenizer
@@ -28,12 +20,9 @@ class ChatFormat:
         self._specials = sorted(token for token in special_tokens(tokenizer) if len(token) > 1)
 
     def encode(self, messages: Sequence[Message]) -> list[int]:
-        """Return the tokens of a prompt; where the last turn is the assistant's, it is left open.
+        """Return the tokens of a prompt; a final assistant turn is left open.
 
-        Raises
-        ------
-        BackendError
-            The model's chat format refuses the conversation.
+        `BackendError` where the model's chat format refuses the conversation.
         """
         turns = [{"role": m.role, "content": self._plain(m.content)} for m in messages]
         if not self._tokenizer.chat_template:
@@ -41,13 +30,11 @@ class ChatFormat:
         return list(self._templated(turns, tokenize=True))
 
     def encode_answer(self, messages: Sequence[Message], answer: str) -> tuple[list[int], list[int]]:
-        """Return the tokens of a prompt, and those of a given answer to it.
+        """Return the tokens of a prompt as in `encode`, and those of a given answer to it.
 
-        The prompt's tokens are those of `encode`, so the model reads what it reads when it writes an
-        answer itself. Outer white space of the answer does not count. Behind a beginning such as
-        ``Answer:`` it is set off by one space, as a model writes it; behind white space, or where the
-        model's turn is still empty, by none. Prompt and answer are cut into tokens together. Where
-        a token would reach over the border between them the answer is cut into tokens by itself,
+        Outer white space of the answer does not count. After a beginning such as ``Answer:`` it is separated
+        by one space, as a model writes it; after white space or in an empty model turn, by none. Prompt and
+        answer are tokenized together. Where a token would span both, the answer is tokenized by itself,
         because a model that has read the prompt can no longer choose that token.
         """
         prompt = self.encode(messages)
@@ -76,14 +63,14 @@ class ChatFormat:
                     tokenize=tokenize,
                     return_dict=tokenize,
                 )
-            except Exception as error:  # the template is a program of the model's own: it may raise anything
+            except Exception as error:  # the template is the model's own program: it may raise anything
                 cause = error
                 continue
             return rendered["input_ids"] if tokenize else rendered
         raise BackendError(f"The chat format of {self._name} does not accept the prompt: {cause}.") from cause
 
     def _plain(self, content: str) -> str:
-        # A passage that spells out the model's own control tokens must not become a turn of the talk.
+        # A passage that spells out the model's control tokens must not become a turn of the conversation.
         for token in self._specials:
             if token in content:
                 content = content.replace(token, f"{token[0]} {token[1:]}")
@@ -95,7 +82,7 @@ def _plain_text(turns: Sequence[Turn]) -> str:
 
 
 def _without_system(turns: list[Turn]) -> list[Turn]:
-    """Move what the system says into the first turn: some formats have no system turn."""
+    """Move the system turn's text into the first turn: some formats have no system turn."""
     system = [turn["content"] for turn in turns if turn["role"] == "system"]
     rest = [dict(turn) for turn in turns if turn["role"] != "system"]
     if system and rest:
@@ -104,6 +91,6 @@ def _without_system(turns: list[Turn]) -> list[Turn]:
 
 
 def special_tokens(tokenizer: Any) -> set[str]:
-    """Return the tokens that are control marks and no text."""
+    """Return the tokens that are control marks, not text."""
     added = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
     return added | set(tokenizer.all_special_tokens)

@@ -1,8 +1,8 @@
-"""Keeping a model to a JSON Schema while it writes: only tokens that can still lead to such JSON are allowed.
+"""Constrain a model to a JSON Schema: only tokens that can still lead to such JSON are allowed.
 
-The automaton comes from outlines-core, the engine of `outlines`. The logits processors that come with it
-are not used: they need a compiler on the user's machine, take one schema for a whole batch, let a model
-write its control tokens inside a string, and know tokens as text, so half a letter is lost to them.
+The automaton comes from outlines-core, the engine of `outlines`. Its logits processors are not used: they
+need a compiler on the user's machine, take one schema for a whole batch, let a model write its control
+tokens inside a string, and treat tokens as text, so they lose parts of characters.
 """
 
 from __future__ import annotations
@@ -20,28 +20,18 @@ from core.llm.embedded.chat_format import special_tokens
 from core.llm.embedded.schema_limits import fit_to_size, unsupported_part
 from core.llm.structured import canonical
 
-# A place where free text may stand is a state of the automaton with an entry for every token, of about
-# 11 bytes and 0.1 microseconds each: this many take 110 MB and 1-2 s.
+# Each position of free text is a state with an entry for every token, of about 11 bytes and
+# 0.1 microseconds each: this many take 110 MB and 1-2 s.
 _MOST_ENTRIES = 10_000_000
 _KEPT = 8  # compiled schemas
 
 
 class Grammars:
-    """The schemas compiled for one model, the last few kept.
+    """The schemas compiled for one model, the last few kept; ``end`` is the token that ends an answer.
 
-    Parameters
-    ----------
-    tokenizer : transformers tokenizer
-        Of the model.
-    end : int or None
-        The token that ends an answer.
-
-    Notes
-    -----
-    Compiling takes 0.03 s for two fields and 0.3 s for thirty, on one core and for a vocabulary of
-    49,152, with which it grows. Numeric bounds, ``uniqueItems`` and other rules about values are not kept
-    to while generating, nor are lengths that would make the automaton too large: whoever reads the answer
-    validates it.
+    Compiling takes 0.03 s for two fields and 0.3 s for thirty, on one core and for a vocabulary of 49,152,
+    with which it grows. Numeric bounds, ``uniqueItems`` and other rules about values are not enforced while
+    generating, nor are lengths that would make the automaton too large: the reply is validated later.
     """
 
     def __init__(self, tokenizer: Any, end: int | None) -> None:
@@ -52,13 +42,7 @@ class Grammars:
         self._compiled: OrderedDict[str, Any] = OrderedDict()
 
     def guide(self, schema: str) -> Guided:
-        """Return a fresh automaton for one answer.
-
-        Raises
-        ------
-        InputError
-            The schema cannot be compiled; says why.
-        """
+        """Return a fresh automaton for one answer; `InputError` where the schema cannot be compiled."""
         if self._end is None:
             raise _uncompilable("the model has no token that ends an answer")
         if schema not in self._compiled:
@@ -77,7 +61,7 @@ class Grammars:
         try:
             tree = json.loads(schema)
         except (ValueError, RecursionError) as error:
-            raise _uncompilable(f"it is no JSON ({error})") from error
+            raise _uncompilable(f"it is not JSON ({error})") from error
         canonical(tree)
         wrong = unsupported_part(tree)
         if wrong is not None:
@@ -96,7 +80,7 @@ class Grammars:
 
 
 class Guided:
-    """Where one answer stands in its automaton."""
+    """The state of one answer in its automaton."""
 
     def __init__(self, guide: Any, end: int) -> None:
         self._guide = guide
@@ -109,12 +93,12 @@ class Guided:
         if not self.complete:
             self._guide.write_mask_into(words.ctypes.data, words.size, words.itemsize)
         allowed = np.unpackbits(words.view(np.uint8), bitorder="little")[:width].astype(bool)
-        if not allowed.any():  # nothing to add, or a vocabulary that cannot spell what must come
+        if not allowed.any():  # complete, or a vocabulary that cannot spell what must follow
             allowed[self._end] = True
         return allowed
 
     def advance(self, token: int) -> None:
-        """Take the token that was chosen; ``complete`` turns true where nothing can follow."""
+        """Take the chosen token; ``complete`` becomes true once nothing can follow."""
         if self.complete or token == self._end:
             self.complete = True
             return
@@ -123,12 +107,12 @@ class Guided:
 
 
 class SchemaMask:
-    """Logits processor: takes every token that a row's automaton forbids out of the choice."""
+    """Logits processor: excludes every token that a row's automaton forbids."""
 
     def __init__(self, guides: Sequence[Guided | None]) -> None:
         self._guides = guides
 
-    def __call__(self, input_ids: Any, scores: Any) -> Any:
+    def __call__(self, _input_ids: Any, scores: Any) -> Any:
         """Return the scores, -inf where a token is forbidden."""
         import torch
 
@@ -141,7 +125,7 @@ class SchemaMask:
 
 
 def token_bytes(tokenizer: Any) -> dict[bytes, list[int]]:
-    """Return what each token of a vocabulary adds to a text, as bytes; control tokens are left out.
+    """Return the bytes each token of a vocabulary adds to a text; control tokens are left out.
 
     Bytes, because many letters outside ASCII take several tokens in a byte-level vocabulary.
     """

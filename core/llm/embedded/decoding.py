@@ -1,4 +1,4 @@
-"""How tokens are chosen and where an answer ends, for models run in this process."""
+"""How tokens are chosen and where an answer ends, for models in this process."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from core.llm.types import Completion, IsCancelled, Request, stop_if
 
 
 def stop_sequences(request: Request) -> tuple[str, ...]:
-    """Return the stop sequences that count; JSON under a schema ends where the schema ends it."""
+    """Return the stop sequences that apply; JSON under a schema ends where the schema ends it."""
     return request.stop if request.schema is None else ()
 
 
 def generation_config(model: Any, max_tokens: int, pad: int) -> Any:
-    """Return settings that add nothing of the model's own to the request."""
+    """Return greedy settings without the model's own additions."""
     from transformers import GenerationConfig
 
     return GenerationConfig(
@@ -34,11 +34,11 @@ def generation_config(model: Any, max_tokens: int, pad: int) -> Any:
 def logits_processors(
     requests: Sequence[Request], guides: Sequence[Guided | None], recorder: Recorder | None
 ) -> Any:
-    """Return what looks at the scores before a token is chosen: note them, forbid, then sample."""
+    """Return the processors of the scores before a token is chosen: record, forbid, sample."""
     from transformers import LogitsProcessorList
 
     chosen: list[Any] = [recorder] if recorder is not None else []
-    if any(guide is not None for guide in guides):
+    if any(guides):
         chosen.append(SchemaMask(guides))
     if any(request.temperature > 0 for request in requests):
         chosen.append(SeededSampling(requests))
@@ -53,23 +53,11 @@ def to_completion(
     length: int | None,
     logprobs: Sequence[float] | None,
 ) -> Completion:
-    """Return the answer that the tokens of one row make, without the prompt's size and the time it took.
+    """Return the answer in one row of tokens, without the prompt's size and the latency.
 
-    Parameters
-    ----------
-    row : list of int
-        The generated tokens; what follows the row's end is the padding of its batch.
-    ends : collection of int
-        The tokens that end an answer; they are no part of it.
-    length : int or None
-        After how many tokens `Ending` ended the row.
-    logprobs : sequence of float or None
-        One for each token of the row.
-
-    Returns
-    -------
-    Completion
-        Its log-probabilities, where there are any, are of the tokens that begin in front of a stop sequence.
+    The row ends after ``length`` tokens where `Ending` ended it (None: it did not), or before the first token
+    of ``ends``; what follows is the padding of its batch. ``logprobs``, one for each token of the row, are
+    cut to the tokens that begin before a stop sequence.
     """
     tokens = row[:length]
     ended = next((i for i, token in enumerate(tokens) if token in ends), None)
@@ -81,7 +69,7 @@ def to_completion(
 
 
 def _text_tokens(tokenizer: Any, tokens: list[int], stop: Sequence[str]) -> int:
-    """Count the tokens that begin in front of the first stop sequence."""
+    """Count the tokens that begin before the first stop sequence."""
 
     def text(n: int) -> str:
         return str(tokenizer.decode(tokens[:n], skip_special_tokens=True)).lstrip()
@@ -94,25 +82,11 @@ def _text_tokens(tokenizer: Any, tokens: list[int], stop: Sequence[str]) -> int:
 
 
 class Ending:
-    """Stopping criterion: ends each row at its stop sequences or with its schema, looked at after each token.
+    """Stopping criterion: ends each row at its stop sequences or with its schema, checked after each token.
 
-    Parameters
-    ----------
-    tokenizer : transformers tokenizer
-        Of the model.
-    requests : sequence of Request
-        One for each row.
-    guides : sequence of Guided or None
-        The automata of the rows that have a schema; they are moved on here.
-    width : int
-        Tokens of the padded prompts.
-    cancelled : callable, optional
-        Raises `core.errors.Cancelled` between two tokens.
-
-    Attributes
-    ----------
-    lengths : list of int or None
-        After how many tokens each row ended here; None for one that did not.
+    ``guides`` holds the automata of the rows that have a schema; they advance here. ``width`` is the number
+    of tokens of the padded prompts. ``lengths`` tells after how many tokens each row ended, None where it did
+    not.
     """
 
     def __init__(
@@ -128,7 +102,7 @@ class Ending:
         self._stops = [request.stop for request in requests]
         self._cancelled = cancelled
 
-    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+    def __call__(self, input_ids: Any, _scores: Any, **_: Any) -> Any:
         """Return which rows have ended."""
         import torch
 
@@ -149,17 +123,17 @@ class Ending:
 
 
 class SeededSampling:
-    """Logits processor, the last one: makes the largest score a sampled one, for rows that ask for it.
+    """Logits processor, the last one: makes a sampled token's score the largest, for rows with a temperature.
 
-    Sampling by the Gumbel trick: the largest of (scaled log-probability + Gumbel noise) is a draw
-    from the distribution. The noise of a row comes from its own seeded generator, so a sample does
-    not depend on which other requests are in the batch, nor on their order.
+    Gumbel trick: the largest of (scaled log-probability + Gumbel noise) is a draw from the distribution. Each
+    row has its own seeded generator, so a sample does not depend on the other requests in the batch or their
+    order.
     """
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self._rows = [(request, np.random.default_rng(request.seed)) for request in requests]
 
-    def __call__(self, input_ids: Any, scores: Any) -> Any:
+    def __call__(self, _input_ids: Any, scores: Any) -> Any:
         """Return the scores with their noise."""
         import torch
 
@@ -177,16 +151,8 @@ def gumbel_scores(
 ) -> NDArray[np.float64]:
     """Return scores whose largest is a draw from softmax(logits / temperature), cut to the nucleus.
 
-    Parameters
-    ----------
-    logits : ndarray, shape (n,)
-        Unnormalised log-probabilities; -inf for what must not be drawn.
-    temperature : float
-        Above 0.
-    top_p : float
-        The fewest tokens whose probability reaches it are kept, in (0, 1]; the others get -inf.
-    generator : numpy Generator
-        Advanced by n draws.
+    ``logits`` has shape (n,), -inf for what must not be drawn; ``temperature`` is above 0. The fewest tokens
+    whose probability reaches ``top_p``, in (0, 1], are kept; the others get -inf. Draws n numbers.
     """
     scaled = logits / temperature
     noise = generator.gumbel(size=scaled.size)

@@ -11,19 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import BackendError, InputError
+from core.llm.embedded import loading
 from core.llm.embedded.batching import batches, left_padded
 from core.llm.embedded.chat_format import ChatFormat
 from core.llm.embedded.constrained import Grammars, Guided
 from core.llm.embedded.decoding import Ending, generation_config, logits_processors, to_completion
-from core.llm.embedded.loading import (
-    ask_hub,
-    best_dtype,
-    choose_device,
-    end_tokens,
-    load_model,
-    load_tokenizer,
-    pad_token,
-)
 from core.llm.embedded.scoring import Recorder, answer_logprobs
 from core.llm.packaged import PACKAGED_MODEL, converted_model
 from core.llm.quiet import quiet
@@ -40,7 +32,7 @@ from core.llm.types import (
 )
 
 DTYPES = ("auto", "bfloat16", "float16", "float32")
-_LOOK_SECONDS = 0.2  # how often a cancel is looked for while another thread has the model
+_CANCEL_SECONDS = 0.2  # between checks for a cancel while another thread uses the model
 
 
 class EmbeddedLLM:
@@ -49,14 +41,14 @@ class EmbeddedLLM:
     Parameters
     ----------
     model : str or None
-        None is the packaged model: nothing is asked of any network. Else a Hugging Face name or a
-        folder, e.g. ``Qwen/Qwen2.5-7B-Instruct``.
+        None is the packaged model, which needs no network. Else a Hugging Face name or a folder, e.g.
+        ``Qwen/Qwen2.5-7B-Instruct``.
     dtype : {"auto", "bfloat16", "float16", "float32"}
-        ``auto`` is bfloat16 where the processor or the GPU computes in it, else float32.
+        ``auto`` is bfloat16 where the processor or the GPU supports it, else float32.
     device : {"auto", "cpu", "cuda", ...}
-        ``auto`` takes a GPU where there is one.
+        ``auto`` takes a GPU if available.
     batch_size : int
-        Prompts worked on together on a GPU. On a processor it is always one at a time.
+        Prompts processed together on a GPU. On a processor it is always one at a time.
 
     Raises
     ------
@@ -67,10 +59,10 @@ class EmbeddedLLM:
 
     Notes
     -----
-    On a processor every prompt runs alone and without padding, so an answer depends on nothing but
-    its own prompt: a resumed run equals an uninterrupted one. On a GPU prompts of similar length
-    run together, padded on the left; in bfloat16 the last digits may then depend on the company a
-    prompt keeps, and a resumed run may differ in a rare answer.
+    On a processor every prompt runs alone and without padding, so an answer depends only on its own prompt: a
+    resumed run equals an uninterrupted one. On a GPU prompts of similar length run together, padded on the
+    left; in bfloat16 the last digits may then depend on the other prompts of the batch, and a resumed run may
+    differ in a rare answer.
 
     Safe to share between threads: calls wait for each other.
     """
@@ -84,17 +76,15 @@ class EmbeddedLLM:
             raise InputError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
         if batch_size < 1:
             raise InputError(f"batch_size must be at least 1, got {batch_size}.")
-        packaged = model is None or model == PACKAGED_MODEL
-        self._source = str(converted_model()) if packaged else str(model)
-        self._local = packaged or Path(self._source).is_dir()
-        self.name = PACKAGED_MODEL if packaged else str(model)
-        self._device = choose_device(device)
-        self._dtype = best_dtype(self._device) if dtype == "auto" else dtype
+        self.name = PACKAGED_MODEL if model is None else model
+        self._source = str(converted_model()) if self.name == PACKAGED_MODEL else self.name
+        self._device = loading.choose_device(device)
+        self._dtype = loading.best_dtype(self._device) if dtype == "auto" else dtype
         self._batch = 1 if self._device == "cpu" else batch_size
         self._lock = threading.RLock()
         self._model: Any = None
-        self._local = self._local or not ask_hub(self._source, self.name)
-        self._tokenizer, config = load_tokenizer(self._source, self.name, local=self._local)
+        self._local = Path(self._source).is_dir() or not loading.ask_hub(self._source, self.name)
+        self._tokenizer, config = loading.load_tokenizer(self._source, self.name, local=self._local)
         self._chat = ChatFormat(self._tokenizer, self.name)
         self._grammars: Grammars | None = None
         self._context = getattr(config.get_text_config(), "max_position_embeddings", None)
@@ -104,7 +94,7 @@ class EmbeddedLLM:
 
     @property
     def options(self) -> Mapping[str, object]:
-        """Revision of the weights, dtype, device and batch size: all that may change an answer."""
+        """Revision of the weights, dtype, device and batch size: everything that may change an answer."""
         return {
             "revision": self._revision,
             "dtype": self._dtype,
@@ -114,37 +104,33 @@ class EmbeddedLLM:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Everything a model in this process can do; one call at a time; its own context length."""
+        """Everything a model in this process can do, one call at a time."""
         return Capabilities(
             token_logprobs=True,
             answer_logprob=True,
             json_schema=True,
             seed=True,
-            parallel=1,
             context_length=self._context,
             batch=self._batch,
             prefill=True,
         )
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Return the number of tokens of the prompt these messages make."""
+        """Return the number of prompt tokens of these messages."""
         with self._lock:
             return len(self._chat.encode(messages))
 
     def generate(
-        self,
-        requests: Sequence[Request],
-        on_done: OnDone | None = None,
-        cancelled: IsCancelled | None = None,
+        self, requests: Sequence[Request], on_done: OnDone | None = None, cancelled: IsCancelled | None = None
     ) -> list[Completion]:
         """Answer every request; see `LLM.generate`.
 
-        A prompt that does not fit into the context gets a completion with an error that names its
-        length and the limit; nothing is cut silently. So does a JSON Schema that the model cannot be
-        kept to. ``cancelled`` is looked at before each prompt and between tokens.
+        A prompt that does not fit into the context gets a completion with an error that names its length and
+        the limit; nothing is truncated silently. So does a JSON Schema that cannot be compiled. ``cancelled``
+        is checked before each prompt and between tokens.
 
-        Log-probabilities are the model's own: before temperature, and before a schema forbids tokens. One
-        for each token of the text, so not for the token that ends the turn nor for a stop sequence.
+        Log-probabilities are the model's own, before temperature and before a schema forbids tokens: one for
+        each token of the text, but not for the token that ends the turn or for a stop sequence.
         """
         results: dict[int, Completion] = {}
 
@@ -174,28 +160,16 @@ class EmbeddedLLM:
         answers: Sequence[str],
         cancelled: IsCancelled | None = None,
     ) -> list[tuple[float, ...] | None]:
-        """Return how likely the model holds given answers.
+        """Return the natural log-probability of each token of given answers; their sum is the answer's.
 
-        Parameters
-        ----------
-        messages : sequence of sequence of Message
-            The conversations. Where one ends with the beginning of the model's turn, the answer continues
-            it; `core.llm.embedded.chat_format.ChatFormat.encode_answer` says how the two are joined.
-        answers : sequence of str
-            One for each conversation. Outer white space does not count.
-        cancelled : callable, optional
-            Looked at before each batch; raises `core.errors.Cancelled`.
-
-        Returns
-        -------
-        list of tuple of float or None
-            For each answer the natural log-probability of each of its tokens, given the prompt and
-            the tokens before it; their sum is the answer's. None where there is no token to score:
-            the answer is empty, or prompt and answer do not fit into the context together.
+        Each is conditioned on the prompt and the tokens before it. None for an answer without tokens, or
+        where prompt and answer do not fit into the context together. Outer white space of an answer does not
+        count. Where a conversation ends with the beginning of the model's turn, the answer continues it; see
+        `core.llm.embedded.chat_format.ChatFormat.encode_answer`. ``cancelled`` is checked before each batch.
 
         Notes
         -----
-        Cost: each answer takes one reading of its prompt, less than a call that generates it.
+        Cost: one forward pass of the prompt for each answer, less than a call that generates it.
         """
         results: list[tuple[float, ...] | None] = [None] * len(answers)
         with self._alone(cancelled):
@@ -206,15 +180,15 @@ class EmbeddedLLM:
             for batch in batches(todo, self._batch, lambda i: (0, lengths[i])):
                 stop_if(cancelled)
                 model = self._ready()
+                chosen = [pairs[index] for index in batch]
                 with self._computing(len(batch), max(lengths[i] for i in batch)):
-                    chosen = [pairs[index] for index in batch]
-                    scored = answer_logprobs(model, chosen, pad_token(self._tokenizer), self._device)
+                    scored = answer_logprobs(model, chosen, loading.pad_token(self._tokenizer), self._device)
                 for index, found in zip(batch, scored, strict=True):
                     results[index] = found
         return results
 
     def _refusal(self, request: Request, n_prompt: int) -> Completion | None:
-        """Return what to answer where the model cannot be asked."""
+        """Return the completion of a request that the model cannot answer, else None."""
         if self._context is not None and n_prompt + request.max_tokens > self._context:
             limit = f"the model reads {self._context:,} in all"
             return Completion.failed(prompt_too_long(f"{n_prompt:,}", request.max_tokens, limit), n_prompt)
@@ -228,7 +202,7 @@ class EmbeddedLLM:
     def _follow(self, schema: str) -> Guided:
         if self._grammars is None:
             own = self._tokenizer.eos_token_id
-            ends = end_tokens(self._tokenizer, self._ready())
+            ends = loading.end_tokens(self._tokenizer, self._ready())
             self._grammars = Grammars(self._tokenizer, own if own is not None else min(ends, default=None))
         return self._grammars.guide(schema)
 
@@ -238,7 +212,7 @@ class EmbeddedLLM:
         from transformers import StoppingCriteriaList
 
         model = self._ready()
-        pad = pad_token(self._tokenizer)
+        pad = loading.pad_token(self._tokenizer)
         ids, mask = left_padded(prompts, pad, self._device)
         width = ids.shape[1]
         guides = [self._follow(r.schema) if r.schema is not None else None for r in requests]
@@ -255,7 +229,7 @@ class EmbeddedLLM:
             )[:, width:]
         share = (time.perf_counter() - start) / len(requests)
         logprobs = recorder.rows(output) if recorder is not None else None
-        ends = end_tokens(self._tokenizer, model)
+        ends = loading.end_tokens(self._tokenizer, model)
         completions = []
         for row, (request, tokens) in enumerate(zip(requests, output.tolist(), strict=True)):
             found = logprobs[row] if logprobs is not None and request.logprobs else None
@@ -266,7 +240,7 @@ class EmbeddedLLM:
     @contextmanager
     def _alone(self, cancelled: IsCancelled | None) -> Iterator[None]:
         """Wait for other threads' calls to end, or for a cancel."""
-        while not self._lock.acquire(timeout=_LOOK_SECONDS):
+        while not self._lock.acquire(timeout=_CANCEL_SECONDS):
             stop_if(cancelled)
         try:
             stop_if(cancelled)
@@ -290,7 +264,7 @@ class EmbeddedLLM:
 
     def _ready(self) -> Any:
         if self._model is None:
-            self._model = load_model(
+            self._model = loading.load_model(
                 self._source, self.name, dtype=self._dtype, device=self._device, local=self._local
             )
         return self._model

@@ -1,4 +1,4 @@
-"""Load a model of Hugging Face transformers: from where, onto which device, in which number type."""
+"""Load a model of Hugging Face transformers: from where, onto which device, in which dtype."""
 
 from __future__ import annotations
 
@@ -13,19 +13,10 @@ _LOAD_ERRORS = (OSError, ValueError, RuntimeError, KeyError, ImportError)
 
 
 def ask_hub(source: str, name: str) -> bool:
-    """Find out quickly whether a model can be fetched; without the hub, what is here must do.
+    """Find out quickly whether the hub offers a model; False where only an earlier download is left.
 
-    Left to itself, transformers retries an unreachable hub for more than a minute.
-
-    Returns
-    -------
-    bool
-        Whether the hub gives it; False where only an earlier download is left.
-
-    Raises
-    ------
-    BackendError
-        Neither is there.
+    `BackendError` where there is neither. By itself, transformers retries an unreachable hub for over a
+    minute.
     """
     from huggingface_hub import HfApi, try_to_load_from_cache
 
@@ -38,8 +29,8 @@ def ask_hub(source: str, name: str) -> bool:
             cached = False
         if not cached:
             raise BackendError(
-                f"The model {name} is no folder here, was not downloaded before, and the Hugging "
-                f"Face hub does not give it ({type(error).__name__}); check the name and the network."
+                f"The model {name} is not a local folder, was not downloaded before, and the Hugging Face "
+                f"hub does not provide it ({type(error).__name__}); check the name and the network."
             ) from error
         return False
     return True
@@ -71,8 +62,8 @@ def load_model(source: str, name: str, *, dtype: str, device: str, local: bool) 
             model = model.to(device).eval()
     except _LOAD_ERRORS as error:
         raise _unloadable(name, error) from error
-    # A model's own habits (repetition penalty, top_k …) would make temperature 0 mean something else for
-    # each model; only its end tokens are kept.
+    # A model's own settings (repetition penalty, top_k …) would change what temperature 0 means; only its
+    # end tokens are kept.
     model.generation_config = GenerationConfig(eos_token_id=model.generation_config.eos_token_id)
     return model
 
@@ -85,15 +76,13 @@ def end_tokens(tokenizer: Any, model: Any) -> frozenset[int]:
 
 
 def pad_token(tokenizer: Any) -> int:
-    """Return the token to fill up shorter prompts with; it is never attended to."""
-    for token in (tokenizer.pad_token_id, tokenizer.eos_token_id):
-        if token is not None:
-            return int(token)
-    return 0
+    """Return the token to pad shorter prompts with; it is never attended to."""
+    candidates = (tokenizer.pad_token_id, tokenizer.eos_token_id)
+    return next((int(token) for token in candidates if token is not None), 0)
 
 
 def choose_device(asked: str) -> str:
-    """Return the device asked for; ``auto`` is a GPU where there is one, else the processor."""
+    """Return the requested device; ``auto`` is a GPU if available, else the processor."""
     if asked != "auto":
         return asked
     import torch
@@ -102,7 +91,7 @@ def choose_device(asked: str) -> str:
 
 
 def best_dtype(device: str) -> str:
-    """Return the fastest number type the device computes in by itself."""
+    """Return the fastest dtype the device computes in natively."""
     import torch
 
     if device.startswith("cuda"):

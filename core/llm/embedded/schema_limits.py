@@ -1,4 +1,4 @@
-"""Which JSON Schemas an automaton over a model's tokens can stand for, and how large it would be."""
+"""Which JSON Schemas an automaton over a model's tokens can represent, and how large it would be."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ _SAID_ELSEWHERE = frozenset({"enum", "const", "$ref", "anyOf", "oneOf", "allOf",
 
 
 def unsupported_part(schema: Schema) -> str | None:
-    """Say what in a schema outlines-core would take for something else, or would take minutes for.
+    """Say which part of a schema outlines-core would misread or take minutes for; None where there is none.
 
-    Returns
-    -------
-    str or None
-        None where nothing is in the way. What outlines-core refuses by itself is not looked for.
+    Parts that outlines-core rejects itself are not checked.
     """
     for node in _schemas_in(schema):
         if len(node.get("allOf", ())) > 1:
@@ -34,21 +31,11 @@ def unsupported_part(schema: Schema) -> str | None:
 
 
 def fit_to_size(schema: Schema, most: int) -> Schema | None:
-    """Return the schema with as many of its lengths as an automaton of that size has room for.
+    """Return the schema with as many of its lengths as fit into an automaton of that size.
 
-    Parameters
-    ----------
-    schema : Mapping
-        A JSON Schema.
-    most : int
-        Most places for free text: the characters that strings with a greatest length may have, each
-        counted as often as it may be repeated; 1 for a string of any length.
-
-    Returns
-    -------
-    Mapping or None
-        The schema itself, or without the lengths of its strings, or also without the lengths of its
-        lists, a least length of 1 kept; None where even that is too large.
+    ``most`` limits the positions of free text: the characters that strings with a max length may have, times
+    their repetitions; 1 for a string of any length. Drops first the lengths of strings, then also those of
+    lists, but keeps a min length of 1; None where even that is too large.
     """
     looser = (schema, _without(schema, _LENGTHS), _without(schema, _LENGTHS | _COUNTS))
     return next((s for s in looser if _text_places(s, s, _REFERENCES) <= most), None)
@@ -100,7 +87,7 @@ def _without(tree: Any, keys: Collection[str]) -> Any:
 
 
 def _number(value: Any) -> int:
-    """Return a bound's value; 0 for a property that only has a bound's name."""
+    """Return a bound's value; 0 for a property that merely has a bound's name."""
     return int(value) if isinstance(value, int | float) else 0
 
 

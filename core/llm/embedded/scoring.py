@@ -1,4 +1,4 @@
-"""Log-probabilities: of the tokens a model writes, and of the tokens of an answer that is given to it."""
+"""Log-probabilities of generated tokens, and of the tokens of a given answer."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ Scored = tuple[list[int], list[int]]
 
 
 class Recorder:
-    """Logits processor, the first one: notes how likely the model itself held each token that was chosen.
+    """Logits processor, the first one: records the model's own log-probability of each chosen token.
 
-    What later processors do (a schema's mask, temperature) is not in the numbers: they are natural
-    logarithms of the model's own distribution.
+    Later processors (a schema's mask, temperature) do not affect it.
     """
 
     def __init__(self) -> None:
@@ -23,19 +22,13 @@ class Recorder:
         self._scores: Any = None
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """Return the scores as they came."""
+        """Return the scores unchanged."""
         self._note(input_ids[:, -1])
-        self._scores = scores  # never changed in place: the processors behind this one copy
+        self._scores = scores  # never changed in place: later processors copy
         return scores
 
     def rows(self, output: Any) -> list[list[float]]:
-        """Return the log-probabilities of each row's tokens.
-
-        Parameters
-        ----------
-        output : tensor, shape (n, m)
-            The generated tokens, without the prompt.
-        """
+        """Return the log-probabilities of each row's tokens, of shape (n, m) without the prompt."""
         import torch
 
         if len(self._steps) < output.shape[1]:
@@ -54,24 +47,10 @@ def token_logprobs(logits: Any, tokens: Any) -> Any:
 
 
 def answer_logprobs(model: Any, pairs: Sequence[Scored], pad: int, device: str) -> list[tuple[float, ...]]:
-    """Return the log-probability of each token of given answers, read in one batch.
+    """Return the log-probability of each token of given answers, from one forward pass.
 
-    Parameters
-    ----------
-    model : transformers causal language model
-        In evaluation mode.
-    pairs : sequence of (prompt tokens, answer tokens)
-        No answer is empty. Shorter ones are padded on the left and the padding is not attended to.
-    pad : int
-        The token to pad with.
-    device : str
-        Where the model is.
-
-    Returns
-    -------
-    list of tuple of float
-        For each answer, one number of 0 or below for each of its tokens: its probability given
-        the prompt and the answer's tokens before it.
+    ``pairs`` are (prompt tokens, answer tokens), no answer empty; shorter pairs are padded on the left with
+    ``pad``. Each result is 0 or below: given the prompt and the answer's tokens before it.
     """
     ids, mask = left_padded([prompt + answer for prompt, answer in pairs], pad, device)
     longest = max(len(answer) for _, answer in pairs)

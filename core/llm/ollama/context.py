@@ -1,14 +1,14 @@
-"""How much context to ask of Ollama, and how to notice that it has cut a prompt all the same.
+"""How much context to request from Ollama, and how to notice a truncated prompt.
 
 Ollama reads ``num_ctx`` tokens of prompt and answer together, a few thousand unless a call says otherwise.
-A longer prompt is cut without a word, and the answer comes with status 200:
+A longer prompt is truncated silently, and the answer comes with status 200:
 
-- of a conversation, whole earlier turns are left out first (never the system's, never the last one);
+- of a conversation, whole earlier turns are dropped first (never the system's, never the last one);
 - then the first few tokens and the *end* of the prompt are kept: up to 2025 as many as ``num_ctx`` holds,
   in versions of 2026 about half of that (``num_ctx - (num_ctx - num_keep) // 2``: room for the answer);
-- when the answer no longer fits, the older half of everything is forgotten while it is written.
+- when the answer no longer fits, the older half of everything is dropped while it is written.
 
-The reply's ``prompt_eval_count`` counts what was left, not what was sent. Since autumn 2025 a call may say
+The reply's ``prompt_eval_count`` counts what was kept, not what was sent. Since autumn 2025 a call may say
 ``truncate: false``; a prompt that is too long is then refused with its true length. Older servers, and
 proxies in front of newer ones, drop that field, so every reply is checked as well.
 """
@@ -23,33 +23,23 @@ from core.llm.remote import estimate_tokens
 from core.llm.types import Message
 
 SMALLEST = 4096  # less saves little memory and makes Ollama load the model again sooner
-_LARGEST_UNKNOWN = 131_072  # where the server does not say what the model can read
+_LARGEST_UNKNOWN = 131_072  # where the server does not report the model's limit
 _BEFORE_LEARNING = 1.5  # `estimate_tokens` is within a third of the truth
 _AFTER_LEARNING = 1.25
-_DOUBTFUL = 0.75  # so much of the estimate is the least that a whole prompt has
+_DOUBTFUL = 0.75  # a whole prompt has at least this share of the estimate
 _TEMPLATE = 64  # tokens that the model's own chat format adds
-_LEARN_FROM = 100  # in shorter prompts the chat format weighs too much
+_LEARN_FROM = 100  # the chat format dominates shorter prompts
 _HALF_SLACK = 8  # num_keep is 4 unless a model says otherwise, and one more for the beginning of the text
 _SPACES = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSize:
-    """What is known of a prompt's length without the model's tokenizer.
+    """A prompt's length, measured without the model's tokenizer."""
 
-    Attributes
-    ----------
-    estimate : int
-        Tokens, within a third of the truth for the usual vocabularies.
-    words : int
-        Words between white space: no vocabulary makes fewer tokens of them.
-    digits : int
-        Digits: many vocabularies make one token of each, and some texts are full of them.
-    """
-
-    estimate: int
-    words: int
-    digits: int = 0
+    estimate: int  # tokens, see `estimate_tokens`
+    words: int  # between white space: no vocabulary needs fewer tokens
+    digits: int = 0  # many vocabularies make one token of each
 
 
 def prompt_size(messages: Sequence[Message]) -> PromptSize:
@@ -61,18 +51,11 @@ def prompt_size(messages: Sequence[Message]) -> PromptSize:
 
 
 class ContextWindow:
-    """Chooses ``num_ctx`` and judges replies by their counts; learns the model's tokens from them.
+    """Chooses ``num_ctx``, checks replies by their counts, and learns the model's token rate from them.
 
-    Parameters
-    ----------
-    limit : int or None
-        Most tokens of prompt and answer that the model reads; None when unknown.
-
-    Notes
-    -----
-    ``num_ctx`` only grows, in powers of two, because Ollama loads the model again for every change; it
-    counts as grown once a call with it has succeeded, so a size that the machine's memory does not bear
-    is not kept.
+    ``limit`` is the max tokens of prompt and answer, None when unknown. ``num_ctx`` only grows, in powers of
+    two, because Ollama reloads the model for every change; it counts as grown once a call with it has
+    succeeded, so a size that does not fit into memory is not kept.
     """
 
     def __init__(self, limit: int | None) -> None:
@@ -85,11 +68,11 @@ class ContextWindow:
 
     @property
     def ratio(self) -> float:
-        """Tokens of this model for each estimated one, 1 until something is learned."""
+        """Tokens of this model per estimated token, 1 until something is learned."""
         return self._tokens / self._estimates if self._estimates else 1.0
 
     def upper_bound(self, size: PromptSize) -> int:
-        """Return tokens that a prompt hardly exceeds."""
+        """Return a number of tokens that a prompt hardly exceeds."""
         spare = _AFTER_LEARNING if self._estimates else _BEFORE_LEARNING
         return max(size.words, round(size.estimate * self.ratio * spare) + size.digits) + _TEMPLATE
 
@@ -98,15 +81,15 @@ class ContextWindow:
         return self.size_for(self.upper_bound(size) + max_tokens)
 
     def common_size(self, sizes: Iterable[tuple[PromptSize, int]]) -> int:
-        """Return one ``num_ctx`` for prompts that are asked together, so that the model is loaded once.
+        """Return one ``num_ctx`` for prompts asked together, so that the model is loaded once.
 
-        Prompts that will hardly fit at all do not count: they are not to fill the memory for the others.
+        Prompts that will hardly fit at all are ignored: they must not fill the memory for the others.
         """
         needed = (self.upper_bound(size) + max_tokens for size, max_tokens in sizes)
         return self.size_for(max((n for n in needed if n <= self._most), default=0))
 
     def size_for(self, tokens: int) -> int:
-        """Return the smallest ``num_ctx`` that may be asked for and holds so many tokens, or the limit."""
+        """Return the smallest allowed ``num_ctx`` that holds so many tokens, or the limit."""
         power = 1 << max(0, tokens - 1).bit_length()
         return min(max(power, SMALLEST, self._proven), self._most)
 
@@ -114,26 +97,26 @@ class ContextWindow:
         """Return the next ``num_ctx``, None where the limit is reached."""
         return min(2 * num_ctx, self._most) if num_ctx < self._most else None
 
+    def was_cut(self, size: PromptSize, num_ctx: int, read: int, written: int) -> bool:
+        """Tell whether the prompt was certainly truncated, at once or while the answer was written."""
+        return read < size.words or read + max(1, written) > num_ctx
+
+    def may_be_cut(self, size: PromptSize, num_ctx: int, read: int) -> bool:
+        """Tell whether the prompt looks truncated; a whole one has the same count at any ``num_ctx``."""
+        at_half = 0 <= read - num_ctx // 2 <= _HALF_SLACK
+        return at_half or read < _DOUBTFUL * self._lowest * size.estimate
+
     def leaves_room(self, tokens: int) -> bool:
         """Tell whether a prompt of so many tokens leaves room for any answer."""
         return tokens < self._most
 
-    def was_cut(self, size: PromptSize, num_ctx: int, read: int, written: int) -> bool:
-        """Tell whether the prompt is certain to have been cut, or forgotten while the answer was written."""
-        return read < size.words or read + max(1, written) > num_ctx
-
-    def may_be_cut(self, size: PromptSize, num_ctx: int, read: int) -> bool:
-        """Tell whether the prompt looks cut; one that is whole reads the same with another ``num_ctx``."""
-        at_half = 0 <= read - num_ctx // 2 <= _HALF_SLACK
-        return at_half or read < _DOUBTFUL * self._lowest * size.estimate
-
     def size_to_compare(self, num_ctx: int, tokens: int) -> int | None:
-        """Return a ``num_ctx`` to compare with that holds so many tokens: larger, at the limit smaller."""
+        """Return another ``num_ctx`` that holds so many tokens: larger, or smaller at the limit."""
         smaller = num_ctx - num_ctx // 8
         return self.larger(num_ctx) or (smaller if smaller >= tokens else None)
 
     def learn(self, size: PromptSize, read: int, num_ctx: int = 0) -> None:
-        """Take in the true length of a prompt, and the ``num_ctx`` that has worked for it."""
+        """Learn from the true length of a prompt, and the ``num_ctx`` that worked for it."""
         self._proven = max(self._proven, num_ctx)
         if size.estimate >= _LEARN_FROM:
             self._tokens += read
@@ -142,18 +125,9 @@ class ContextWindow:
 
 
 class Attempts:
-    """The calls that one prompt takes until it was read whole, or will never be.
+    """The calls for one prompt until it was read whole or proves too long.
 
-    Parameters
-    ----------
-    window : ContextWindow
-        What is known of the model.
-    size : PromptSize
-        Of the prompt.
-    max_tokens : int
-        Of the answer.
-    least : int
-        The smallest ``num_ctx`` to ask for.
+    ``num_ctx`` is the size to request next, at least ``least``.
     """
 
     def __init__(self, window: ContextWindow, size: PromptSize, max_tokens: int, least: int = 0) -> None:
@@ -163,20 +137,17 @@ class Attempts:
         self._at_limit = False
 
     def refused(self, tokens: int | None) -> bool:
-        """Take in that the server refused the prompt as too long; tell whether to ask again."""
+        """Record that the server refused the prompt as too long; tell whether to ask again."""
         bigger = self._window.larger(self.num_ctx)
-        if bigger is None or (tokens is not None and not self._window.leaves_room(tokens)):
+        if bigger is None or not self._window.leaves_room(tokens or 0):
             return False
         self.num_ctx = max(bigger, self._window.size_for((tokens or 0) + self._max_tokens))
         return True
 
     def answered(self, read: int, written: int) -> bool | None:
-        """Take in the counts of a reply.
+        """Record a reply's counts; tell whether the answer counts.
 
-        Returns
-        -------
-        bool or None
-            True: the answer holds. None: ask again, with the new ``num_ctx``. False: the prompt is too long.
+        True: it does. None: ask again with the new ``num_ctx``. False: the prompt is too long.
         """
         window = self._window
         if window.was_cut(self._size, self.num_ctx, read, written):

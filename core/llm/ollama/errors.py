@@ -1,4 +1,4 @@
-"""What it means when an Ollama server fails a call."""
+"""What a failed call to an Ollama server means."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _TOO_LONG = re.compile(
     r"exceed\w*_context|exceeds the (available )?context|longer than the context", re.IGNORECASE
 )
 _PROMPT_TOKENS = re.compile(r"n_prompt_tokens\W+(\d{1,12})|request \((\d{1,12}) tokens\)")
-# A model that repeats itself is stopped by the server; it would do so again.
+# The server stops a model that repeats itself; a repeated call would end the same way.
 _FINAL = re.compile(r"token repeat limit", re.IGNORECASE)
 _NO_MEMORY = re.compile(r"requires more system memory|out of memory", re.IGNORECASE)
 
 
 class PromptTooLong(LeadlineError):
-    """The server refused a prompt that does not fit into ``num_ctx``; ``tokens`` is its length, if told."""
+    """The server refused a prompt longer than ``num_ctx``; ``tokens`` is its length, where reported."""
 
     def __init__(self, message: str, tokens: int | None) -> None:
         super().__init__(message)
@@ -26,21 +26,21 @@ class PromptTooLong(LeadlineError):
 
 
 class CallRefused(LeadlineError):
-    """The server will not answer this one call, however often it is asked."""
+    """The server will not answer this call, however often it is repeated."""
 
 
 def client_errors() -> tuple[type[Exception], ...]:
-    """Return everything that the official client raises when a server fails it."""
+    """Return everything that the official client raises when a server fails."""
     import httpx
     import ollama
 
-    # ConnectionError is the client's own; a line that is no JSON or no object of the expected kind comes as
-    # ValueError (which pydantic's errors are) or AttributeError.
+    # ConnectionError is the client's own; a line that is not JSON or not the expected kind of object raises
+    # ValueError (as pydantic's errors do) or AttributeError.
     return (ollama.ResponseError, httpx.HTTPError, ConnectionError, ValueError, AttributeError)
 
 
 def explain(error: Exception, address: str, model: str) -> LeadlineError:
-    """Return what one of `client_errors` means, as an error to raise."""
+    """Convert one of `client_errors` into an error to raise."""
     import httpx
     import ollama
 
@@ -75,7 +75,7 @@ def not_fetched(error: Exception, address: str, name: str) -> BackendError:
 
 
 def server_message(error: Exception) -> str:
-    """Return the server's own words: on one line, not too many of them, and without keys."""
+    """Return the server's message: on one line, not too long, and without keys."""
     return one_line(str(getattr(error, "error", error)))
 
 
@@ -92,15 +92,11 @@ def _explain_status(status: int, reason: str, address: str, model: str) -> Leadl
             f"Ollama at {address} has too little memory for {model} ({reason}); "
             "choose a smaller model or a smaller context."
         )
-    return _by_number(status, reason, address, model)
-
-
-def _by_number(status: int, reason: str, address: str, model: str) -> LeadlineError:
     if status == 404:
         wrong = BackendError(f"There is no Ollama server at {address} ({reason}); check the address.")
         return missing_model(model, address) if "model" in reason else wrong
     if status in (401, 403):
-        return BackendError(f"Ollama at {address} refuses the access ({reason}).")
+        return BackendError(f"Ollama at {address} denies access ({reason}).")
     if status in (429, 503):
         return Overloaded(f"Ollama at {address} is busy ({reason}).")
     if 400 <= status < 500:

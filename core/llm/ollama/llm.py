@@ -16,8 +16,8 @@ from core.llm.received import Received
 from core.llm.remote import Remote, estimate_tokens, without_prefill
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request, prompt_too_long
 
-# What a model brings along (a repetition penalty, a top_k …) would make temperature 0 mean something else
-# for each model, and would punish an answer for repeating the words of its passage.
+# A model's own settings (repetition penalty, top_k …) would change what temperature 0 means, and penalise
+# an answer for repeating the words of its passage.
 _NEUTRAL = {
     "top_k": 0,
     "min_p": 0.0,
@@ -33,28 +33,28 @@ class OllamaLLM:
     Parameters
     ----------
     model : str or None
-        As ``ollama list`` names it; None is ``llama3.2:3b``. It is never fetched without being asked: `pull`.
+        As in ``ollama list``; None is ``llama3.2:3b``. It is never fetched without a `pull`.
     base_url : str or None
         Address of the server; None is ``OLLAMA_HOST``, else this machine.
     timeout : float
-        Seconds after which a call is given up. Loading a large model takes minutes, so it is long.
+        Seconds after which a call is abandoned. Long, because loading a large model takes minutes.
     parallel : int
-        Calls at once; Ollama queues what it cannot do at the same time.
+        Calls at once; Ollama queues those beyond its own limit.
     keep_alive : str or float
-        How long the model stays loaded after a call, as Ollama writes it (``5m``, seconds, -1 for ever).
+        How long the model stays loaded after a call, as in Ollama (``5m``, seconds, -1 for ever).
     context : int or None
-        Most tokens of prompt and answer together, where memory is short; None is the model's own limit.
+        Max tokens of prompt and answer together, to save memory; None is the model's own limit.
 
     Raises
     ------
     InputError
-        An address or a number that makes no sense.
+        An invalid address or number.
 
     Notes
     -----
-    Nothing is asked of the server before it is needed: the first use of `options` asks what the model is.
-    A prompt that Ollama has cut never counts as answered: it is asked again with more context, and refused
-    at the limit. `core.llm.ollama.context` says how that is noticed.
+    Contacts the server only when needed: the first use of `options` asks for the model's facts. A prompt that
+    Ollama truncated never counts as answered: it is asked again with more context, and refused at the limit;
+    see `core.llm.ollama.context`.
     """
 
     kind = "ollama"
@@ -85,7 +85,7 @@ class OllamaLLM:
 
     @property
     def address(self) -> str:
-        """The address that texts go to, without anything secret."""
+        """The address that texts go to, without secrets."""
         return self._server.url
 
     @property
@@ -95,25 +95,24 @@ class OllamaLLM:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Log-probabilities until a reply has none, JSON Schema, seeds, calls in parallel."""
+        """Log-probabilities until a reply has none, JSON Schema, seeds, parallel calls."""
+        with suppress(BackendError):
+            self._known()
         return Capabilities(
             token_logprobs=self._gives_logprobs,
             json_schema=True,
             seed=True,
             parallel=self._parallel,
-            context_length=self._limit_or_none(),
+            context_length=self._window.limit,
             exact_tokens=False,
         )
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Estimate the tokens of the prompt; the better, the more answers there were."""
+        """Estimate the tokens of the prompt; improves with every answer."""
         return round(estimate_tokens(messages) * self._window.ratio)
 
     def generate(
-        self,
-        requests: Sequence[Request],
-        on_done: OnDone | None = None,
-        cancelled: IsCancelled | None = None,
+        self, requests: Sequence[Request], on_done: OnDone | None = None, cancelled: IsCancelled | None = None
     ) -> list[Completion]:
         """Answer every request, several at once; see `LLM.generate`."""
         facts = self._known()
@@ -121,10 +120,7 @@ class OllamaLLM:
         sizes = [(prompt_size(request.messages), request.max_tokens) for request in requests]
         least = self._window.common_size(sizes)
 
-        async def call(request: Request) -> Completion:
-            return await self._answer(request, facts, least)
-
-        return self._remote.generate(requests, call, on_done, cancelled)
+        return self._remote.generate(requests, lambda r: self._answer(r, facts, least), on_done, cancelled)
 
     async def _answer(self, request: Request, facts: ModelFacts, least: int) -> Completion:
         """Ask until the whole prompt was read."""
@@ -139,7 +135,10 @@ class OllamaLLM:
                     return self._too_long(request, error.tokens, attempts.num_ctx)
                 continue
             if not reply.prompt_tokens:
-                return Completion.failed(self._uncounted())
+                return Completion.failed(
+                    f"Ollama at {self.address} does not report how many prompt tokens it read, so a "
+                    "truncated prompt would go unnoticed; update it to 0.5 or later."
+                )
             whole = attempts.answered(reply.prompt_tokens, reply.completion_tokens)
             if whole:
                 return self._completion(request, reply)
@@ -171,7 +170,7 @@ class OllamaLLM:
         except client_errors() as error:
             raise explain(error, self.address, self.name) from error
         if reply is None:
-            raise TransientError(f"Ollama at {self.address} broke off in the middle of an answer.")
+            raise TransientError(f"Ollama at {self.address} stopped in the middle of an answer.")
         return reply
 
     def _completion(self, request: Request, reply: Received) -> Completion:
@@ -188,14 +187,8 @@ class OllamaLLM:
         why = prompt_too_long(length, request.max_tokens, f"{reader} {limit:,} in all")
         return Completion.failed(why, read or 0)
 
-    def _uncounted(self) -> str:
-        return (
-            f"Ollama at {self.address} does not tell how many tokens of the prompt it read, so a cut prompt "
-            "could not be told from a whole one; update it to 0.5 or later."
-        )
-
     def _known(self) -> ModelFacts:
-        """Ask once what the model is; `BackendError` where nobody can say."""
+        """Fetch the model's facts once; `BackendError` where the server does not give them."""
         with self._lock:
             if self._facts is None:
                 facts = model_facts(self.name, self._server)
@@ -204,13 +197,8 @@ class OllamaLLM:
                 self._facts = facts
             return self._facts
 
-    def _limit_or_none(self) -> int | None:
-        with suppress(BackendError):
-            self._known()
-        return self._window.limit
-
     def _ready_client(self) -> Any:
-        # First asked for outside the event loop: importing the package takes a second.
+        # First called outside the event loop: importing the package takes a second.
         with self._lock:
             if self._client is None:
                 self._client = self._server.async_client(self._remote.timeout)
@@ -218,10 +206,10 @@ class OllamaLLM:
 
 
 def received(parts: Sequence[Any]) -> Received | None:
-    """Put the lines of a streamed answer together; None where the last one is missing.
+    """Join the lines of a streamed answer; None where the last one is missing.
 
-    The token counts are 0 where the server does not tell them; that of the prompt is what was left of it
-    after any cut.
+    Token counts are 0 where the server does not report them; the prompt's is what was left after any
+    truncation.
     """
     last = next((part for part in reversed(parts) if part.done), None)
     if last is None:

@@ -1,4 +1,4 @@
-"""An Ollama server: where it is, which models it has, and how it gets more."""
+"""An Ollama server: its address, its models, and how to fetch more."""
 
 from __future__ import annotations
 
@@ -19,20 +19,12 @@ DEFAULT_PORT = 11434
 DEFAULT_MODEL = "llama3.2:3b"
 _CONNECT_SECONDS = 10.0
 _LOOKUP_SECONDS = 60.0
-_PULL_SECONDS = 600.0  # checking the digest of a large model sends nothing for minutes
+_PULL_SECONDS = 600.0  # while the digest of a large model is checked, nothing is sent for minutes
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server's address, and apart from it what must not be shown.
-
-    Attributes
-    ----------
-    url : str
-        ``scheme://host:port``, and a path where a proxy has one.
-    login : tuple of (str, str) or None
-        User and password that the address held, for a proxy in front of the server.
-    """
+    """A server's address ``scheme://host:port`` with any path, and separately the user and password in it."""
 
     url: str
     login: tuple[str, str] | None = field(default=None, repr=False)
@@ -44,12 +36,12 @@ class Server:
         return ollama.Client(self.url, **self._settings(seconds))
 
     def async_client(self, seconds: float) -> Any:
-        """Open the official client for chats, whose prompts must not be cut."""
+        """Open the official client for chats, whose prompts must not be truncated."""
         import httpx
         import ollama
 
-        # A connection for each call costs nothing beside the call, and none is left that the server may
-        # have closed meanwhile, by a restart for example.
+        # A connection for each call is cheap, and none is kept that the server may have closed meanwhile,
+        # by a restart for example.
         single_use = httpx.Limits(max_keepalive_connections=0)
         hooks = {"request": [_never_truncate]}
         return ollama.AsyncClient(self.url, limits=single_use, event_hooks=hooks, **self._settings(seconds))
@@ -62,16 +54,10 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What the server says about a model.
+    """What the server reports about a model.
 
-    Attributes
-    ----------
-    digest : str
-        Of everything that makes the model: weights, chat format, settings.
-    context_length : int or None
-        Most tokens it reads.
-    thinks : bool
-        Whether it reasons before it answers, unless told not to.
+    ``digest`` covers everything that makes the model (weights, chat format, settings), ``context_length`` is
+    the max tokens it reads, and ``thinks`` whether it reasons before it answers by default.
     """
 
     digest: str
@@ -80,21 +66,13 @@ class ModelFacts:
 
 
 def find_server(base_url: str | None = None) -> Server:
-    """Return the server at an address.
+    """Return the server at an address, with or without scheme, port, user and password.
 
-    Parameters
-    ----------
-    base_url : str or None
-        With or without scheme, port, user and password; None is ``OLLAMA_HOST``, else this machine.
-
-    Raises
-    ------
-    InputError
-        That is no address.
+    None is ``OLLAMA_HOST``, else this machine. `InputError` where it is not an address.
     """
     given = (base_url or os.environ.get("OLLAMA_HOST") or "").strip()
     scheme, separator, rest = given.rpartition("://")
-    # As the official client reads it: without a scheme, the port is Ollama's own.
+    # As in the official client: without a scheme, the port is Ollama's own.
     default = {"http": 80, "https": 443}.get(scheme.lower()) if separator else DEFAULT_PORT
     try:
         parts = urlsplit(f"//{rest}")
@@ -106,7 +84,7 @@ def find_server(base_url: str | None = None) -> Server:
             "The address of the Ollama server must look like http://127.0.0.1:11434, got "
             f"{re.sub(r'[^/]*@', '', given)!r}."
         )
-    # What a server listens on is not what a client can connect to everywhere.
+    # Clients cannot connect to a listening address everywhere.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     host = f"[{host}]" if ":" in host else host
     login = (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
@@ -114,7 +92,7 @@ def find_server(base_url: str | None = None) -> Server:
 
 
 def server_address(base_url: str | None = None) -> str:
-    """Return the address that texts go to, with neither user nor password; see `find_server`."""
+    """Return the address that texts go to, without user and password; see `find_server`."""
     return find_server(base_url).url
 
 
@@ -124,24 +102,12 @@ def full_name(model: str) -> str:
 
 
 def list_models(base_url: str | None = None) -> list[str]:
-    """Return the names of the models that are on the server, the newest first.
-
-    Raises
-    ------
-    BackendError
-        The server cannot be asked.
-    """
+    """Return the names of the server's models, newest first; `BackendError` where it does not answer."""
     return [name for name, _ in _ask(find_server(base_url), _names_and_digests)]
 
 
 def model_facts(model: str, server: Server) -> ModelFacts:
-    """Return what the server says about a model.
-
-    Raises
-    ------
-    BackendError
-        The server cannot be asked, or has no such model.
-    """
+    """Return what the server reports about a model; `BackendError` where it does not."""
     digests = {name.casefold(): digest for name, digest in _ask(server, _names_and_digests)}
     if model.casefold() not in digests:
         raise missing_model(model, server.url)
@@ -152,24 +118,10 @@ def model_facts(model: str, server: Server) -> ModelFacts:
 
 
 def pull(model: str, base_url: str | None = None) -> Iterator[PullProgress]:
-    """Fetch a model onto the server, reporting how far it is; whoever stops iterating stops the download.
+    """Fetch a model onto the server, yielding the progress of its current part; stop iterating to stop it.
 
-    Parameters
-    ----------
-    model : str
-        As the Ollama library names it, e.g. ``llama3.2:3b``.
-    base_url : str or None
-        See `find_server`.
-
-    Yields
-    ------
-    PullProgress
-        Bytes are those of the part that is fetched now.
-
-    Raises
-    ------
-    BackendError
-        There is no such model, the server cannot be reached, or it stopped before the model was there.
+    ``model`` is named as in the Ollama library, e.g. ``llama3.2:3b``. `BackendError` where there is no such
+    model, the server cannot be reached, or it stopped before the model was complete.
     """
     server, name = find_server(base_url), full_name(model)
     status = ""

@@ -1,4 +1,4 @@
-"""Where an OpenAI-compatible server is and what opens it; nothing secret leaves this module in a text."""
+"""The address and credentials of an OpenAI-compatible server; no text from this module contains a secret."""
 
 from __future__ import annotations
 
@@ -15,35 +15,23 @@ from core.llm.redact import one_line
 
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 20.0
-_NO_KEY = "none"  # the client sends a key always; servers that need none do not look at it
-_SHORTEST_SECRET = 4  # shorter ones are no secrets, and stand in ordinary words
-_SHORTEST_IN_ANSWERS = 16  # what local servers are given for a key may well stand in an answer
+_NO_KEY = "none"  # the client always sends a key; servers that need none ignore it
+_SHORTEST_SECRET = 4  # shorter ones are not secrets, and occur in ordinary words
+_SHORTEST_IN_ANSWERS = 16  # the made-up keys of local servers may occur in an answer
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server's address, and apart from it what must not be shown.
+    """A server's address, and separately what must not be shown."""
 
-    Attributes
-    ----------
-    url : str
-        Without user, password and query; no slash at the end.
-    key : str or None
-        The API key.
-    login : str or None
-        ``user:password`` of the address.
-    query : tuple of (str, str)
-        The query of the address, sent with every call.
-    """
-
-    url: str
+    url: str  # without user, password and query; no slash at the end
     key: str | None = field(default=None, repr=False)
-    login: str | None = field(default=None, repr=False)
-    query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    login: str | None = field(default=None, repr=False)  # ``user:password`` of the address
+    query: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # sent with every call
 
     @property
     def root(self) -> str:
-        """The address without its version, below which servers have calls of their own."""
+        """The address without its version, for calls outside the API."""
         return self.url.removesuffix("/v1")
 
     @property
@@ -57,21 +45,21 @@ class Endpoint:
         return address.is_private or address.is_loopback or address.is_link_local
 
     def scrub(self, text: str) -> str:
-        """Make a server's text fit to be kept: one line, not long, and without anything secret."""
+        """Make a server's text safe to store: one line, not long, and without secrets."""
         for secret in self._secrets():
             if len(secret) >= _SHORTEST_SECRET:
                 text = text.replace(secret, "…")
         return one_line(text)
 
     def without_key(self, answer: str) -> str:
-        """Take the key out of an answer, should the server repeat it there."""
+        """Remove secrets from an answer, should the server repeat them there."""
         for secret in self._secrets():
             if len(secret) >= _SHORTEST_IN_ANSWERS:
                 answer = answer.replace(secret, "…")
         return answer
 
     def check_key(self) -> None:
-        """BackendError where OpenAI itself would be asked without a key."""
+        """Raise BackendError for a call to OpenAI itself without a key."""
         if self.key is None and self.login is None and urlsplit(self.url).hostname == "api.openai.com":
             raise BackendError(
                 f"{self.url} asks for an API key and none was given; set OPENAI_API_KEY, or OPENAI_BASE_URL "
@@ -79,10 +67,11 @@ class Endpoint:
             )
 
     def client(self, timeout: float) -> Any:
-        """Return a new client of the official package; retries are the caller's business."""
+        """Return a new client of the official package, without its retries."""
         import openai
 
-        _hide_queries()
+        for name in ("httpx", "httpx2"):
+            logging.getLogger(name).addFilter(_FILTER)  # the same filter twice is added once
         headers = {"Authorization": f"Basic {_basic(self.login)}"} if self.login else None
         return openai.AsyncOpenAI(
             api_key=self.key or _NO_KEY,
@@ -102,24 +91,16 @@ class Endpoint:
 
 
 def find_endpoint(base_url: str | None = None, api_key: str | None = None) -> Endpoint:
-    """Find out where the server is.
+    """Return the endpoint of a server.
 
-    Parameters
-    ----------
-    base_url : str or None
-        Its address, with the version where it has one; None is ``OPENAI_BASE_URL``, else OpenAI's own.
-    api_key : str or None
-        None is ``OPENAI_API_KEY``; "" is no key at all.
-
-    Raises
-    ------
-    InputError
-        That is no address, or no key; the message repeats nothing secret.
+    ``base_url`` includes the version where there is one; None is ``OPENAI_BASE_URL``, else OpenAI's own. An
+    ``api_key`` of None is ``OPENAI_API_KEY``; "" is no key. `InputError` where one is malformed; its message
+    repeats no secret.
     """
     given = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).strip()
     key = (os.environ.get("OPENAI_API_KEY", "") if api_key is None else api_key).strip()
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise InputError("The API key holds a blank or a character that no key has; copy it again.")
+        raise InputError("The API key contains a blank or a character that no key has; copy it again.")
     try:
         parts = urlsplit(given)
         host, port = parts.hostname, parts.port
@@ -145,7 +126,7 @@ def _basic(login: str) -> str:
 
 
 class _WithoutQuery(logging.Filter):
-    """HTTP clients log the address of every call; what its query holds may be a key."""
+    """HTTP clients log the address of every call; its query may hold a key."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):
@@ -156,8 +137,3 @@ class _WithoutQuery(logging.Filter):
 
 
 _FILTER = _WithoutQuery()
-
-
-def _hide_queries() -> None:
-    for name in ("httpx", "httpx2"):
-        logging.getLogger(name).addFilter(_FILTER)  # the same filter twice is added once

@@ -49,32 +49,18 @@ _READ = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ServerError:
-    """An error reply, taken apart.
+    """A parsed error reply."""
 
-    Attributes
-    ----------
-    status : int
-        HTTP status, or what a reply with status 200 says instead.
-    message : str
-        What the server says, as it says it: it may repeat secrets.
-    code, param : str
-        Kind of the error (``code`` and ``type`` together) and the parameter it is about; "" where not told.
-    facts : Mapping
-        Whatever else the error object holds.
-    pause : float or None
-        Seconds the server asks to wait.
-    """
-
-    status: int
-    message: str
-    code: str = ""
-    param: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    pause: float | None = None
+    status: int  # HTTP status, or the error's own number in a reply with status 200
+    message: str  # the server's own: it may repeat secrets
+    code: str = ""  # ``code`` and ``type`` together
+    param: str = ""  # the parameter it is about
+    facts: Mapping[str, Any] = field(default_factory=dict)  # the whole error object
+    pause: float | None = None  # seconds the server asks to wait
 
     @property
     def text(self) -> str:
-        """Code and message, for looking for words in them."""
+        """Code and message, to search for words."""
         return f"{self.code} {self.message}"
 
     @property
@@ -94,9 +80,9 @@ class ServerError:
 
 
 async def reply_or_error(call: Awaitable[T], server: Endpoint) -> T | ServerError:
-    """Wait for a call of the official client; what it raises becomes a `ServerError`, or is raised as ours.
+    """Wait for a call of the official client; convert its exceptions to a `ServerError`, or raise our own.
 
-    The client's own exceptions hold the whole exchange, so none of them is kept as a cause.
+    The client's exceptions hold the whole exchange, so none of them is kept as a cause.
     """
     import openai
 
@@ -110,7 +96,7 @@ async def reply_or_error(call: Awaitable[T], server: Endpoint) -> T | ServerErro
     except openai.APIConnectionError as error:
         failure = _unconnected(error, server)
     except openai.OpenAIError as error:
-        failure = TransientError(server.scrub(f"{server.url} could not be asked: {error}."))
+        failure = TransientError(server.scrub(f"The call to {server.url} failed: {error}."))
     raise failure
 
 
@@ -127,7 +113,7 @@ def _unconnected(error: BaseException, server: Endpoint) -> LeadlineError:
 
 
 def read_error(status: int, headers: Mapping[str, str], content: bytes) -> ServerError:
-    """Take an error reply apart; servers write it in many forms."""
+    """Parse an error reply; servers write it in many forms."""
     pause = retry_after(status, headers)
     try:
         body = json.loads(content)
@@ -138,7 +124,7 @@ def read_error(status: int, headers: Mapping[str, str], content: bytes) -> Serve
 
 
 def error_of(body: object, status: int, pause: float | None = None) -> ServerError:
-    """Take the JSON of an error apart; its own number counts where the status says that all is well."""
+    """Parse the JSON of an error; its own number counts where the status is a success."""
     fine = status < 400
     status = 500 if fine else status
     if isinstance(body, list) and body:
@@ -157,20 +143,17 @@ def error_of(body: object, status: int, pause: float | None = None) -> ServerErr
 
 
 def _first_text(facts: Mapping[str, Any], *names: str) -> str:
-    for name in names:
-        value = facts.get(name)
-        if value:
-            return value if isinstance(value, str) else json.dumps(value, default=str)[:2000]
-    return ""
+    value = next((facts[name] for name in names if facts.get(name)), "")
+    return value if isinstance(value, str) else json.dumps(value, default=str)[:2000]
 
 
 def server_message(error: ServerError, server: Endpoint) -> str:
-    """Return what the server says, fit to be kept, without the full stop."""
+    """Return the server's message, safe to store, without the full stop."""
     return server.scrub(error.message).rstrip(".") or "no message"
 
 
 def error_to_raise(error: ServerError, server: Endpoint) -> LeadlineError | None:
-    """Return what to raise; None where only this one request cannot be answered."""
+    """Return the error to raise; None where only this request cannot be answered."""
     said = f"{server.url} answered HTTP {error.status}: {server_message(error, server)}"
     if error.status == 402 or _NO_CREDIT.search(error.text):
         return BackendError(f"The account has no credit left: {said}.")
@@ -186,14 +169,14 @@ def error_to_raise(error: ServerError, server: Endpoint) -> LeadlineError | None
 
 
 def _refused_key(status: int, server: Endpoint) -> str:
-    # What the server says may repeat the key, in part or in whole: it is left out.
+    # The server's message may repeat the key, in part or in whole: leave it out.
     if server.key is None and server.login is None:
         return f"{server.url} asks for an API key (HTTP {status}) and none was given; set OPENAI_API_KEY."
     return f"{server.url} refused the API key (HTTP {status}); set OPENAI_API_KEY to a key that it accepts."
 
 
 def too_long(error: ServerError, estimated: int, max_tokens: int, limit: int | None) -> str:
-    """Say how long the prompt is and what the model reads, as far as the server tells."""
+    """Say how long the prompt is and the model's limit, as far as the server reports them."""
     tokens = positive_int(error.facts.get("n_prompt_tokens")) or _found(_READ, error.message)
     limit = positive_int(error.facts.get("n_ctx")) or _found(_LIMIT, error.message) or limit
     prompt = f"{tokens:,}" if tokens else f"about {estimated:,}"
@@ -201,8 +184,13 @@ def too_long(error: ServerError, estimated: int, max_tokens: int, limit: int | N
     return prompt_too_long(prompt, max_tokens, reads)
 
 
+def mapping(value: object) -> Mapping[str, Any]:
+    """Return an object of a server's JSON; an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def positive_int(value: object) -> int | None:
-    """Return the value where it is a whole number above 0, as counts in a server's JSON should be."""
+    """Return a whole number above 0 from a server's JSON, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
@@ -213,7 +201,7 @@ def _found(pattern: re.Pattern[str], text: str) -> int | None:
 
 
 def retry_after(status: int, headers: Mapping[str, str]) -> float | None:
-    """Return the pause in seconds that the headers ask for; None where they ask for none."""
+    """Return the pause in seconds that the headers ask for, or None."""
     given = _seconds(headers.get("retry-after-ms"), 0.001)
     for read in (_seconds, _until):
         given = read(headers.get("retry-after")) if given is None else given
@@ -239,7 +227,7 @@ def _until(text: str | None) -> float | None:
 
 
 def _reset(headers: Mapping[str, str]) -> float | None:
-    """Read OpenAI's own headers: when the limit that was reached is open again."""
+    """Return when the limit that was reached reopens, from OpenAI's own headers."""
     resets, reached = [], []
     for name in ("requests", "tokens"):
         pause = _span(headers.get(f"x-ratelimit-reset-{name}"))
@@ -251,7 +239,7 @@ def _reset(headers: Mapping[str, str]) -> float | None:
 
 
 def _span(text: str | None) -> float | None:
-    """Read a span of time like ``6m0s``, ``1.5s``, ``20ms``."""
+    """Parse a time span like ``6m0s``, ``1.5s``, ``20ms``."""
     match = _PAUSE.fullmatch((text or "").strip())
     if match is None or not any(match.groups()):
         return None

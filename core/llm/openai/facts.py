@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible server tells about itself: models, context, slots, its tokenizer."""
+"""What an OpenAI-compatible server reports about itself: models, context, slots, its tokenizer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from core.errors import BackendError, TransientError
 from core.llm.openai.endpoint import Endpoint
-from core.llm.openai.errors import ServerError, error_to_raise, positive_int, reply_or_error
+from core.llm.openai.errors import ServerError, error_to_raise, mapping, positive_int, reply_or_error
 from core.text.strict import clean
 
 _LIST_SECONDS = 10.0
-_LOOK_SECONDS = 5.0
+_FACT_SECONDS = 5.0
 _LONGEST_NAME = 200
-# In this order: what the server was started with comes before what the model could do.
+# In this order: the server's setting comes before the model's limit.
 _CONTEXT_NAMES = ("n_ctx", "max_model_len", "context_length", "context_window", "n_ctx_train")
 
 
@@ -23,34 +23,21 @@ _CONTEXT_NAMES = ("n_ctx", "max_model_len", "context_length", "context_window", 
 class ServerFacts:
     """What is known of a server and one of its models.
 
-    Attributes
-    ----------
-    context_length : int or None
-        Most tokens of one call.
-    slots : int or None
-        Calls that it works on at once.
-    tokenizer : str or None
-        How its tokenizer is asked: "chat" (vLLM: messages in, a count out), "template" (llama.cpp: the chat
-        format and the tokenizer are two calls); None where there is none.
+    ``tokenizer`` says how to call the server's tokenizer: "chat" (vLLM: messages in, a count out), "template"
+    (llama.cpp: chat format and tokenizer are two calls); None where there is none.
     """
 
     context_length: int | None = None
-    slots: int | None = None
+    slots: int | None = None  # calls that the server processes at once
     tokenizer: str | None = None
 
 
 async def fetch_models(client: Any, server: Endpoint) -> list[Mapping[str, Any]]:
-    """Return the server's models, each with an ``id``.
-
-    Raises
-    ------
-    BackendError
-        It cannot be asked.
-    """
+    """Return the server's models, each with an ``id``; `BackendError` where it does not list them."""
     server.check_key()
     try:
         async with asyncio.timeout(_LIST_SECONDS):
-            reply = await reply_or_error(_get(client, f"{server.url}/models"), server)
+            reply = await reply_or_error(_parsed(client.get(f"{server.url}/models", cast_to=object)), server)
     except TimeoutError:
         raise TransientError(f"{server.url} did not list its models in {_LIST_SECONDS:g} s.") from None
     if isinstance(reply, ServerError):
@@ -72,29 +59,23 @@ def shown_names(models: Sequence[Mapping[str, Any]], most: int = 10) -> str:
 
 
 async def server_facts(client: Any, server: Endpoint, model: str) -> ServerFacts:
-    """Find out what the server tells without being asked for an answer.
+    """Find out what the server reports without a call to the model.
 
-    Calls that are no part of the API are made to local servers only.
-
-    Raises
-    ------
-    TransientError
-        It cannot be asked now.
+    Calls outside the API are made to local servers only. `TransientError` where it cannot be reached now.
     """
-    context, slots, tokenizer = None, None, None
+    slots, tokenizer = None, None
     try:
         models = await fetch_models(client, server)
     except TransientError:
         raise
     except BackendError:
-        models = []  # some have no list, or show it to nobody
+        models = []  # some have no list, or do not show it
     entry = next((m for m in models if m["id"] == model), models[0] if len(models) == 1 else {})
     context = _context(entry)
     if server.local:
-        props = await _quietly(_get(client, f"{server.root}/props"))
-        if isinstance(props, Mapping):
-            slots = positive_int(props.get("total_slots"))
-            context = context or _context(_part(props, "default_generation_settings"))
+        props = await _optional(client.get(f"{server.root}/props", cast_to=object))
+        slots = positive_int(props.get("total_slots"))
+        context = context or _context(mapping(props.get("default_generation_settings")))
         tokenizer = await _tokenizer(client, server, model)
     return ServerFacts(context, slots, tokenizer)
 
@@ -102,17 +83,15 @@ async def server_facts(client: Any, server: Endpoint, model: str) -> ServerFacts
 async def count_prompt(
     client: Any, server: Endpoint, model: str, turns: Sequence[Mapping[str, str]], tokenizer: str
 ) -> int | None:
-    """Return the number of tokens of a prompt; None where the server does not tell."""
+    """Return the number of tokens of a prompt; None where the server does not report it."""
     if tokenizer == "chat":
         body = {"model": model, "messages": turns, "add_generation_prompt": True}
-        reply = await _quietly(_post(client, f"{server.root}/tokenize", body))
-        return positive_int(reply.get("count")) if isinstance(reply, Mapping) else None
-    shaped = await _quietly(_post(client, f"{server.root}/apply-template", {"messages": turns}))
-    if not isinstance(shaped, Mapping) or not isinstance(shaped.get("prompt"), str):
+        return positive_int((await _post(client, f"{server.root}/tokenize", body)).get("count"))
+    shaped = await _post(client, f"{server.root}/apply-template", {"messages": turns})
+    if not isinstance(shaped.get("prompt"), str):
         return None
     body = {"content": shaped["prompt"], "add_special": True, "parse_special": True}
-    reply = await _quietly(_post(client, f"{server.root}/tokenize", body))
-    tokens = reply.get("tokens") if isinstance(reply, Mapping) else None
+    tokens = (await _post(client, f"{server.root}/tokenize", body)).get("tokens")
     return len(tokens) if isinstance(tokens, list) else None
 
 
@@ -120,9 +99,7 @@ async def _tokenizer(client: Any, server: Endpoint, model: str) -> str | None:
     # One call that both kinds of server understand, each in its own way.
     turns = [{"role": "user", "content": "a"}]
     body = {"model": model, "messages": turns, "content": "a"}
-    reply = await _quietly(_post(client, f"{server.root}/tokenize", body))
-    if not isinstance(reply, Mapping):
-        return None
+    reply = await _post(client, f"{server.root}/tokenize", body)
     if positive_int(reply.get("count")):
         return "chat"
     if not isinstance(reply.get("tokens"), list):
@@ -130,30 +107,26 @@ async def _tokenizer(client: Any, server: Endpoint, model: str) -> str | None:
     return "template" if await count_prompt(client, server, model, turns, "template") else None
 
 
-async def _get(client: Any, url: str) -> Any:
-    return await _parsed(client.get(url, cast_to=object))
-
-
-async def _post(client: Any, url: str, body: object) -> Any:
-    return await _parsed(client.post(url, cast_to=object, body=body))
-
-
 async def _parsed(call: Awaitable[Any]) -> Any:
     try:
         return await call
-    except (ValueError, RecursionError):  # no JSON: as good as nothing
+    except (ValueError, RecursionError):  # not JSON
         return None
 
 
-async def _quietly(call: Awaitable[Any]) -> Any:
-    """Return the reply, or None: a question that a server need not understand."""
+async def _post(client: Any, url: str, body: object) -> Mapping[str, Any]:
+    return await _optional(client.post(url, cast_to=object, body=body))
+
+
+async def _optional(call: Awaitable[Any]) -> Mapping[str, Any]:
+    """Return the reply to a call that a server need not support; empty where there is none."""
     import openai
 
     try:
-        async with asyncio.timeout(_LOOK_SECONDS):
-            return await call
+        async with asyncio.timeout(_FACT_SECONDS):
+            return mapping(await _parsed(call))
     except (openai.OpenAIError, TimeoutError):
-        return None
+        return {}
 
 
 def _name(entry: Mapping[str, Any]) -> str:
@@ -162,11 +135,6 @@ def _name(entry: Mapping[str, Any]) -> str:
 
 
 def _context(entry: Mapping[str, Any]) -> int | None:
-    places = (_part(entry, "meta"), entry, _part(entry, "top_provider"))
+    places = (mapping(entry.get("meta")), entry, mapping(entry.get("top_provider")))
     found = (positive_int(place.get(name)) for name in _CONTEXT_NAMES for place in places)
     return next((value for value in found if value), None)
-
-
-def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = entry.get(name)
-    return part if isinstance(part, Mapping) else {}

@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from core.errors import BackendError
@@ -19,8 +20,8 @@ from core.llm.remote import Remote, background_loop, estimate_tokens, run_on_loo
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
 
 T = TypeVar("T")
-_MOST_TRIES = 10  # more than there are parameters that a server can refuse
-_FORGET_SECONDS = 30.0  # after that a server that told nothing about itself is asked again
+_MOST_TRIES = 10  # more than the parameters that a server can refuse
+_FORGET_SECONDS = 30.0  # before asking again for facts that a server did not give
 
 
 class OpenAICompatibleLLM:
@@ -29,30 +30,30 @@ class OpenAICompatibleLLM:
     Parameters
     ----------
     model : str or None
-        As the server names it; None where it has exactly one.
+        The server's name for it; None where the server has exactly one.
     base_url : str or None
         Address, with the version: ``http://localhost:8000/v1``. None is ``OPENAI_BASE_URL``, else OpenAI.
     api_key : str or None
-        None is ``OPENAI_API_KEY``; "" is none, even where that is set. It is sent to the server and kept
+        None is ``OPENAI_API_KEY``; "" is no key, even where that is set. It is sent to the server and kept
         nowhere else: not in `options`, not in an error.
     timeout : float
-        Seconds after which a call is given up.
+        Seconds after which a call is abandoned.
     parallel : int
-        Most calls at once; fewer where the server is overloaded or tells that it has fewer slots.
+        Max calls at once; fewer where the server is overloaded or reports fewer slots.
 
     Raises
     ------
     InputError
-        An address, key or number that makes no sense.
+        An invalid address, key or number.
     BackendError
         No model was named and the server does not have exactly one.
 
     Notes
     -----
-    The beginning of the answer that a prompt may end with is not sent, as most servers would answer it as a
-    turn of its own. Stop sequences are not sent either, since a server would stop at the white space before
-    the answer; they are applied to what comes back. A parameter that the server does not take is left out
-    from then on; `notes` tells where that changes answers.
+    A begun answer at the end of a prompt is not sent, as most servers would answer it as a turn of its own.
+    Stop sequences are not sent either, since a server would stop at the white space before the answer; they
+    are applied to the reply. A parameter that the server refuses is left out from then on; `notes` says where
+    that changes answers.
     """
 
     kind = "openai"
@@ -83,7 +84,7 @@ class OpenAICompatibleLLM:
 
     @property
     def address(self) -> str:
-        """The address that texts go to, without anything secret."""
+        """The address that texts go to, without secrets."""
         return self._server.url
 
     @property
@@ -93,12 +94,12 @@ class OpenAICompatibleLLM:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the answers must know: settings that the server did not take."""
+        """Settings that the server did not accept, for readers of the answers."""
         return self._parameters.notes()
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the server is known to do; what it has not refused yet counts as there."""
+        """What the server can do; anything not refused yet counts."""
         facts, refused = self._known(), self._parameters.refused
         return Capabilities(
             token_logprobs=self._gives_logprobs and "logprobs" not in refused,
@@ -121,10 +122,7 @@ class OpenAICompatibleLLM:
         return estimate_tokens(messages) if counted is None else counted
 
     def generate(
-        self,
-        requests: Sequence[Request],
-        on_done: OnDone | None = None,
-        cancelled: IsCancelled | None = None,
+        self, requests: Sequence[Request], on_done: OnDone | None = None, cancelled: IsCancelled | None = None
     ) -> list[Completion]:
         """Answer every request, several at once; see `LLM.generate`."""
         self._server.check_key()
@@ -133,7 +131,7 @@ class OpenAICompatibleLLM:
         return self._remote.generate(requests, self._ask, on_done, cancelled)
 
     async def _ask(self, request: Request) -> Completion:
-        """Ask until the server takes all the parameters."""
+        """Ask until the server accepts all the parameters."""
         turns, prefix = without_prefill(request.messages)
         chat = self._ready_client().chat.completions.with_raw_response
         started = time.perf_counter()
@@ -160,12 +158,10 @@ class OpenAICompatibleLLM:
         text = self._server.without_key(answer.text)
         if text == answer.text:
             return answer
-        return Completion(
-            text, answer.finish_reason, answer.prompt_tokens, answer.completion_tokens, answer.latency
-        )
+        return replace(answer, text=text, logprobs=None)  # they belong to the original text
 
     async def _unanswered(self, error: ServerError, request: Request, seconds: float) -> Completion:
-        """Return why this request has no answer, or raise where others would not have one either."""
+        """Return why this request has no answer, or raise where others would fail too."""
         estimated = estimate_tokens(request.messages)
         if error.too_long:
             why = too_long(error, estimated, request.max_tokens, self._facts.context_length)
@@ -177,8 +173,8 @@ class OpenAICompatibleLLM:
         raised = error_to_raise(error, self._server)
         if raised is not None:
             raise raised
-        told = server_message(error, self._server)
-        why = f"{self.address} refused this request (HTTP {error.status}): {told}."
+        message = server_message(error, self._server)
+        why = f"{self.address} refused this request (HTTP {error.status}): {message}."
         return Completion.failed(why, latency=seconds)
 
     async def _no_such_model(self) -> str:
@@ -204,7 +200,7 @@ class OpenAICompatibleLLM:
                     self._facts = self._run(lambda client: server_facts(client, self._server, self.name))
                     self._facts_until = float("inf")
                 except BackendError:
-                    # The calls themselves will say what is wrong, should it stay so.
+                    # If it stays so, the calls themselves will say what is wrong.
                     self._facts_until = time.monotonic() + _FORGET_SECONDS
                 self._remote.limit.most = min(self._parallel, self._facts.slots or self._parallel)
             return self._facts
@@ -213,8 +209,8 @@ class OpenAICompatibleLLM:
         return run_on_loop(question(self._ready_client()))
 
     def _ready_client(self) -> Any:
-        # Kept, so that connections are reused. First asked for outside the event loop: importing the package
-        # takes a second in which no other call would go on.
+        # Kept to reuse connections. First called outside the event loop: importing the package takes a
+        # second, in which no other call would proceed.
         with self._client_lock:
             if self._client is None:
                 self._client = self._server.client(self._remote.timeout)
@@ -225,15 +221,7 @@ class OpenAICompatibleLLM:
 def list_models(base_url: str | None = None, api_key: str | None = None) -> list[str]:
     """Return the names of the server's models, in its own order.
 
-    Parameters
-    ----------
-    base_url, api_key : str or None
-        As of `OpenAICompatibleLLM`.
-
-    Raises
-    ------
-    BackendError
-        The server cannot be asked.
+    The parameters are those of `OpenAICompatibleLLM`; `BackendError` where the server does not answer.
     """
     server = find_endpoint(base_url, api_key)
     opened = server.client(_FORGET_SECONDS)

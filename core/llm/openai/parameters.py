@@ -1,4 +1,4 @@
-"""The parameters of a call, and what a server turns out not to take."""
+"""The parameters of a call, and those a server turns out not to accept."""
 
 from __future__ import annotations
 
@@ -25,14 +25,11 @@ _OUT_OF_RANGE = re.compile(
     r"too (large|small|high|low)|at (most|least)|must be|between|out of range|(above|below) m|[<>]=?\s*\d",
     re.I,
 )
-_SCHEMA, _OBJECT, _FREE = range(3)  # how an answer is kept to JSON: by its schema, as any object, not at all
+_SCHEMA, _OBJECT, _FREE = range(3)  # how an answer is constrained: by its schema, to any object, not at all
 
 
 class Parameters:
-    """Which parameters one server and model take; learned from what they refuse.
-
-    Used on one event loop.
-    """
+    """Which parameters one server and model accept, learned from refusals; used on one event loop."""
 
     def __init__(self) -> None:
         self.refused: set[str] = set()
@@ -42,17 +39,17 @@ class Parameters:
 
     @property
     def json_schema(self) -> bool:
-        """Whether the server keeps to a schema, as far as it is known."""
+        """Whether the server follows a schema, as far as known."""
         return self._format == _SCHEMA
 
     def body(self, request: Request) -> dict[str, Any]:
-        """Return the parameters of a call, model and messages apart."""
+        """Return the parameters of a call, without model and messages."""
         wanted: dict[str, Any] = {"temperature": request.temperature, "seed": request.seed}
         if request.temperature > 0:
             # Also when it is 1: some servers have another default.
             wanted["top_p"] = request.top_p
         if request.logprobs:
-            # One alternative is the least that all servers take; without it some send twenty.
+            # One alternative is the minimum that all servers accept; without it some send twenty.
             wanted |= {"logprobs": True, "top_logprobs": 1}
         if request.schema is not None and (response_format := self._response_format(request.schema)):
             wanted["response_format"] = response_format
@@ -60,16 +57,9 @@ class Parameters:
         return body | {self._limit: request.max_tokens}
 
     def learn(self, error: ServerError, sent: Mapping[str, Any], request: Request) -> bool:
-        """Take note of the parameter that an error names; tell whether to ask again without it.
+        """Note the parameter that an error names; tell whether to ask again without it.
 
-        Parameters
-        ----------
-        error : ServerError
-            The answer to a call.
-        sent : Mapping
-            The parameters of that call; another call may have taught something since.
-        request : Request
-            What was asked.
+        ``sent`` are the parameters of that call; another call may have learned something since.
         """
         name = _named(error, sent)
         if name is None:
@@ -86,11 +76,11 @@ class Parameters:
         return True
 
     def notes(self) -> tuple[str, ...]:
-        """Say what the refusals mean for answers, where they mean something."""
+        """Say which refusals affect answers."""
         sampling = sorted(self.refused & {"temperature", "top_p", "seed"})
         if not sampling:
             return ()
-        return (f"The server does not take {', '.join(sampling)}: its own setting was used instead.",)
+        return (f"The server does not accept {', '.join(sampling)}: its own setting was used instead.",)
 
     def _response_format(self, schema: str) -> dict[str, Any] | None:
         level = max(self._format, self._formats.get(schema, _SCHEMA))
@@ -108,10 +98,11 @@ class Parameters:
 
 
 def _named(error: ServerError, sent: Mapping[str, Any]) -> str | None:
-    """Return the optional parameter that the server does not take, of those that were sent."""
+    """Return the sent optional parameter that the server does not accept."""
     if error.status not in (400, 422, 501):
         return None
-    if "response_format" in sent and _is_about_format(error):
+    about_format = error.param.startswith("response_format") or _FORMAT_WORDS.search(error.message)
+    if "response_format" in sent and about_format:
         return "response_format"
     if not _NOT_TAKEN.search(error.text):
         return None
@@ -120,15 +111,6 @@ def _named(error: ServerError, sent: Mapping[str, Any]) -> str | None:
     root = re.split(r"[.\[]", error.param)[0]
     if root in sent and root in _OPTIONAL:
         return root
-    places = {name: _place(name, error.message) for name in _OPTIONAL if name in sent}
-    found = {name: place for name, place in places.items() if place >= 0}
-    return min(found, key=lambda name: found[name], default=None)
-
-
-def _is_about_format(error: ServerError) -> bool:
-    return error.param.startswith("response_format") or bool(_FORMAT_WORDS.search(error.message))
-
-
-def _place(name: str, text: str) -> int:
-    match = re.search(rf"(?<![\w]){name}(?![\w])", text)
-    return match.start() if match else -1
+    named = {name: re.search(rf"(?<!\w){name}(?!\w)", error.message) for name in _OPTIONAL if name in sent}
+    places = {name: match.start() for name, match in named.items() if match}
+    return min(places, key=places.__getitem__, default=None)

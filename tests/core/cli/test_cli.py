@@ -175,7 +175,7 @@ def test_bad_rows_are_listed_on_standard_error(tmp_path, capsys):
         (["import", "{questions}", "--map", "question", "--out", "r"], "--map must be name=value, got 'question'"),
         (["simulate", "--queries", "many", "--out", "r"], "--queries"),
         (["report", "r"], "report"),
-        (["analyze", "{questions}", "--out", "r", "--cache", "{questions}"], "is damaged or is no completion cache"),
+        (["analyze", "{questions}", "--out", "r", "--cache", "{questions}"], "is damaged or is not a completion cache"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_status_2(

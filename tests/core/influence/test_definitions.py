@@ -14,7 +14,7 @@ def test_every_computed_number_and_mode_is_described():
     assert set(MODES) <= set(q.columns)
     described = {*METRICS, *MODES, *TABLES["queries"].names, *TABLES["passages"].names}
     by_chance = {name for name in q.columns if name.endswith("_by_chance")}
-    parts = {"chance_low", "chance_high", "ndcg_p_value"}  # of the chance band and of nDCG
+    parts = {"chance_low", "chance_high", "inverted_below", "ndcg_p_value"}  # of the chance band and of nDCG
     plain = {
         *parts,
         "k",

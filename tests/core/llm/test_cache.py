@@ -142,7 +142,7 @@ def test_processes_share_one_file(tmp_path):
 def test_a_damaged_file_is_named_with_what_to_do(tmp_path):
     path = tmp_path / "c.db"
     path.write_bytes(b"this is no database" * 300)
-    with pytest.raises(CacheError, match=r"c\.db is damaged or is no completion cache; delete that file"):
+    with pytest.raises(CacheError, match=r"c\.db is damaged or is not a completion cache; delete that file"):
         CompletionCache(path)
 
 

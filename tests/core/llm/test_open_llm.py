@@ -59,7 +59,7 @@ def test_opening_the_package_needs_no_heavy_library():
 
 def test_a_model_that_cannot_be_fetched_is_said_at_once(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(BackendError, match="no/such-model is no folder here, was not downloaded before"):
+    with pytest.raises(BackendError, match="no/such-model is not a local folder, was not downloaded before"):
         open_llm("embedded", "no/such-model")
     with pytest.raises(BackendError, match="check the name"):
         open_llm("embedded", "not a valid name!")

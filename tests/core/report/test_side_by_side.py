@@ -64,7 +64,7 @@ def test_headlines_by_hand():
     # By chance 5 of 6 orders of three are below the threshold.
     assert values["Divergent"] == "1 of 2; 1.7 by chance"
     assert values["Mean dominance"] == "0.60, n = 2"  # 0.9 / 1.5
-    assert values["Correct answers"] == "1 of 1"
+    assert values["Correct answers"] == "1 of 1; 95 % interval of the share 21 to 100 %"
     assert values["Empty answers"] == "1 of 3"
     assert values["Calls made"] == "1,234"
     assert values["Time for the calls made"] == "12.5 s"

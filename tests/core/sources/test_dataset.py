@@ -104,7 +104,7 @@ def test_scores_must_be_finite(score):
     dataset = read_dataset(jsonl(GOOD, line), "up")
     assert issues(dataset) == [(2, "line", "error")]
     assert (
-        "is no JSON" in dataset.report.issues[0].expected or "too large" in dataset.report.issues[0].expected
+        "is not JSON" in dataset.report.issues[0].expected or "too large" in dataset.report.issues[0].expected
     )
 
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata, spearmanr
 
+from core.diagnosis import Diagnosis
 from core.errors import InputError
-from core.influence import analyse, compare_reported, summary
+from core.influence import analyse, compare_reported
 from core.sources.influence_csv import PUBLISHED_COLUMNS, read_influence_csv
 
 HEADER = "query,doc_id,retrieval_rank,influence_score\n"
@@ -71,7 +72,7 @@ def test_the_published_shape_imports_without_a_remark(published):
 
 def test_its_24_artefacts_are_undefined_with_their_reasons(published):
     _, imported = published
-    headline = summary(imported.run, analyse(imported.run))
+    headline = Diagnosis(imported.run).summary()
     assert headline["undefined_reasons"] == {"empty_baseline": 16, "inert": 8}
     assert (headline["n_queries"], headline["n_defined"], headline["n_empty_answers"]) == (43, 19, 16)
 

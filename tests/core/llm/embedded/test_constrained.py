@@ -134,10 +134,10 @@ REFUSED = {
     "{}": "leaves open what is inside",
     '{"allOf":[{"type":"string"},{"minLength":2}]}': "allOf",
     '{"properties":{"a\\"b":{"type":"null"}},"type":"object"}': "must escape",
-    '{"type":"strin"}': "no JSON Schema",
+    '{"type":"strin"}': "not a JSON Schema",
     '{"type":"string","pattern":"(?=a)b"}': "cannot be kept",
     '{"$ref":"#/$defs/none"}': "which is not in it",
-    "{": "it is no JSON",
+    "{": "it is not JSON",
     "[]": "mapping",
 }
 

@@ -274,7 +274,7 @@ def test_a_password_in_the_address_is_sent_and_shown_nowhere(server):
     with fault_proxy(server.address, scripted([], then=refusal, path=CHAT)) as proxy:
         url = proxy.address.replace("://", "://me:s%40cret@")
         llm = open_llm("ollama", MODEL, base_url=url)
-        with pytest.raises(BackendError, match="refuses the access") as caught:
+        with pytest.raises(BackendError, match="denies access") as caught:
             ask(llm, FREE)
         sent = {e.headers.get("authorization") for e in proxy.log}
         shown = [str(caught.value), repr(llm.__dict__), json.dumps(dict(llm.options)), llm.address]
@@ -396,7 +396,7 @@ def test_a_server_that_does_not_count_what_it_remembers_is_not_believed(server, 
     assert ask(llm, request).error is None
     again = ask(llm, request)
     assert (again.text, again.finish_reason) == ("", "error")
-    assert "does not tell how many tokens of the prompt it read" in again.error
+    assert "does not report how many prompt tokens it read" in again.error
 
 
 # ---- models that think
@@ -450,7 +450,7 @@ def test_thoughts_are_no_part_of_an_answer(server, said, reason, text, expected)
     ("habit", "message"),
     [
         ("break_off_after", "connection to Ollama at .* broke"),
-        ("end_after", "broke off in the middle of an answer"),
+        ("end_after", "stopped in the middle of an answer"),
         ("error_after", r"failed \(an error was encountered while running the model: unexpected EOF\)"),
         ("garbage_after", "sent a reply that cannot be read"),
     ],
@@ -475,7 +475,7 @@ def test_half_an_answer_is_none(server, llm, habit, message):
         (reply(502, b"<html>bad gateway"), TransientError, "bad gateway"),
         (reply(503, {"error": "server busy"}), Overloaded, r"is busy \(server busy\)"),
         (reply(429, {"error": "too many requests"}), Overloaded, "is busy"),
-        (reply(401, {"error": "unauthorized"}), BackendError, r"refuses the access \(unauthorized\)"),
+        (reply(401, {"error": "unauthorized"}), BackendError, r"denies access \(unauthorized\)"),
         (reply(404, b"404 page not found"), BackendError, "There is no Ollama server at"),
     ],
     ids=lambda value: getattr(value, "kind", None),

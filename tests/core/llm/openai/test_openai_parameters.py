@@ -41,7 +41,7 @@ def test_a_parameter_that_is_refused_is_left_out_from_then_on(names, message):
         can = llm.capabilities
         assert can.seed == ("seed" not in names)
         assert llm.notes == (
-            (f"The server does not take {', '.join(sorted(set(names) & {'seed', 'temperature'}))}: "
+            (f"The server does not accept {', '.join(sorted(set(names) & {'seed', 'temperature'}))}: "
              "its own setting was used instead.",)
             if set(names) & {"seed", "temperature"} else ()
         )  # fmt: skip
