@@ -12,7 +12,7 @@ import html
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,8 @@ HEIGHT = 380
 TEXT_LIMIT = 80
 _WRAP = 40  # characters a line that a hover box on a phone has room for
 _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+Column: TypeAlias = Sequence[object] | pd.Series
 
 
 class Style(NamedTuple):
@@ -220,8 +222,8 @@ def add_band(
 def add_marks(
     figure: go.Figure,
     name: str,
-    x: Sequence[object] | pd.Series,
-    y: Sequence[object] | pd.Series,
+    x: Column,
+    y: Column,
     look: Mapping[str, object],
     hover: str | Iterable[str] | None = None,
     **options: object,
@@ -238,13 +240,7 @@ def add_marks(
 
 
 def add_row_bars(
-    figure: go.Figure,
-    name: str,
-    x: pd.Series,
-    y: pd.Series,
-    style: str,
-    hover: Iterable[str],
-    **options: object,
+    figure: go.Figure, name: str, x: Column, y: Column, style: str, hover: Iterable[str], **options: object
 ) -> None:
     """Add one horizontal bar per row, where there are any; pale, so that marks on it show."""
     # Outlined, so that a 0 shows as a line.
