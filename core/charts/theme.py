@@ -17,9 +17,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import ArrayLike
-
-from core.arrays import Floats
+from numpy.typing import ArrayLike, NDArray
 
 GRID = "rgba(128, 128, 128, 0.25)"
 AXIS = "rgba(128, 128, 128, 0.55)"
@@ -31,6 +29,7 @@ TEXT_LIMIT = 80
 _WRAP = 40  # characters a line that a hover box on a phone has room for
 _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
+Floats: TypeAlias = NDArray[np.floating]
 Column: TypeAlias = Sequence[object] | pd.Series
 
 
