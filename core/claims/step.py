@@ -233,8 +233,8 @@ class _Work(StepWork):
         new = [one for one in texts if one.query_id not in self._rows["claims"]]
         self._extract([one for one in new if one.query_id not in self._extracted])
         verified = [
-            *self._verification.missing([(one, self._read(one)) for one in old]),
-            *self._verification.new([(one, self._extracted[one.query_id]) for one in new]),
+            *self._verification.verified([(one, self._read(one)) for one in old], again=True),
+            *self._verification.verified([(one, self._extracted[one.query_id]) for one in new], again=False),
         ]
         self._tried.update(ids)
         return rows_of(verified, self._verification.name)

@@ -279,8 +279,7 @@ def analyse_claims(
     Parameters
     ----------
     run : Run or MatrixLayout
-        Any run, or its layout where that is there already; questions without claims come out undefined, with
-        the reason.
+        Any run, or its layout; questions without claims are undefined, with the reason.
     influence : PassageInfluence
         The analysis of the diagnostic *influence* of the same run: the other axis of the quadrants.
     threshold : float
