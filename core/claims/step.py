@@ -44,7 +44,7 @@ _BATCH, _JUDGE_BATCH = 16, 4  # questions; a judge makes many calls for each
 _SEEDS_APART = 1_000  # above every number of repeats
 _CHARACTERS = 4  # of a token, about
 _INSTRUCTION = 200  # tokens of a judge's prompt beside the passage
-_LATER = "Not asked again yet."
+_LATER = "Not tried again yet."
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class _Work(StepWork):
             lengths = [_INSTRUCTION + len(text) // _CHARACTERS for one in stating for _, text in one.passages]
             calls += each * len(lengths)
             tokens += each * sum(lengths)
-        note = f"Estimated for {CLAIMS_EXPECTED} claims an answer; repairs and pairs of passages come on top."
+        note = f"Estimated for {CLAIMS_EXPECTED} claims an answer; repairs and pairs of passages are extra."
         return StepPlan(about=calls, about_tokens=tokens, notes=(note,))
 
     def facts(self, run: Run) -> Mapping[str, Any]:

@@ -57,7 +57,7 @@ class AnswerClaims:
     added, dropped : tuple of tuple of str
         For each claim, its content words that are not in that answer span, and the reverse.
     judge : str
-        Who verified; "" where nobody did.
+        Who verified; "" if not verified.
     reason : str or None
         Why grounding is undefined: a key of `core.claims.definitions.REASONS`.
     """
@@ -141,7 +141,7 @@ def answer_claims(found: ClaimsAnalysis, query: int) -> AnswerClaims:
 
 
 def judges_of(run: Run, support: Ints) -> str:
-    """Name who verified cells, given their rows in the table ``support``; "" where nobody did."""
+    """Name who verified cells, given their rows in the table ``support``; "" if none did."""
     names = run["support"]["judge"].iloc[support[support >= 0]].dropna().unique()
     return ", ".join(map(str, names))
 

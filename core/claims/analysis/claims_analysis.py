@@ -55,7 +55,7 @@ class ClaimsAnalysis:
     extracted : bool
         Whether claims were extracted from any answer.
     judge : str or None
-        Who verified the cells; None where nobody did.
+        Who verified the cells; None if not verified.
     layout : MatrixLayout
         Where each claim, passage and cell is.
     scores : DataFrame
@@ -315,6 +315,6 @@ def analyse_claims(
 
 
 def _counted(counts: Floats | Ints | pd.Series, known: Bools | pd.Series) -> pd.Series:
-    """Whole numbers, missing where nothing is known."""
+    """Return whole numbers, missing where nothing is known."""
     found = pd.Series(counts).where(known)
     return found.astype("Int64")

@@ -94,10 +94,10 @@ class Verification:
         self.joint_left = set(joint_left)
         self.reasons: dict[str, Counter[str]] = {}
         self._verifier, self._joint = verifier, joint
-        # The offline verifier compares words, every other one is taken to understand what it reads.
+        # The offline verifier compares words, every other is assumed to understand what it reads.
         self._titled = not isinstance(verifier, OfflineVerifier)
         self._first = CheckedVerifier(verifier)
-        # Cells that failed before may fail for ever: that is no reason to give up.
+        # Cells that failed before may always fail: that does not mean that the model cannot be reached.
         self._again = CheckedVerifier(again, is_alive=True)
 
     def failed(self, known: QuestionClaims, reason: str) -> None:

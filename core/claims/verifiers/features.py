@@ -36,7 +36,7 @@ class PairFeatures:
 
 
 class _Claim(NamedTuple):
-    """What is the same for every passage a claim meets."""
+    """What is the same for every passage."""
 
     tokens: NDArray[np.float32]
     pieces: tuple[str, ...]  # of the tokens, case-folded
@@ -45,7 +45,7 @@ class _Claim(NamedTuple):
 
 
 class _Passage(NamedTuple):
-    """What is the same for every claim a passage meets."""
+    """What is the same for every claim."""
 
     tokens: NDArray[np.float32]
     pieces: tuple[str, ...]

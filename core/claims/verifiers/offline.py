@@ -1,4 +1,4 @@
-"""The verifier that is always there: no download, no language model."""
+"""The verifier that needs no download and no language model."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def offline_figures() -> Mapping[str, Mapping[str, float]]:
 
 
 class OfflineVerifier:
-    """Likeness of claim and passage, word by word and as a whole, and a few hard checks.
+    """Similarity of claim and passage, word by word and as a whole, and a few hard checks.
 
     Parameters
     ----------
