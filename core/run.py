@@ -1,4 +1,4 @@
-"""A `Run`: what was run, and tidy tables of raw observations. Saved as a folder, never edited."""
+"""A `Run`: a manifest and tidy tables of raw observations, saved as a folder and never edited."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ class Run:
         Parameters
         ----------
         manifest : Mapping
-            At least ``source`` (live, upload or simulation). ``run_id`` is derived from the
-            content where it is absent, ``name`` from the run id, ``created`` is now.
+            At least ``source`` (live, upload or simulation). A missing ``run_id`` is derived from the
+            tables, a missing ``name`` from the run id; ``created`` defaults to now.
         **tables : DataFrame
             Any of the schema's tables; absent ones are empty.
 
         Raises
         ------
         InputError
-            An unknown table or source, a table that does not conform, or a passage, claim … that
-            belongs to no question.
+            An unknown table or source, a table that does not conform, or a passage, claim … without
+            its question.
         """
         unknown = [name for name in tables if name not in TABLES]
         if unknown:
@@ -97,17 +97,17 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Name for people."""
+        """Name shown on screen."""
         return str(self.manifest["name"])
 
     @property
     def simulated(self) -> bool:
-        """Whether the numbers were made by the simulation."""
+        """Whether it comes from the simulation."""
         return bool(self.manifest["source"] == "simulation")
 
     @property
     def data_source(self) -> str:
-        """Where the data come from, as exports say it: ``simulated``, ``upload`` or ``live``."""
+        """Source of the data, as named in exports: ``simulated``, ``upload`` or ``live``."""
         return "simulated" if self.simulated else str(self.manifest["source"])
 
     @property
@@ -138,9 +138,8 @@ class Run:
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the run as a folder: ``run.json`` and one Parquet file per table.
 
-        The tables are written first, under names that carry their content's hash; replacing
-        ``run.json`` is the one step that makes them the run. A kill at any moment leaves the old
-        run or the new one, never a mixture.
+        The tables are written first, under names with their content's hash; replacing ``run.json``
+        makes them the run. A kill at any moment leaves the old run or the new one, never a mixture.
 
         Raises
         ------
@@ -153,7 +152,7 @@ class Run:
             files = {name: _write_table(target, name, frame) for name, frame in self.tables.items()}
             manifest = {**self.manifest, "tables": files}
             text = json.dumps(manifest, ensure_ascii=False, indent=2, default=str)
-            _write_atomically(target / MANIFEST_FILE, text.encode())
+            write_atomically(target / MANIFEST_FILE, text.encode())
             keep = {MANIFEST_FILE, *(str(f["file"]) for f in files.values())}
             for path in target.iterdir():
                 if path.name not in keep and path.suffix in (".parquet", ".tmp"):
@@ -184,7 +183,7 @@ class Run:
 
 
 def check_target(folder: str | os.PathLike[str]) -> Path:
-    """Return the folder as a path where a run may be saved there; InputError where it holds other things."""
+    """Return the folder as a path; InputError where it holds other files than a run."""
     target = Path(folder)
     if target.exists() and not target.is_dir():
         raise InputError(f"{target} is a file; a run is saved as a folder.")
@@ -228,18 +227,12 @@ def _digest(frames: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _write_table(folder: Path, name: str, frame: pd.DataFrame) -> dict[str, str | int]:
-    # The name carries the content's hash, so a file is either absent or right.
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f"{name}-", suffix=".tmp")
-    os.close(handle)
-    try:
-        frame.to_parquet(temporary, index=False, compression="zstd")
-        digest = hashlib.sha256(Path(temporary).read_bytes()).hexdigest()
-        final = folder / f"{name}-{digest[:12]}.parquet"
-        _sync(temporary)
-        os.replace(temporary, final)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-    return {"file": final.name, "sha256": digest, "rows": len(frame)}
+    # The name includes the content's hash, so a file is either absent or correct.
+    content = frame.to_parquet(None, index=False, compression="zstd")
+    digest = hashlib.sha256(content).hexdigest()
+    file = f"{name}-{digest[:12]}.parquet"
+    write_atomically(folder / file, content)
+    return {"file": file, "sha256": digest, "rows": len(frame)}
 
 
 def _read_table(folder: Path, name: str, entry: Mapping[str, Any]) -> pd.DataFrame:
@@ -262,7 +255,8 @@ def _read_table(folder: Path, name: str, entry: Mapping[str, Any]) -> pd.DataFra
         ) from error
 
 
-def _write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file that is the old or the new one at any moment, never half of it."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -272,11 +266,3 @@ def _write_atomically(path: Path, content: bytes) -> None:
         os.replace(temporary, path)
     finally:
         Path(temporary).unlink(missing_ok=True)
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,7 +1,7 @@
 """The tables of a run, defined once.
 
 Validation, upload mapping, templates, the glossary page and the docs are generated from here.
-Tables hold **raw observations** only; whatever can be computed from them is a number of a diagnostic (`core.diagnosis`).
+Tables hold **raw observations** only; what can be computed from them is a number of a diagnostic (`core.diagnosis`).
 """
 
 from __future__ import annotations
@@ -72,27 +72,27 @@ QUERIES = Table(
         Column("question", "str", "The question as asked.", required=True, aliases=("query", "user_input", "prompt")),
         Column("answer", "str", "The baseline answer: temperature 0, all passages in retrieval order.",
                aliases=("baseline_answer", "response", "output")),
-        Column("answer_status", "str", "What became of the baseline: answered, abstained (a refusal or "
-               "\"I don't know\"), empty, or error (no answer could be had).", values=ANSWER_STATUS),
-        Column("status_reason", "str", "Why the answer is empty or in error, in the back end's words."),
+        Column("answer_status", "str", "Status of the baseline answer: answered, abstained (a refusal or "
+               "\"I don't know\"), empty, or error (the model call failed).", values=ANSWER_STATUS),
+        Column("status_reason", "str", "Why the answer is empty or in error, as the back end reports it."),
         Column("closed_book_answer", "str", "The answer to the same question with no passages at all."),
-        Column("reference_answers", "list", "Answers known to be right, if any.", aliases=("answers", "reference")),
-        Column("n_gold", "int", "How many gold passages the collection holds for this question.", range=(0, None)),
-        Column("kind", "str", "A label of the question's kind, as its data set gives it."),
-        Column("language", "str", "Language code of the question, as its data set gives it."),
-        Column("latency", "float", "Time the baseline call took.", unit="s", range=(0, None), direction="lower is better"),
+        Column("reference_answers", "list", "Correct answers, if known.", aliases=("answers", "reference")),
+        Column("n_gold", "int", "Number of gold passages for this question in the collection.", range=(0, None)),
+        Column("kind", "str", "Kind of the question, a label of its data set."),
+        Column("language", "str", "Language code of the question, from its data set."),
+        Column("latency", "float", "Duration of the baseline call.", unit="s", range=(0, None), direction="lower is better"),
         Column("prompt_tokens", "int", "Tokens in the baseline prompt.", unit="tokens", range=(0, None)),
         Column("completion_tokens", "int", "Tokens generated for the baseline.", unit="tokens", range=(0, None)),
-        Column("reported_rho", "float", "Rank agreement as an imported file states it; never used, only compared.",
+        Column("reported_rho", "float", "Rank agreement in an imported file; compared, not used in calculations.",
                range=(-1, 1), aliases=("spearman_rho",)),
         Column("reported_p_value", "float", "p-value of the reported rank agreement.", range=(0, 1),
                aliases=("spearman_pvalue", "pvalue")),
-        Column("reported_dominance", "float", "Dominance ratio as an imported file states it.", range=(0, 1),
+        Column("reported_dominance", "float", "Dominance ratio in an imported file.", range=(0, 1),
                aliases=("dominance_ratio",)),
-        Column("reported_entropy", "float", "Influence entropy as an imported file states it.", unit="nats",
+        Column("reported_entropy", "float", "Influence entropy in an imported file.", unit="nats",
                range=(0, None), aliases=("influence_entropy",)),
-        Column("reported_divergent", "bool", "Divergence flag as an imported file states it.", aliases=("is_divergent",)),
-        Column("planted_case", "str", "Simulation only: what was planted in this question."),
+        Column("reported_divergent", "bool", "Divergence flag in an imported file.", aliases=("is_divergent",)),
+        Column("planted_case", "str", "Simulation only: the case that was planted in this question."),
         Column("planted_rho", "float", "Simulation only: rank agreement of the planted influence.", range=(-1, 1)),
     ),
 )  # fmt: skip
@@ -104,22 +104,22 @@ PASSAGES = Table(
         _PASSAGE,
         Column("title", "str", "Title of the document the passage comes from."),
         Column("text", "str", "The passage itself.", aliases=("passage", "context", "content")),
-        Column("retrieval_rank", "float", "Place in the retriever's order; 1 is best.", required=True, range=(1, None),
+        Column("retrieval_rank", "float", "Rank by the retriever; 1 is best.", required=True, range=(1, None),
                direction="lower is better", aliases=("rank",)),
         Column("retrieval_score", "float", "The retriever's own score; BM25 scores have no upper bound.",
                direction="higher is better", aliases=("score", "bm25_score")),
         Column("slot", "int", "Place in the prompt, from 1.", range=(1, None)),
         Column("ablated_answer", "str", "The answer when this one passage is left out."),
-        Column("ablated_status", "str", "What became of the ablated answer.", values=ANSWER_STATUS),
+        Column("ablated_status", "str", "Status of the ablated answer.", values=ANSWER_STATUS),
         Column("influence_score", "float", "1 - ROUGE-L F1 of baseline and ablated answer, where only the number is "
-               "known (imported files); computed from the answers when they are there.", range=(0, 1),
+               "known (imported files); computed from the answers where they are known.", range=(0, 1),
                direction="higher = leaving the passage out changes the answer more", aliases=("influence",)),
         Column("logprob_drop", "float", "log p(baseline | all) - log p(baseline | without this passage).", unit="nats",
                direction="higher = the passage helped more"),
         Column("is_gold", "bool", "Whether the passage is known to hold the answer."),
-        Column("reported_influence_rank", "float", "Influence rank as an imported file states it.", range=(1, None),
+        Column("reported_influence_rank", "float", "Influence rank in an imported file.", range=(1, None),
                aliases=("influence_rank",)),
-        Column("reported_rouge_l", "float", "ROUGE-L as an imported file states it.", range=(0, 1), aliases=("rouge_l",)),
+        Column("reported_rouge_l", "float", "ROUGE-L in an imported file.", range=(0, 1), aliases=("rouge_l",)),
         Column("planted_influence", "float", "Simulation only: the influence that was planted.", range=(0, 1)),
     ),
 )  # fmt: skip
@@ -130,7 +130,7 @@ REPEATS = Table(
         _QUERY,
         Column("repeat", "int", "Number of the repeat, from 1.", required=True, range=(1, None)),
         Column("answer", "str", "The answer of this repeat."),
-        Column("answer_status", "str", "What became of this repeat.", values=ANSWER_STATUS),
+        Column("answer_status", "str", "Status of this answer.", values=ANSWER_STATUS),
     ),
 )  # fmt: skip
 
@@ -168,16 +168,16 @@ CLAIMS = Table(
         Column("text", "str", "The claim, self-contained.", required=True),
         Column("side", "str", "Whose claim it is: the answer's (also when empty) or the reference answer's.",
                values=("answer", "reference")),
-        Column("counterpart", "str", "How the other text (the reference for a claim of the answer, and the reverse) "
-               "stands to the claim, as an imported file says.", values=("Entailment", "Neutral", "Contradiction")),
+        Column("counterpart", "str", "Label of the claim against the other text (the reference for a claim of the answer, "
+               "and the reverse), in an imported file.", values=("Entailment", "Neutral", "Contradiction")),
         Column("start", "int", "First character in the answer.", range=(0, None)),
         Column("end", "int", "One past the last character in the answer.", range=(0, None)),
-        Column("spans", "list", "Every place in the answer that says it, each as start:end; the first is start and end."),
-        Column("added", "list", "Content words that the claim has and its place in the answer has not."),
-        Column("dropped", "list", "Content words of its place in the answer that no claim has."),
-        Column("relevance", "str", "Whether the claim says something about the question.", values=("RELEVANT", "IRRELEVANT")),
+        Column("spans", "list", "Every span of the answer that states it, as start:end; the first is start and end."),
+        Column("added", "list", "Content words of the claim that are not in that answer span."),
+        Column("dropped", "list", "Content words of its answer span that are in no claim."),
+        Column("relevance", "str", "Whether the claim is about the question.", values=("RELEVANT", "IRRELEVANT")),
         Column("verdict", "str", "Verdict against the retrieved passages.", values=("SUPPORTED", "NOT_SUPPORTED")),
-        Column("scored", "bool", "False where the verifier failed; never read as not supported."),
+        Column("scored", "bool", "False where the verifier failed; not the same as not supported."),
     ),
 )  # fmt: skip
 
@@ -189,10 +189,10 @@ SUPPORT = Table(
         _PASSAGE,
         Column("probability", "float", "Probability that the passage supports the claim.", range=(0, 1),
                direction="higher = better supported"),
-        Column("label", "str", "The judge's own label, if it gives one."),
-        Column("judge", "str", "Which verifier said so."),
-        Column("agreement", "float", "Share of repeated verdicts that say what most of them say.", range=(0.5, 1),
-               direction="higher = the judge agrees with itself"),
+        Column("label", "str", "The verifier's own label, if it gives one."),
+        Column("judge", "str", "The verifier."),
+        Column("agreement", "float", "Share of repeated verdicts that equal the majority.", range=(0.5, 1),
+               direction="higher = the verifier is more consistent"),
         Column("start", "int", "First character of the sentence of the passage that is most like the claim.", range=(0, None)),
         Column("end", "int", "One past the last character of that sentence.", range=(0, None)),
     ),
@@ -208,7 +208,7 @@ JOINT_SUPPORT = Table(
         Column("second_passage_id", "str", "The other passage of the pair.", required=True),
         Column("probability", "float", "Probability that the two together support the claim.", range=(0, 1),
                direction="higher = better supported"),
-        Column("judge", "str", "Which verifier said so."),
+        Column("judge", "str", "The verifier."),
     ),
 )  # fmt: skip
 
@@ -223,28 +223,28 @@ SIGNALS = Table(
 )  # fmt: skip
 
 VERDICTS = Table(
-    "verdicts", "What each validator said of the baseline answer.", ("query_id", "validator"),
+    "verdicts", "Verdict of each validator on the baseline answer.", ("query_id", "validator"),
     (
         _QUERY,
         Column("validator", "str", "Name of the validator.", required=True),
         Column("passed", "bool", "Whether the answer passed."),
         Column("severity", "str", "How serious a failure is."),
         Column("reason", "str", "Reason code."),
-        Column("detail", "str", "What was seen."),
+        Column("detail", "str", "What the validator found."),
         Column("fallback_used", "bool", "Whether a safe answer replaced the original."),
     ),
 )  # fmt: skip
 
 REPORTED = Table(
-    "reported", "What an imported file says of a question beyond its texts; never used, only shown and given back.",
+    "reported", "Further values of a question in an imported file; shown and exported, not used in calculations.",
     ("query_id", "name", "by"),
     (
         _QUERY,
         Column("name", "str", "Name of the metric or field, as the file has it.", required=True),
-        Column("by", "str", "Who or what gave the value: a judge, an annotator; \"\" where the file does not say.",
+        Column("by", "str", "Who gave the value: a judge, an annotator; \"\" where the file does not say.",
                required=True),
         Column("value", "float", "The value, where it is a number."),
-        Column("text", "str", "The value where it is no number: a text, or JSON."),
+        Column("text", "str", "The value where it is not a number: a text, or JSON."),
     ),
 )  # fmt: skip
 
@@ -307,7 +307,7 @@ def conform(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
     if repeated.any():
         row = int(np.flatnonzero(repeated.to_numpy())[0])
         value = ", ".join(f"{name} = {result.at[row, name]!r}" for name in table.key)
-        raise InputError(f"Table {table.name}, row {row + 1}: {value} stands there twice; it must be unique.")
+        raise InputError(f"Table {table.name}, row {row + 1}: {value} occurs twice; it must be unique.")
     return result
 
 

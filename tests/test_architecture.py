@@ -27,7 +27,6 @@ RULES = {
     "core.text": "core.errors",
     "core.arrays": "",
     "core.stats": "core.errors",
-    "core.arrays": "",
     "core.schema": "core.errors",
     "core.run": "core.errors core.schema core.text",
     "core.spreadsheet": "core.text",

@@ -1,4 +1,4 @@
-"""One number of several runs, one under the other: every question, and the mean with its interval."""
+"""One metric of several runs, one below the other: every question, and the mean with its interval."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
-from core.charts.theme import AXIS, empty_figure, marker, new_figure, number, safe_text, several
+from core.charts.theme import AXIS, add_marks, empty_figure, error_bars, marker, new_figure, safe_text
 from core.stats import mean_interval
+from core.text.display import count, number
 
 LETTERS = "ABCD"
 DOTS_AT_MOST = 1_000  # questions of one run; more would only be a stripe
@@ -22,29 +23,30 @@ class _Row(NamedTuple):
     name: str
     values: NDArray[np.float64]
     mean: float
-    interval: tuple[float, float] | None
+    low: float  # of the 95 % interval; NaN where the mean has none
+    high: float
     n_undefined: int
 
 
 def side_by_side(
     runs: Sequence[tuple[str, ArrayLike]], title: str, bounds: tuple[float, float] | None = None
 ) -> go.Figure:
-    """Draw the mean of a number in each run with its 95 % interval, over its questions as dots.
+    """Draw the mean of a metric in each run with its 95 % interval, over its questions as dots.
 
     Parameters
     ----------
     runs : sequence of (name, values)
         In the order in which they are lettered from A; one value per question, NaN where undefined.
     title : str
-        What the number is.
+        Name of the metric.
     bounds : (float, float), optional
-        Range of the number, where it has one.
+        Range of the metric, where it has one.
 
     Returns
     -------
     Figure
-        Up to 1,000 questions a run are drawn as dots; a run without any value has its line and says so. An
-        empty figure when no run has a value.
+        Runs of up to 1,000 questions have a dot for each; a run without any value keeps its line. An empty
+        figure when no run has a value.
     """
     return _draw(_data(runs, bounds), title, bounds)
 
@@ -55,17 +57,9 @@ def _data(runs: Sequence[tuple[str, ArrayLike]], bounds: tuple[float, float] | N
     for letter, (name, given) in zip(LETTERS, runs, strict=False):
         every = np.asarray(given, dtype=np.float64)
         values = every[~np.isnan(every)]
-        interval = mean_interval(values, lower=lower, upper=upper)
-        rows.append(
-            _Row(
-                letter,
-                name,
-                values,
-                float(values.mean()) if values.size else np.nan,
-                None if np.isnan(interval[0]) else interval,
-                every.size - values.size,
-            )
-        )
+        mean = float(values.mean()) if values.size else np.nan
+        low, high = mean_interval(values, lower=lower, upper=upper)
+        rows.append(_Row(letter, name, values, mean, low, high, every.size - values.size))
     return rows
 
 
@@ -80,7 +74,7 @@ def _draw(rows: list[_Row], title: str, bounds: tuple[float, float] | None) -> g
         if 0 < row.values.size <= DOTS_AT_MOST:
             _add_dots(figure, row, float(place))
         figure.add_annotation(
-            text=f"{safe_text(row.name, 40)} · {several(len(row.values), 'question')}",
+            text=f"{safe_text(row.name, 40)} · {count(len(row.values), 'question')}",
             x=low, y=place + 0.24, xanchor="left", yanchor="bottom", showarrow=False, align="left",
         )  # fmt: skip
     _add_means(figure, rows, places)
@@ -105,43 +99,22 @@ def _range(rows: list[_Row]) -> tuple[float, float]:
 
 def _words(row: _Row) -> str:
     if not row.values.size:
-        return f"{row.letter}: none, {several(row.n_undefined, 'question')} undefined"
-    band = f" ({number(row.interval[0])} to {number(row.interval[1])})" if row.interval else ""
-    return f"{row.letter}: {number(row.mean)}{band} on {several(len(row.values), 'question')}"
+        return f"{row.letter}: none, {count(row.n_undefined, 'question')} undefined"
+    band = "" if np.isnan(row.low) else f" ({number(row.low)} to {number(row.high)})"
+    return f"{row.letter}: {number(row.mean)}{band} on {count(len(row.values), 'question')}"
 
 
 def _add_dots(figure: go.Figure, row: _Row, place: float) -> None:
     # Spread up and down by a fixed pattern, so that equal values are seen and a reload changes nothing.
     offsets = _SPREAD * (((np.arange(len(row.values)) * 0.618034) % 1) * 2 - 1)
-    figure.add_scatter(
-        name="One question",
-        legendgroup="question",
-        showlegend=not figure.data,
-        mode="markers",
-        x=row.values.round(4),
-        y=(place + offsets).round(3),
-        marker={**marker("neutral", 6), "opacity": 0.4},
-        hovertemplate=f"%{{x:.2f}}<extra>{row.letter}</extra>",
-    )
+    x, y, dots = row.values.round(4), (place + offsets).round(3), {**marker("neutral", 6), "opacity": 0.4}
+    once = {"legendgroup": "question", "showlegend": not figure.data}
+    add_marks(figure, "One question", x, y, dots, f"%{{x:.2f}}<extra>{row.letter}</extra>", **once)
 
 
 def _add_means(figure: go.Figure, rows: list[_Row], places: NDArray[np.int64]) -> None:
     known = [(row, int(place)) for row, place in zip(rows, places, strict=True) if row.values.size]
-    intervals = [row.interval or (row.mean, row.mean) for row, _ in known]
-    figure.add_scatter(
-        name="Mean with its 95 % interval",
-        mode="markers",
-        x=[row.mean for row, _ in known],
-        y=[place for _, place in known],
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [high - row.mean for (row, _), (_, high) in zip(known, intervals, strict=True)],
-            "arrayminus": [row.mean - low for (row, _), (low, _) in zip(known, intervals, strict=True)],
-            "thickness": 3,
-            "width": 8,
-        },
-        marker=marker("highlight", 14),
-        customdata=[_words(row) for row, _ in known],
-        hovertemplate="%{customdata}<extra></extra>",
-    )
+    mean = [row.mean for row, _ in known]
+    bars = error_bars(mean, [row.low for row, _ in known], [row.high for row, _ in known], thickness=3)
+    y, hover = [place for _, place in known], [_words(row) for row, _ in known]
+    add_marks(figure, "Mean with its 95 % interval", mean, y, marker("highlight", 14), hover, error_x=bars)

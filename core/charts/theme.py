@@ -3,7 +3,7 @@
 Text keeps the colour that the surrounding page gives it, and backgrounds are transparent, so a
 figure reads on light and on dark pages. Colours are from the Okabe-Ito set, which people with any
 common colour vision tell apart, darkened where white paper needs it; each meaning has a symbol and
-a hatch of its own, so nothing is told by colour alone.
+a hatch of its own, so colour is never the only difference.
 """
 
 from __future__ import annotations
@@ -11,17 +11,20 @@ from __future__ import annotations
 import html
 import textwrap
 import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from core.text import display
+from core.arrays import Floats
 
 GRID = "rgba(128, 128, 128, 0.25)"
 AXIS = "rgba(128, 128, 128, 0.55)"
 BAND = "rgba(128, 128, 128, 0.18)"
+BORDER = {"color": AXIS, "width": 1.5, "dash": "dot"}
 FONT_SIZE = 13
 HEIGHT = 380
 TEXT_LIMIT = 80
@@ -87,7 +90,7 @@ def plain_text(value: object, limit: int = TEXT_LIMIT) -> str:
 
 
 def safe_text(value: object, limit: int = TEXT_LIMIT) -> str:
-    """Return text from data so that a figure shows it as it stands.
+    """Return text from data so that a figure shows it unchanged.
 
     Plotly reads a subset of HTML, and LaTeX between dollar signs, in labels, hovers and
     annotations. The text is cleaned and cut by `plain_text`, broken into lines that fit a phone,
@@ -98,7 +101,7 @@ def safe_text(value: object, limit: int = TEXT_LIMIT) -> str:
 
 
 def alt_text(figure: go.Figure) -> str:
-    """Return the one plain sentence that describes a figure to who cannot see it."""
+    """Return the plain sentence that describes a figure to readers who cannot see it."""
     meta = figure.layout.meta
     return str(meta["alt"]) if meta and "alt" in meta else ""
 
@@ -106,23 +109,10 @@ def alt_text(figure: go.Figure) -> str:
 def new_figure(alt: str, x_title: str, y_title: str, height: int = HEIGHT) -> go.Figure:
     """Return a figure with the common layout, axis titles and description, and no traces.
 
-    Parameters
-    ----------
-    alt : str
-        One plain sentence with the main numbers; holds no text from data.
-    x_title, y_title : str
-        Short axis titles.
-    height : int
-        Pixels.
+    ``alt`` is one plain sentence with the main numbers and holds no text from data; ``height`` is in pixels.
     """
     figure = go.Figure()
-    axis = {
-        "gridcolor": GRID,
-        "zeroline": False,
-        "linecolor": AXIS,
-        "automargin": True,
-        "title": {"standoff": 8},
-    }
+    axis = {"gridcolor": GRID, "zeroline": False, "linecolor": AXIS, "automargin": True}
     figure.update_layout(
         title=None,
         meta={"alt": alt},
@@ -147,25 +137,20 @@ def new_figure(alt: str, x_title: str, y_title: str, height: int = HEIGHT) -> go
         hoverlabel={"align": "left", "namelength": -1},
         dragmode=False,
     )
-    figure.update_xaxes(**axis, title_text=x_title)
-    figure.update_yaxes(**axis, title_text=y_title)
+    figure.update_xaxes(**axis, title={"standoff": 8, "text": x_title})
+    figure.update_yaxes(**axis, title={"standoff": 8, "text": y_title})
     return figure
 
 
 def empty_figure(missing: str) -> go.Figure:
-    """Return a figure that shows nothing but one sentence saying what is missing."""
+    """Return a figure that shows only one sentence: what is missing."""
     figure = new_figure(missing, "", "", height=200)
     figure.update_xaxes(visible=False, fixedrange=True)
     figure.update_yaxes(visible=False, fixedrange=True)
     figure.add_annotation(
-        text="<br>".join(textwrap.wrap(missing, _WRAP)),
-        x=0.5,
-        y=0.5,
-        xref="paper",
-        yref="paper",
-        showarrow=False,
-        font={"size": FONT_SIZE + 1},
-    )
+        text="<br>".join(textwrap.wrap(missing, _WRAP)), font={"size": FONT_SIZE + 1}, showarrow=False,
+        x=0.5, y=0.5, xref="paper", yref="paper",
+    )  # fmt: skip
     return figure
 
 
@@ -181,12 +166,7 @@ def bar_marker(style: str) -> dict[str, object]:
     return {
         "color": chosen.color,
         # A dark hatch shows on either page background, and white counts stay readable on it.
-        "pattern": {
-            "shape": chosen.pattern,
-            "fgcolor": "rgba(0,0,0,0.4)",
-            "fillmode": "overlay",
-            "size": 7,
-        },
+        "pattern": {"shape": chosen.pattern, "fgcolor": "rgba(0,0,0,0.4)", "fillmode": "overlay", "size": 7},
         "line": {"width": 0},
     }
 
@@ -198,21 +178,107 @@ def fade(style: str, low: float = 0.25, high: float = 1.0) -> list[tuple[float, 
     return [(at, f"rgba({red},{green},{blue},{low + (high - low) * at:g})") for at in (0.0, 1.0)]
 
 
-def count_heatmap(
-    x: NDArray[np.floating], y: NDArray[np.floating], counts: NDArray[np.floating], unit: str, hover: str
-) -> go.Heatmap:
-    """Return a heat map of counts on a log colour scale, with empty cells left clear.
+def two_sided(low: float = 0.0, high: float = 1.0) -> list[tuple[float, str]]:
+    """Return a scale around 0: red below, blue above, palest in the middle."""
+    below = [(0.5 - at / 2, color) for at, color in reversed(fade("Divergent", low, high))]
+    return [*below, *((0.5 + at / 2, color) for at, color in fade("Aligned", low, high))]
 
-    Parameters
-    ----------
-    x, y : ndarray, shapes (n,) and (m,)
-        Cell centres.
-    counts : ndarray, shape (m, n)
-        How many fall into each cell.
-    unit : str
-        What is counted, in the plural.
-    hover : str
-        Hover text of a cell's place, with ``%{x}`` and ``%{y}``.
+
+def error_bars(
+    value: ArrayLike, low: ArrayLike, high: ArrayLike, color: str | None = None, thickness: float = 2
+) -> dict[str, object]:
+    """Return the error bars from ``low`` to ``high``; an unknown bound (NaN) has none."""
+    middle = np.asarray(value, dtype=np.float64)
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": np.nan_to_num(np.asarray(high) - middle),
+        "arrayminus": np.nan_to_num(middle - np.asarray(low)),
+        "thickness": thickness,
+        "width": 2 * thickness + 1,
+        "color": color,
+    }
+
+
+def add_band(
+    figure: go.Figure, name: str, x: Iterable[float], low: Floats, high: Floats, color: str = BAND
+) -> None:
+    """Fill the range from ``low`` to ``high`` along ``x``."""
+    there = list(x)
+    figure.add_scatter(
+        name=name,
+        mode="lines",
+        x=[*there, *there[::-1]],
+        y=[*high, *low[::-1]],
+        fill="toself",
+        fillcolor=color,
+        line={"width": 0},
+        hoverinfo="skip",
+    )
+
+
+def add_marks(
+    figure: go.Figure,
+    name: str,
+    x: Sequence[object] | pd.Series,
+    y: Sequence[object] | pd.Series,
+    look: Mapping[str, object],
+    hover: str | Iterable[str] | None = None,
+    **options: object,
+) -> None:
+    """Add one marker per point, where there are any; ``hover`` is a template for all or a text for each."""
+    if isinstance(hover, str):
+        options["hovertemplate"] = hover if "<extra>" in hover else f"{hover}<extra></extra>"
+    elif hover is None:
+        options["hoverinfo"] = "skip"
+    else:
+        options |= {"customdata": list(hover), "hovertemplate": "%{customdata}<extra></extra>"}
+    if len(x):
+        figure.add_scatter(**{"name": name, "mode": "markers", "x": x, "y": y, "marker": look, **options})
+
+
+def add_row_bars(
+    figure: go.Figure,
+    name: str,
+    x: pd.Series,
+    y: pd.Series,
+    style: str,
+    hover: Iterable[str],
+    **options: object,
+) -> None:
+    """Add one horizontal bar per row, where there are any; pale, so that marks on it show."""
+    # Outlined, so that a 0 shows as a line.
+    outline = {"line": {"width": 1.5, "color": STYLES[style].color}, "opacity": 0.6}
+    if len(x):
+        figure.add_bar(
+            name=name,
+            orientation="h",
+            x=x,
+            y=y,
+            width=0.7,  # plotly's own depends on how far apart a trace's bars are, and one may have few
+            customdata=list(hover),
+            hovertemplate="%{customdata}<extra></extra>",
+            marker={**bar_marker(style), **outline},
+            **options,
+        )
+
+
+def name_rows(figure: go.Figure, names: Sequence[str]) -> None:
+    """Name the rows 1 to n of the y axis, the first on top; at most 60 have their label."""
+    step = max(1, -(-len(names) // 60))
+    figure.update_yaxes(
+        range=[len(names) + 0.6, 0.4],
+        tickvals=list(range(1, len(names) + 1, step)),
+        ticktext=names[::step],
+        showgrid=False,
+    )
+
+
+def count_heatmap(x: Floats, y: Floats, counts: Floats, unit: str, hover: str) -> go.Heatmap:
+    """Return a heat map of counts (rows are ``y``) on a log colour scale, with empty cells left clear.
+
+    ``x`` and ``y`` are the cells' centres, ``unit`` is what is counted, in the plural; ``hover`` describes
+    a cell's place, with ``%{x}`` and ``%{y}``.
     """
     # Counts of runs differ by orders of magnitude from cell to cell.
     z = np.log10(np.where(counts > 0, counts, np.nan))
@@ -243,18 +309,3 @@ def count_heatmap(
 def count_step(highest: float) -> float | None:
     """Return the distance of ticks on an axis of counts: 1 while numbers are small, else plotly's choice."""
     return 1.0 if highest <= 8 else None
-
-
-def several(n: int, singular: str) -> str:
-    """Return a count with its noun: ``several(1, "question")`` is "1 question", 2 "2 questions"."""
-    return display.count(n, singular)
-
-
-def number(value: float, digits: int = 2) -> str:
-    """Return a number for people: rounded, with a real minus sign, "—" where it has no value."""
-    return display.number(value, f"{{:.{digits}f}}")
-
-
-def place(value: float) -> str:
-    """Return a rank: a whole number as such, a tied half rank with its half."""
-    return f"{value:g}"

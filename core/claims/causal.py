@@ -1,9 +1,9 @@
 """Leave-one-out effects on claims: what the answer still says when a passage is left out.
 
 A lexical decision without a model, for English, Vietnamese and Chinese. It compares the answers with each
-other and never with the passages, so it is independent of textual support. Known limits:
-a claim put in wholly other words reads as gone, two things that change places in a sentence read as kept, and
-traditional and simplified characters are different ones.
+other and never with the passages, so it is independent of textual support. Known limits: a claim in wholly
+other words reads as gone, two things that change places in a sentence read as kept, and traditional and
+simplified characters differ.
 """
 
 from __future__ import annotations
@@ -79,8 +79,7 @@ def causal_labels(
 
 def removal_matrix(labels: Labels) -> Floats:
     """Return 1 where a claim is changed or gone, 0 where it is kept, NaN where that is unknown."""
-    given = np.asarray(labels, dtype=object)
-    return np.where(given == UNKNOWN, np.nan, given != KEPT)
+    return np.where(labels == UNKNOWN, np.nan, labels != KEPT)
 
 
 def _label(claim: str, ablated: str, baseline: str, asked: Content) -> str:

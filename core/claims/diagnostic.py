@@ -8,7 +8,7 @@ import numpy as np
 
 from core.claims.analysis.claims_analysis import ClaimsAnalysis, analyse_claims
 from core.claims.analysis.layout import layout_of
-from core.claims.analysis.question_table import step_facts
+from core.claims.analysis.question_tables import step_facts
 from core.claims.definitions import DEFINITIONS, QUADRANT
 from core.claims.matrix import FRAGILE, UNSCORED, UNSUPPORTED
 from core.claims.quadrants import QUADRANTS, UNDEFINED
@@ -119,8 +119,8 @@ def _quadrants(claims: ClaimsAnalysis) -> dict[str, int]:
 def findings(claims: ClaimsAnalysis) -> tuple[Finding, ...]:
     """Return claims without support, cells without a score, and claims that depend on one passage.
 
-    None has a count by chance: a passage that was retrieved for a question is no random passage, so how many
-    claims random passages would support says nothing about how many these should.
+    None has a chance baseline: a retrieved passage is no random passage, so how many claims random passages
+    would support says nothing about how many these should.
     """
     return tuple(
         one for one in (_unsupported(claims), _unscored(claims), _fragile(claims)) if one is not None
@@ -173,7 +173,7 @@ def _unscored(claims: ClaimsAnalysis) -> Finding | None:
 
 
 def _fragile(claims: ClaimsAnalysis) -> Finding | None:
-    """Most supported claims depend on a single passage, although there was more than one."""
+    """Report that most supported claims depend on a single passage of several."""
     table = claims.claims[claims.claims["n_passages"] > 1]
     fragile = table[table["state"] == FRAGILE]
     n, of = len(fragile), int((table["verdict"] == "SUPPORTED").sum())
@@ -196,11 +196,11 @@ def _severity(share: float, high: float, medium: float) -> str:
 
 
 def claims_csv(diagnosis: Diagnosis) -> bytes:
-    """Return one row per claim of an answer and passage; no rows where there are no claims.
+    """Return one row per claim of an answer and passage; no rows without claims.
 
-    State, verdict and scores of the claim are in each of its rows; probability, sentence and judge are those
-    of the passage; ``causal`` is the leave-one-out effect. States and verdicts follow from
-    ``support_threshold``. Claims of reference answers are not in it.
+    Each row has the claim's state, verdict and scores and the passage's probability, sentence and judge;
+    ``causal`` is the leave-one-out effect. States and verdicts follow from ``support_threshold``. Claims of
+    reference answers are not included.
     """
     claims = diagnosis["claims"]
     frame = claims.to_frame().assign(support_threshold=claims.threshold)

@@ -64,8 +64,7 @@ def support_maximum(M: ArrayLike) -> Floats:
 def any_support(M: ArrayLike) -> Floats:
     """Return 1 - prod(1 - M): the probability that some passage supports, if passages were independent.
 
-    Over the scored passages; NaN where there is none. Repeated passages are not independent, so it is too
-    high for redundant retrieval.
+    Over the scored passages; NaN without one. Passages that repeat each other are not independent: too high.
     """
     m = as_matrix(M)
     value = 1 - np.prod(1 - np.where(np.isnan(m), 0.0, m), axis=1)
@@ -113,7 +112,7 @@ class ClaimEvidenceMatrix:
     relevant : ndarray of bool
         False for refusals and talk about the answer; such claims enter no mean.
     judge : str
-        Who judged.
+        Who verified.
     threshold : float
         From this probability on a passage supports a claim.
     """

@@ -35,8 +35,8 @@ _VERDICT_OF = {
 def verdicts(states: Sequence[str] | Labels) -> Labels:
     """Return the verdicts that follow from the states of claims (`core.claims.matrix.CLAIM_STATES`).
 
-    SUPPORTED by at least one passage, or by two together; NOT_SUPPORTED when every passage was scored and
-    none supports the claim; UNSCORED when neither is known (a failure is not a verdict); IRRELEVANT.
+    SUPPORTED by at least one passage, or by two together; NOT_SUPPORTED where every passage was scored and
+    none supports the claim; UNSCORED where neither is known (a failure is not a verdict); IRRELEVANT.
     """
     return np.array([_VERDICT_OF[state] for state in states], dtype=object)
 
@@ -72,22 +72,14 @@ def f1_at_k(supported: int, not_supported: int, k: float = DEFAULT_K) -> float |
 
 
 def f1_curve(supported: ArrayLike, not_supported: ArrayLike, ks: Sequence[float]) -> Floats:
-    """Return F1 at every K, of one answer or of all answers of a run at once.
+    """Return F1 at every K, shape (..., len(ks)): of one answer or of all answers of a run at once.
 
-    Parameters
-    ----------
-    supported, not_supported : array_like of int, shape (...)
-        Counts per answer.
-    ks : sequence of float
-        Values of K, each above 0.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., len(ks))
-        As `f1_at_k`; NaN where no claim was judged.
+    The counts have shape (...). NaN where no claim was judged.
     """
     s, n = _counts(supported, "supported")[..., None], _counts(not_supported, "not_supported")[..., None]
-    k = np.array([_wanted(value) for value in ks], dtype=np.float64)
+    k = np.array(ks, dtype=np.float64)
+    if (wrong := k[~(np.isfinite(k) & (k > 0))]).size:
+        raise ValueError(f"k must be above 0 and finite, got {wrong[0]:g}.")
     recall = np.minimum(s / k, 1.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         p = s / (s + n)
@@ -101,9 +93,3 @@ def _counts(values: ArrayLike, name: str) -> Floats:
     if wrong.size:
         raise ValueError(f"{name} must be a count, a whole number from 0 on; got {wrong[0]:g}.")
     return array
-
-
-def _wanted(k: float) -> float:
-    if not (math.isfinite(k) and k > 0):
-        raise ValueError(f"k must be above 0 and finite, got {k}.")
-    return k

@@ -54,24 +54,21 @@ class ClaimsStep:
     Attributes
     ----------
     verifier : {"offline", "judge", "nli"}
-        Who verifies: likeness of words and meaning, without a download or a call; a language model; a
+        Who verifies: similarity of words and meaning, without a download or a call; a language model; a
         cross-encoder for natural-language inference.
     verifier_model : str or None
-        The judge's model, or name or folder of the cross-encoder, which ``nli`` needs.
+        The judge's model, or the name or folder of the cross-encoder, which ``nli`` needs.
     verifier_llm, verifier_url : str or None
         The judge's back end and address, where they are not those of the answers.
     decompose : {"auto", "rules", "model"}
-        Who breaks answers into claims; ``auto`` is the model where the verifier is a judge, else the rules.
-    repeats : int
-        Verdicts of a judge on each claim and passage, 1 to 100.
-    claims_per_call : int
-        Claims that a judge is asked about in one call, 1 to 50.
-    joint : bool
-        Try pairs of passages for claims that no single passage supports.
-    references : bool
-        Extract the claims of reference answers, too, and compare both sides.
+        Who extracts claims; ``auto`` is the model where the verifier is a judge, else the rules.
+    repeats, claims_per_call : int
+        Verdicts of a judge on each claim and passage, 1 to 100; claims of one call to it, 1 to 50.
+    joint, references : bool
+        Try pairs of passages for claims that no single passage supports; extract the claims of reference
+        answers, too, and compare both sides.
     own : Verifier or callable, optional
-        A verifier in place of the one that is named; a function of claims and passages will do.
+        A verifier that replaces the named one, or a function of claims and passages.
 
     Raises
     ------
@@ -80,12 +77,12 @@ class ClaimsStep:
 
     Notes
     -----
-    Cost: none but time with the offline verifier and the rules. A model breaks up each text in one call. The
+    Cost: only time with the offline verifier and the rules. A model breaks up each text in one call. The
     judge's calls for n claims and k passages are those of `core.claims.verifiers.judge.JudgeVerifier`, for
     answer and reference apart; comparing the two takes one call for each ``claims_per_call`` claims and other
     text; each claim without support at most three more for pairs.
 
-    Only relevant claims are verified. A cell that fails has no probability and a reason, and is asked again
+    Only relevant claims are verified. A cell that fails has no probability and a reason, and is tried again
     next time, a judge under another seed.
     """
 
@@ -142,7 +139,7 @@ class ClaimsStep:
 
     @property
     def decomposer(self) -> str:
-        """Who breaks answers into claims: ``rules`` or ``model``, as ``auto`` comes out."""
+        """Who breaks answers into claims: ``rules`` or ``model``; ``auto`` is resolved."""
         if self.decompose != AUTO:
             return self.decompose
         return MODEL if self.is_judged else RULES
@@ -154,7 +151,7 @@ class ClaimsStep:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the rows depend on beside the model, as plain JSON; these are arguments of a `ClaimsStep`."""
+        """What the rows depend on beside the model, as plain JSON."""
         named = {"verifier": self.verifier if self.own is None else as_verifier(self.own).name}
         if self.verifier == NLI:
             named["verifier_model"] = str(self.verifier_model)
@@ -162,7 +159,7 @@ class ClaimsStep:
         return named | {name: getattr(self, name) for name in others}
 
     def model(self, live: ModelChoice) -> ModelChoice | None:
-        """Return the model that judges or breaks up answers; None where neither is one's work."""
+        """Return the model that judges or breaks up answers; None where none does."""
         if not self.needs_llm:
             return None
         kind = backend(self.verifier_llm).kind if self.verifier_llm is not None else live.backend
@@ -172,13 +169,7 @@ class ClaimsStep:
         return ModelChoice(kind, named or same.model, self.verifier_url or same.base_url)
 
     def opened_verifier(self, asker: Asker, seed: int = 0) -> Verifier:
-        """Return the verifier; nothing is loaded or asked yet.
-
-        Raises
-        ------
-        InputError
-            The judge has no model, or ``nli`` no name of one.
-        """
+        """Return the verifier; nothing is loaded or called yet. InputError where it has no model."""
         if self.own is not None:
             return as_verifier(self.own)
         if self.verifier == JUDGE:
@@ -199,17 +190,16 @@ class ClaimsStep:
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work; see `core.pipeline.steps.Step`.
 
-        Its facts are ``decomposition`` and ``verifier``; ``n_questions``; ``n_claims`` (of answers),
-        ``n_reference_claims``, ``n_cells``, ``n_unscored`` with ``unscored_reasons`` (cells by reason),
-        ``n_counterparts_unscored``; ``n_by_rules`` texts whose claims are the splitter's because the model's
-        could not be used, with ``decomposition_reasons``; ``n_not_extracted`` questions without claims as
-        yet; ``joint_left`` ids of questions with pairs of passages still to be verified; ``tries``.
+        Of its facts, ``n_claims`` are those of answers; ``unscored_reasons`` counts cells by reason;
+        ``n_by_rules`` are texts with the rules' claims because the model's could not be used;
+        ``n_not_extracted`` are questions without claims as yet; ``joint_left`` are ids of questions with
+        pairs of passages still to be verified.
         """
         return _Work(self, run, asker)
 
 
 class _Work(StepWork):
-    """What is known by now. Questions whose claims failed to be extracted, or verified, are left to do."""
+    """The step at work. Questions whose claims failed to be extracted or verified stay to do."""
 
     def __init__(self, step: ClaimsStep, run: Run, asker: Asker) -> None:
         self.settings = step.settings
@@ -313,7 +303,7 @@ class _Work(StepWork):
 
     @cached_property
     def _rows(self) -> dict[str, dict[str, list[dict[str, Any]]]]:
-        """What an earlier drive left, by table and question."""
+        """The rows of an earlier drive, by table and question."""
         return {table: rows_by_question(self._run[table]) for table in CLAIM_TABLES}
 
     def _read(self, texts: QuestionTexts) -> QuestionClaims:
@@ -322,20 +312,20 @@ class _Work(StepWork):
 
     @cached_property
     def _compared(self) -> set[str]:
-        """Questions whose answer and reference both say something."""
+        """Questions whose answer and reference both state something."""
         queries = self._run.queries
         ids = queries.loc[queries["reference_answers"].notna(), "query_id"] if self._step.references else ()
         return {query_id for query_id in ids if self._texts(query_id).is_compared}
 
     def _uncompared(self, run: Run) -> Sequence[str]:
-        """Return the questions of claims that are not compared with the other side, one for each claim."""
+        """Return the questions of claims not compared with the other side, one for each claim."""
         claims = run["claims"]
         open_ = claims["relevance"].eq(RELEVANT) & claims["counterpart"].isna()
         listed = claims.loc[open_, "query_id"]
         return [query_id for query_id in listed if query_id in self._compared]
 
     def _not_extracted(self, run: Run) -> Sequence[str]:
-        """Return the questions that were not looked at; of the others some have no claim."""
+        """Return the questions not processed yet; some of the others have no claim."""
         ids = run.queries["query_id"]
         before = self._before
         all_done = before.get("complete") and not before.get("n_not_extracted")
@@ -344,18 +334,15 @@ class _Work(StepWork):
         return ids[~ids.isin({*run["claims"]["query_id"], *self._extracted})].to_list()
 
     def _extract(self, listed: Sequence[QuestionTexts]) -> None:
-        results = iter(
-            decompositions(
-                [text for one in listed for text in one.to_decompose], self._decomposer, self._asker.ask
-            )
-        )
+        texts = [text for one in listed for text in one.to_decompose]
+        results = iter(decompositions(texts, self._decomposer, self._asker.ask))
         for one in listed:
             found = [next(results) for _ in one.to_decompose]
             self._by_rules.update(result.reason for result in found if result.reason)
             self._extracted[one.query_id] = one.claims(found)
 
     def _calls_of_a_passage(self) -> int:
-        """Return the calls that a judge makes about one passage and the claims of an answer."""
+        """Return the judge's calls about one passage and the claims of an answer."""
         assert self._asker.llm is not None
         if self._asker.llm.capabilities.answer_logprob:
             return 2 * CLAIMS_EXPECTED

@@ -1,4 +1,4 @@
-"""Yes, no and unknown: 1, 0 and NaN, and means that say what they leave out."""
+"""Yes, no and unknown as 1, 0 and NaN, and means that count what they leave out."""
 
 from __future__ import annotations
 
@@ -39,10 +39,7 @@ class Share(NamedTuple):
 def as_matrix(matrix: ArrayLike, name: str = "M") -> Floats:
     """Return a matrix as float64 of two dimensions; ``[]`` is a matrix without claims.
 
-    Raises
-    ------
-    ValueError
-        It is not two-dimensional, or a cell is neither NaN nor in [0, 1].
+    ValueError where it is not two-dimensional, or a cell is neither NaN nor in [0, 1].
     """
     array = np.asarray(matrix, dtype=np.float64)
     if array.ndim == 1 and not array.size:
@@ -58,10 +55,7 @@ def as_matrix(matrix: ArrayLike, name: str = "M") -> Floats:
 def thresholded(values: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Floats:
     """Return 1 where a probability reaches the threshold, 0 where it does not, NaN where it is unknown.
 
-    Raises
-    ------
-    ValueError
-        ``threshold`` is not in (0, 1]: at 0 everything would be supported.
+    ValueError where ``threshold`` is not in (0, 1]: at 0 everything would be supported.
     """
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold must lie above 0 and not above 1, got {threshold}.")

@@ -29,10 +29,10 @@ class Claim:
         Where the answer says it: half-open character ranges, in order; more than one where it is said twice,
         none where the words of the answer cannot be found.
     relevant : bool
-        False for refusals and talk about the answer itself: nothing to be supported.
+        False for refusals and talk about the answer itself: there is nothing to support.
     added, dropped : tuple of str
-        Content words of the claim that are not in that answer span, and the reverse: signs that a model did
-        not stay with the answer.
+        Content words of the claim that are not in that answer span, and the reverse: signs that a model
+        strayed from the answer.
     """
 
     text: str
@@ -43,11 +43,11 @@ class Claim:
 
 
 class Verifier(Protocol):
-    """Tells whether passages support claims."""
+    """Verifies whether passages support claims."""
 
     @property
     def name(self) -> str:
-        """Name that goes into the run."""
+        """Name that the run records."""
         ...
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:

@@ -1,4 +1,4 @@
-"""The command line: the same steps as in the browser, for scripts and CI jobs."""
+"""The command line: the dashboard's steps for scripts and CI jobs."""
 
 from core.cli.app import main
 

@@ -1,4 +1,4 @@
-"""The commands, and what becomes of their errors."""
+"""The commands, and their exit status."""
 
 from __future__ import annotations
 
@@ -13,23 +13,9 @@ from typing import Annotated
 import typer
 
 from core import diagnostics
-from core.cli.files import (
-    free_file,
-    log_possible,
-    log_report,
-    option_pairs,
-    save_run,
-    write_file,
-)
+from core.cli.files import free_file, log_possible, log_report, option_pairs, save_run, write_file
 from core.cli.live import carried_out, opened_work, planned, step_types
-from core.cli.options import (
-    Given,
-    LiveOptions,
-    field_options,
-    parameter,
-    setting_options,
-    with_options,
-)
+from core.cli.options import Given, LiveOptions, field_options, parameter, setting_options, with_options
 from core.cli.output import log, plan_text, print_json, print_text
 from core.diagnosis import Diagnosis, settings_of
 from core.errors import Cancelled, InputError, LeadlineError
@@ -51,7 +37,7 @@ NameOpt = Annotated[str | None, typer.Option("--name", help="Name of the run.")]
 
 
 def build_app() -> typer.Typer:
-    """Return the commands, with the options of every diagnostic that there is."""
+    """Return the commands, with the options of every diagnostic."""
     app = typer.Typer(
         help="Leadline: which retrieved passages an answer really uses.",
         no_args_is_help=True,
@@ -61,7 +47,7 @@ def build_app() -> typer.Typer:
     )
     live = [*field_options("live", LiveOptions), *field_options("retrieval", RunOptions)]
     steps = step_types()
-    about = f"What to run, separated by commas: {', '.join(steps)}."
+    about = f"Steps to run, separated by commas: {', '.join(steps)}."
     live.append(parameter("live", "steps", str, "--steps", about, LiveOptions().steps))
     live += [option for name, kind in steps.items() for option in field_options(name, kind)]
     settings = setting_options(settings_of(diagnostics.DIAGNOSTICS))
@@ -86,11 +72,11 @@ def _analyze(
     overwrite: OverwriteOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Ask a model every question, leave out passages one by one, and save the run.
+    """Answer every question with all passages and with each one left out, and save the run.
 
-    The folder of a saved run in place of a data set asks its questions again with the passages it has;
-    with --steps claims its answers are checked as they are, and no question is asked. Started again after
-    a stop, it goes on where it stopped and repeats no finished call.
+    Given the folder of a saved run, its questions are asked again with the same passages; with --steps
+    claims its answers are checked as they are. The same command resumes a stopped run without repeating
+    finished calls.
     """
     work = opened_work(dataset, given)
     with CompletionCache(work.live.cache or default_cache_path()) as cache:
@@ -104,7 +90,7 @@ def _plan(
     timed: Annotated[bool, typer.Option("--time", help="Make two calls to estimate the time.")] = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Show calls, tokens, prompt and time of a run before anything is spent."""
+    """Estimate calls, tokens and time of a run, and show its prompt."""
     work = opened_work(dataset, given)
     with CompletionCache(work.live.cache or default_cache_path()) as cache:
         plan = planned(work, cache, timed=timed)
@@ -118,7 +104,6 @@ def _plan(
 def _download(
     what: Annotated[str, typer.Argument(help=", ".join(DOWNLOADS))],
     out: Annotated[str, typer.Option("--out", help="File to write, JSON Lines.")],
-    given: Given,
     limit: Annotated[int, typer.Option("--limit", help="Questions.")] = 50,
     split: Annotated[str, typer.Option("--split", help="Part of the data set.")] = "validation",
     seed: Annotated[int | None, typer.Option("--seed", help="Shuffle; else the first ones.")] = None,
@@ -126,7 +111,7 @@ def _download(
     overwrite: OverwriteOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Fetch questions of a public data set and keep them as a data set for `analyze`."""
+    """Download questions of a public data set as a data set for `analyze`."""
     from core.sources.dataset import dataset_jsonl
     from core.sources.natural_questions import load_natural_questions
 
@@ -156,7 +141,7 @@ def _simulate(
     overwrite: OverwriteOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Make a run with planted truth; it is always labelled as simulated."""
+    """Make a run with known ground truth; it is always labelled as simulated."""
     from core.sources.simulation import simulate
     from core.sources.simulation_text import options_from_pairs
 
@@ -176,7 +161,7 @@ def _import(
     overwrite: OverwriteOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Read a file of another tool as a run; what cannot be used is listed on standard error."""
+    """Import a file of another tool as a run; problems are listed on standard error."""
     path = Path(file)
     pairs = dict(option_pairs("--map", mapping or [])) or None
     imported = import_file(path, name or path.name, file_format, pairs)
@@ -187,7 +172,7 @@ def _import(
 
 
 def _summary(run: RunArg, given: Given, as_json: JsonOpt = False) -> None:
-    """Print the headline numbers of a saved run, with how many questions each rests on."""
+    """Print the headline numbers of a saved run, each with its n."""
     _show(Run.load(run), given, as_json)
 
 
@@ -199,20 +184,16 @@ def _export(
     overwrite: OverwriteOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Write a saved run as a file for other tools."""
+    """Export a saved run as a file for other tools."""
     known = exporters()
     if file_format not in known:
         raise InputError(f"--format must be one of {', '.join(known)}, got {file_format!r}.")
     target = free_file(out, overwrite)
-    diagnosis = _diagnosis(Run.load(run), given)
+    diagnosis = Diagnosis(Run.load(run), given.get("settings"))
     content = known[file_format].write(diagnosis)
     write_file(target, content)
-    facts = {
-        "file": str(target),
-        "format": file_format,
-        "bytes": len(content),
-        "run_id": diagnosis.run.run_id,
-    }
+    run_id = diagnosis.run.run_id
+    facts = {"file": str(target), "format": file_format, "bytes": len(content), "run_id": run_id}
     print_json(facts) if as_json else print_text(f"{target}: {len(content):,} bytes.")
 
 
@@ -227,12 +208,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0 done, 2 bad input, 3 back end unreachable, 130 cancelled, 1 anything else. A
-        failure is one line on standard error, never a traceback unless ``LEADLINE_DEBUG`` is set.
+        Exit status: 0 done, 2 bad input, 3 model unreachable, 130 cancelled, 1 anything else. A failure
+        is one line on standard error, with a traceback only if ``LEADLINE_DEBUG`` is set.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that cannot show a character gets its escape, not a failure.
+            # A character that the terminal cannot show is escaped, not an error.
             stream.reconfigure(errors="backslashreplace")
     try:
         result = build_app()(args=list(arguments) if arguments is not None else None, standalone_mode=False)
@@ -243,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         log("Stopped; what was finished is kept.")
         return Cancelled.exit_status
     except BrokenPipeError:
-        # The reader of our output has gone (``| head``): nothing left to say, to nobody.
+        # Nobody reads the output any more (``| head``).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
@@ -261,10 +242,6 @@ def _fail(error: BaseException, line: str, status: int) -> int:
     return status
 
 
-def _diagnosis(run: Run, given: Given) -> Diagnosis:
-    return Diagnosis(run, given.get("settings", {}))
-
-
 def _show(run: Run, given: Given, as_json: bool) -> None:
-    diagnosis = _diagnosis(run, given)
+    diagnosis = Diagnosis(run, given.get("settings"))
     print_json(diagnosis.summary()) if as_json else print_text(summary_text(diagnosis))

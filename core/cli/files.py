@@ -1,16 +1,14 @@
-"""What the command line reads and writes: data sets, folders of runs, files."""
+"""Files of the command line: data sets, folders of runs, exports."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from core.cli.output import log
 from core.errors import InputError
-from core.run import MANIFEST_FILE, Run, check_target, read_manifest
+from core.run import MANIFEST_FILE, Run, check_target, read_manifest, write_atomically
 from core.sources.continue_run import open_questions
 from core.sources.dataset import Dataset, load_dataset
 from core.sources.report import ValidationReport
@@ -19,14 +17,14 @@ _ISSUES_SHOWN = 20
 
 
 def open_dataset(path: str, limit: int | None, corpus: str | None = None) -> Dataset:
-    """Read a data set, or the questions of a saved run, and say what of it is not used."""
+    """Read a data set, or the questions of a saved run, and log the problems found."""
     data = load_dataset(path, corpus=corpus) if corpus is not None else open_questions(path)
     log_report(data.report, path)
     return data if limit is None else data.head(limit)
 
 
 def log_report(report: ValidationReport, source: str) -> None:
-    """Say what a file's reader took it for, and what of it was not taken as it stands."""
+    """Log the detected format of a file and the problems found in it."""
     for note in report.notes:
         log(f"{source}: {note}")
     for issue in report.issues[:_ISSUES_SHOWN]:
@@ -41,7 +39,7 @@ def log_report(report: ValidationReport, source: str) -> None:
 
 
 def log_possible(report: ValidationReport) -> None:
-    """Say which analyses a file allows, and what the others would need."""
+    """Log which analyses a file allows, and what the others need."""
     for what in report.enables:
         log(f"  allows {what}")
     for what in report.missing:
@@ -54,7 +52,7 @@ def occupant(out: str) -> dict[str, Any] | None:
 
 
 def check_free(run_id: str, out: str, overwrite: bool) -> None:
-    """Refuse a folder that holds another run, naming that run, or other things, before any work is done."""
+    """Raise InputError, before any work, where a folder holds another run or other files."""
     check_target(out)
     there = None if overwrite else occupant(out)
     if there is not None and there.get("run_id") != run_id:
@@ -65,7 +63,7 @@ def check_free(run_id: str, out: str, overwrite: bool) -> None:
 
 
 def save_run(run: Run, out: str, overwrite: bool) -> None:
-    """Save a run where no other one is, or where it may be replaced."""
+    """Save a run; InputError where the folder holds another one that may not be replaced."""
     check_free(run.run_id, out, overwrite)
     run.save(out)
 
@@ -78,12 +76,10 @@ def free_file(out: str, overwrite: bool) -> Path:
 
 
 def write_file(target: Path, content: bytes) -> None:
-    """Write a file in one step: the old one or the new one, never half of it."""
+    """Write a file atomically."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
-            file.write(content)
-        os.replace(file.name, target)
+        write_atomically(target, content)
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror or error}.") from error
 

@@ -1,11 +1,11 @@
-"""Live runs on the command line: which steps, with which models, on what; and carrying them out."""
+"""Live runs on the command line: steps and models from options, cost estimate, execution."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from core import diagnostics
 from core.cli.files import check_free, occupant, open_dataset
@@ -26,7 +26,6 @@ from core.pipeline import (
     plan_steps,
     run_id_of,
 )
-from core.pipeline.begin import AnsweringStep
 from core.pipeline.steps import asks_questions
 from core.run import Run
 from core.sources.dataset import Dataset
@@ -34,21 +33,7 @@ from core.sources.dataset import Dataset
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a command is to do.
-
-    Attributes
-    ----------
-    source : str
-        A data set, or the folder of a saved run.
-    live : LiveOptions
-        The data and the model.
-    retrieval : Mapping
-        Options of retrieval that were given.
-    steps : tuple of Step
-        What to do, in order.
-    llms : dict
-        The opened model of each step, by the step's name.
-    """
+    """What a command runs: the source (a data set or a saved run), options, steps, and a model per step."""
 
     source: str
     live: LiveOptions
@@ -57,25 +42,25 @@ class Work:
     llms: dict[str, LLM | None]
 
     @property
-    def answering(self) -> AnsweringStep | None:
-        """The step that asks the questions, if it is among them."""
-        return cast(AnsweringStep | None, next(filter(asks_questions, self.steps), None))
+    def answering(self) -> Step | None:
+        """The step that answers the questions, if there is one."""
+        return next(filter(asks_questions, self.steps), None)
 
 
 def step_types() -> dict[str, Any]:
-    """Return the steps that can be named."""
+    """Return the steps of all diagnostics by name."""
     return {one.name: one.step for one in diagnostics.DIAGNOSTICS if one.step is not None}
 
 
 def opened_work(source: str, given: Given) -> Work:
-    """Read which steps are wanted, and open their models."""
+    """Return the chosen steps with their models opened."""
     live = LiveOptions(**given["live"])
     known = step_types()
     wanted = [name.strip() for name in live.steps.split(",")]
     unknown = next((name for name in wanted if name not in known), None)
     if unknown is not None:
         raise InputError(f"--steps can name {', '.join(known)}, got {unknown!r}.")
-    # Whatever the order on the command line: there must be answers before anything is said of them.
+    # In any order on the command line: the step that answers runs first.
     wanted = sorted(dict.fromkeys(wanted), key=lambda name: not asks_questions(known[name]))
     steps = tuple(_step(known[name], given[name], live) for name in wanted)
     opened: dict[ModelChoice | None, LLM | None] = {None: None}
@@ -90,27 +75,22 @@ def opened_work(source: str, given: Given) -> Work:
 
 
 def planned(work: Work, cache: CompletionCache, *, timed: bool) -> CallPlan:
-    """Return what all steps will ask; timed: after two calls of each model that answers questions."""
+    """Return the calls of all steps; timed: after two calls of each model whose calls are known."""
     run = _begun(work, lambda: False) if work.answering is not None else _saved(work)
     plan = plan_steps(run, work.steps, work.llms, cache)
-    # Of a step that asks as it goes along nothing is known that could be timed.
+    # Only calls known in advance can be timed.
     asked = {id(work.llms[one.step]): work.llms[one.step] for one in plan.steps if one.about is None}
     speeds = [measure_speed(llm, plan, cache) for llm in asked.values() if llm is not None and timed]
     if not speeds:
         return plan
-    # The calls that were timed are real ones and need not be made again.
+    # The timed calls are in the cache now.
     return plan_steps(run, work.steps, work.llms, cache).timed(*speeds)
 
 
 def carried_out(work: Work, cache: CompletionCache, out: str, name: str | None, overwrite: bool) -> Run:
-    """Do all steps, keeping what is done in ``out``, or go on with what an earlier try left there.
+    """Run all steps, or resume the run in ``out``, and save it there.
 
-    Raises
-    ------
-    InputError
-        ``out`` holds another run.
-    Cancelled
-        On a signal; what was done is kept.
+    InputError where ``out`` holds another run; Cancelled, with everything finished saved, on a signal.
     """
     with stoppable() as cancelled:
         if work.answering is not None:
@@ -123,7 +103,7 @@ def carried_out(work: Work, cache: CompletionCache, out: str, name: str | None, 
 
 
 def _step(kind: Any, given: Any, live: LiveOptions) -> Step:
-    """Return a step with the options given; answers are as long as its back end's usually are."""
+    """Return a step with the given options, and its back end's default of ``max_tokens``."""
     step: Step = kind(**given)
     choice = step.model(live.choice)
     if choice is not None and "max_tokens" in {one.name for one in fields(kind)} - set(given):
@@ -138,7 +118,7 @@ def _begun(
     name: str | None = None,
     overwrite: bool = True,
 ) -> Run:
-    """Return the run of a data set, as it is in ``out``, or with its questions and passages alone."""
+    """Return the run of a data set: the one in ``out``, or a new one with questions and passages only."""
     step = work.answering
     assert step is not None
     llm = work.llms[step.name]
@@ -148,9 +128,7 @@ def _begun(
     if out is not None:
         run_id = run_id_of(data, options, llm, step)
         check_free(run_id, out, overwrite)
-        there = None if overwrite else occupant(out)
-        # An unfinished run of an older version lacks the questions that were not answered yet.
-        if there is not None and ("steps" in there or there.get("complete")):
+        if not overwrite and occupant(out) is not None:
             run = Run.load(out)
             return run.renamed(name) if name else run
     line = ProgressLine("questions")
@@ -160,7 +138,7 @@ def _begun(
 
 
 def _all_passages(source: str, data: Dataset) -> int:
-    """Return the default of k: all passages that a saved run has."""
+    """Return the default of k: all passages of a saved run, else that of `RunOptions`."""
     most = max((len(one.passages or ()) for one in data.questions), default=0) if Path(source).is_dir() else 0
     return min(most, 100) or RunOptions().k
 
@@ -170,16 +148,16 @@ def _saved(work: Work) -> Run:
         names = ",".join(step.name for step in work.steps)
         asking = (name for name, step in step_types().items() if asks_questions(step))
         raise InputError(
-            f"--steps {names} works on the answers of a saved run, and {work.source} is none; "
+            f"--steps {names} works on the answers of a saved run, and {work.source} is not one; "
             f"use --steps {','.join([*asking, names])} for questions."
         )
     return Run.load(work.source)
 
 
 def _found(work: Work, out: str, overwrite: bool) -> Run:
-    """Return the saved run whose answers are to be looked at, or what an earlier try made of it.
+    """Return the run to fill: the saved run itself where ``out`` is its folder, else a child of it.
 
-    In its own folder a run gains rows; in another one there is a new run that names it as its parent.
+    The child may be in ``out`` already, from an earlier try.
     """
     run = _saved(work)
     if Path(work.source).resolve() == Path(out).resolve():

@@ -1,4 +1,4 @@
-"""Command line options that are fields of dataclasses, and settings of diagnostics: written down once."""
+"""Command-line options made from dataclass fields and from settings of diagnostics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.diagnosis import Setting
 from core.llm import BACKENDS
 from core.pipeline import ModelChoice, Option
 
-# Values that were given, by owner (a step, "settings" …) and name.
+# Given values by owner (a step, "settings" …) and name.
 Given = Mapping[str, Mapping[str, Any]]
 
 
@@ -22,16 +22,15 @@ Given = Mapping[str, Mapping[str, Any]]
 class LiveOptions:
     """Data and model of a live run.
 
-    A key is no option: a command line can be read by every process of the machine. It comes from the
-    environment variable of the back end.
+    API keys come from environment variables: every process on the machine can read a command line.
     """
 
     llm: Annotated[str, Option("--llm", f"Back end: {', '.join(BACKENDS)}.")] = "embedded"
-    model: Annotated[str | None, Option("--model", "Name or path; else the back end's default.")] = None
+    model: Annotated[str | None, Option("--model", "Name or path; by default the back end's.")] = None
     base_url: Annotated[str | None, Option("--base-url", "Address of the model's server.")] = None
     limit: Annotated[int | None, Option("--limit", "Only the first N questions.")] = None
     corpus: Annotated[
-        str | None, Option("--corpus", "Folder or JSONL of documents for questions that bring none.")
+        str | None, Option("--corpus", "Folder or JSONL of documents for questions without any.")
     ] = None
     cache: Annotated[str | None, Option("--cache", "File of finished calls.")] = None
     steps: str = "influence"
@@ -43,7 +42,7 @@ class LiveOptions:
 
 
 def field_options(owner: str, kind: type) -> list[inspect.Parameter]:
-    """Return an option for each field of a dataclass that has an `Option`; None where it is not given."""
+    """Return an option, by default None, for each field of a dataclass that has an `Option`."""
     hints = get_type_hints(kind, include_extras=True)
     found = []
     for one in fields(kind):
@@ -69,7 +68,7 @@ def setting_options(settings: Sequence[Setting]) -> list[inspect.Parameter]:
 def with_options(
     options: Sequence[inspect.Parameter],
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add options to a command; it gets those that were given as ``given``, see `Given`."""
+    """Add options to a command, which gets the given values in ``given`` if it has that parameter."""
 
     def wrap(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True)
@@ -82,7 +81,7 @@ def with_options(
                 owner, _, name = option.name.partition("__")
                 value = values.pop(option.name)
                 given.setdefault(owner, {}).update({} if value is None else {name: value})
-            command(**values, given=given)
+            command(**values, **({"given": given} if "given" in own.parameters else {}))
 
         keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in kept]
         wrapped.__signature__ = own.replace(  # type: ignore[attr-defined]
@@ -100,7 +99,7 @@ def _switch(name: str) -> str:
 def parameter(
     owner: str, name: str, base: Any, option: str, about: str, shown: str | bool
 ) -> inspect.Parameter:
-    """Return one option of the command line; `with_options` hands its value over under owner and name."""
+    """Return one command-line option; `with_options` passes its value by owner and name."""
     annotation = Annotated[base | None, typer.Option(option, help=about, show_default=shown)]
     return inspect.Parameter(
         f"{owner}__{name}", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation

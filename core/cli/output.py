@@ -1,4 +1,4 @@
-"""What the command line shows: results on standard output, everything else on standard error."""
+"""Output of the command line: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def print_text(text: str) -> None:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Write one JSON object to standard output; what is not a number is null."""
+    """Write one JSON object to standard output."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     print_text(json.dumps(value, ensure_ascii=not unicode, indent=2, allow_nan=False, default=str))
 
 
 @contextmanager
 def stoppable() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C or SIGTERM into a request to stop, the second into an end at once."""
+    """Turn the first Ctrl-C or SIGTERM into a cancel; the second ends the program at once."""
     asked = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
@@ -56,7 +56,7 @@ def stoppable() -> Iterator[Callable[[], bool]]:
 
 
 def plan_text(plan: CallPlan) -> str:
-    """Describe a plan for people."""
+    """Return a plan as text."""
     facts = plan.to_dict()
     n_without = plan.n_without_passages
     without = f" ({n_without} of them without passages)" if n_without else ""

@@ -1,4 +1,4 @@
-"""The step that answers: every question with all passages, with each one left out, again, and with none."""
+"""The step that answers: with all passages, each one left out, repeats, and closed book."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _RANGES: Mapping[str, tuple[int, int]] = {
     "seed": (0, 2**31 - 1),
     "max_tokens": (1, 4096),
 }
-# Why there is no text, by finish reason.
+# Why an answer has no text, by finish reason.
 _WITHHELD = {
-    "reasoning": "The token limit was spent on reasoning before any answer; raise the answer tokens "
+    "reasoning": "The token limit was spent on reasoning before any answer; raise the max answer tokens "
     "(--max-tokens).",
     "content_filter": "The server's content filter withheld the answer.",
 }
@@ -34,7 +34,7 @@ _STYLES = (("short", "Short answers"), ("full", "Whole sentences with sources"))
 
 @dataclass(frozen=True)
 class InfluenceStep(PerQuestion):
-    """Answers with and without passages.
+    """Answers with and without each passage.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class InfluenceStep(PerQuestion):
     seed : int
         Seed of every call; repeats count up from it.
     max_tokens : int
-        Most tokens of an answer, 1 to 4,096.
+        Maximum tokens of an answer, 1 to 4,096.
     style : str
         The prompt, one of `core.llm.prompts.STYLES`.
 
@@ -88,7 +88,7 @@ class InfluenceStep(PerQuestion):
         int,
         Option(
             "--max-tokens",
-            "Most tokens of an answer; else the back end's default.",
+            "Max answer tokens; by default the back end's.",
             shows_default=False,
             title="Max answer tokens",
         ),
@@ -103,10 +103,10 @@ class InfluenceStep(PerQuestion):
         prompt_style(self.style)
 
     def calls(self, question: AskedQuestion) -> Sequence[Call]:
-        """Return baseline, ablations, repeats and closed book, in this order; none where there is no passage.
+        """Return baseline, ablations, repeats and closed book, in this order; empty without passages.
 
-        A passage keeps its label, its place, when another one is left out. A repeat is the baseline under
-        another seed, so that it is really asked again.
+        Passages keep their labels, their places in the prompt, when another one is left out. A repeat is the
+        baseline with another seed, so that the cache does not answer it.
         """
         if not question.passages:
             return []
@@ -128,7 +128,7 @@ class InfluenceStep(PerQuestion):
         return Call(kind, number, Request(messages, seed=chosen, max_tokens=self.max_tokens, stop=stop))
 
     def rows(self, question: AskedQuestion, answers: Answers) -> Rows:
-        """Return what became of the answers, in composed Unicode form."""
+        """Return the answers and their status, in composed Unicode form."""
         if not question.passages:
             return self.failed(question, question.query["status_reason"] or _NO_PASSAGE)
         baseline = answers[BASELINE, 1]
@@ -137,7 +137,7 @@ class InfluenceStep(PerQuestion):
         if status == "empty":
             reason = _WHY_EMPTY.get(baseline.finish_reason, "The model returned no text.")
         was_answered = status != "error"
-        was_counted = was_answered and baseline.prompt_tokens > 0  # no prompt has 0 tokens: nobody counted
+        was_counted = was_answered and baseline.prompt_tokens > 0  # no prompt has 0 tokens: not counted
         query = {
             "query_id": question.query_id,
             "answer": answer,
@@ -161,7 +161,7 @@ class InfluenceStep(PerQuestion):
         return {"queries": [query], "passages": _ablated(question, {})}
 
     def missing(self, run: Run) -> Sequence[str]:
-        """Return the questions that were not asked or where a call failed, if they can be asked at all."""
+        """Return the questions with passages that have a missing or failed call."""
         queries, passages, repeats = run.queries, run.passages, run.repeats
         ids = queries["query_id"]
         askable = ids.isin(passages["query_id"])
@@ -176,7 +176,7 @@ class InfluenceStep(PerQuestion):
         return ids[gaps].to_list()
 
     def facts(self, run: Run) -> Mapping[str, Any]:
-        """Return why questions have no answer, and notes on what is missing."""
+        """Return the reasons of missing answers, and notes on what is missing."""
         failed = run.queries[run.queries["answer_status"] == "error"]
         lost = run.passages["ablated_status"] == "error"
         n_lost = int((lost & ~run.passages["query_id"].isin(failed["query_id"])).sum())
@@ -199,7 +199,7 @@ def _ablated(question: AskedQuestion, answers: Answers) -> list[dict[str, object
 
 
 def _answer(completion: Completion | None) -> tuple[str | None, str]:
-    """Return an answer and what became of it."""
+    """Return an answer and its status."""
     if completion is None or completion.error is not None:
         return None, "error"
     text = unicodedata.normalize("NFC", completion.text)
@@ -207,9 +207,9 @@ def _answer(completion: Completion | None) -> tuple[str | None, str]:
 
 
 def _observed(completion: Completion | None) -> tuple[str | None, str]:
-    """Return an answer that is compared with the baseline.
+    """Return an answer to compare with the baseline, and its status.
 
-    One that the model was kept from giving tells nothing about passages: it is missing, not empty.
+    A withheld answer tells nothing about passages: it is missing, not empty.
     """
     if completion is not None and not completion.text and completion.finish_reason in _WITHHELD:
         return None, "error"

@@ -1,4 +1,4 @@
-"""A RAG of the user's own: its functions are called, its passages left out, its answers compared."""
+"""`core.analyze`: diagnose your own RAG, given as functions."""
 
 from core.own_rag.analysis import analyze
 

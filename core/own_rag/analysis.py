@@ -1,4 +1,4 @@
-"""The whole diagnosis of a RAG that is given as two functions."""
+"""`core.analyze`: run a RAG given as two functions, and diagnose it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, cast
 
 from core.errors import BackendError, InputError
@@ -17,9 +16,8 @@ from core.llm.types import DEFAULT_MAX_TOKENS
 from core.own_rag.questions import read_questions
 from core.own_rag.retrieval import Retrieval
 from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin, fill
-from core.pipeline.begin import AnsweringStep
 from core.pipeline.steps import ProgressCallback, asks_questions
-from core.run import MANIFEST_FILE, Run, read_manifest
+from core.run import MANIFEST_FILE, Run, check_target, read_manifest
 
 
 def analyze(
@@ -43,59 +41,58 @@ def analyze(
     steps: Sequence[str | Step] = ("influence",),
     save: str | os.PathLike[str] | None = None,
 ) -> Run:
-    """Run a RAG on questions, leave out its passages one by one, and return what happened.
+    """Run a RAG on questions with all passages and with each one left out.
 
     Parameters
     ----------
     questions : list, Dataset or path
-        Texts, or mappings with ``question`` and any of ``id, answers, gold, documents, passages``; a data
-        set or its file; a run to be asked again, or its folder; a table with such columns.
+        Texts, or mappings with ``question`` and any of ``id, answers, gold, documents, passages``; a table
+        with such columns; a data set or its file; a run to ask again, or its folder.
     retrieve : callable, optional
         ``retrieve(question)`` returns passages, best first: texts, pairs of passage and score, mappings, or
         objects of a framework (see `core.sources.objects.as_passage`). Plain or async. Without it, passages
-        come from the questions or are searched for in documents.
+        come from the questions or are retrieved from documents.
     answer : callable, LLM or str
-        ``answer(question, passages)`` gets some of the very objects that ``retrieve`` returned, in the same
-        order (texts where there is no ``retrieve``), and returns a text, a `Completion`, None for no answer,
-        or a message or response of a framework. Plain or async. Or a language model, asked with the built-in
-        prompt: an open one, or the name of a back end, such as ``"ollama"`` or ``"ollama:llama3.2:3b"``.
+        ``answer(question, passages)`` gets objects that ``retrieve`` returned, in the same order (texts
+        without ``retrieve``), and returns a text, a `Completion`, None for no answer, or a message or
+        response of a framework. Plain or async. Or a language model, called with the built-in prompt: an
+        open one, or the name of a back end, such as ``"ollama"`` or ``"ollama:llama3.2:3b"``.
     documents : iterable, optional
-        Texts, ``{title, text}`` or documents of a framework, searched for every question that brings neither
-        passages nor documents.
+        Texts, ``{title, text}`` or documents of a framework, for questions that have neither passages nor
+        documents.
     k : int
-        Most passages of a question, 1 to 100; of more, the first ones.
+        Maximum passages of a question, 1 to 100; later ones are dropped.
     repeats : int
         Extra calls with all passages, for the noise floor.
     closed_book : bool
         One more call without passages: ``answer(question, [])``.
     seed : int
-        Seed of the calls; a function does not see it.
+        Seed of the calls; functions do not receive it.
     max_tokens, style : optional
-        Most tokens of an answer, and the prompt (short, full), where ``answer`` is a language model.
+        Max answer tokens, and the prompt (short, full), where ``answer`` is a language model.
     passage_words, retriever : optional
-        How documents are cut and searched, where there is no ``retrieve``.
+        Words per passage and retriever, for documents.
     name : str, optional
         Name of the run, and of the function in ``cache``.
     cache : path or CompletionCache, optional
-        Keeps finished calls, so that a run that was killed goes on where it stopped. None keeps them in
-        memory only: a function cannot be told from a changed one of the same name. Give another ``name``
-        when you change the function.
+        Keeps finished calls, so that a killed run resumes where it stopped. By default they are kept in
+        memory. Needs a ``name`` where ``answer`` is a function; give another one when the function changes.
     progress : callable or bool, optional
-        None shows a line on standard error where that is a terminal, True always, False never; a callable
-        gets ``(done, total, what)``: questions while passages are retrieved, then calls.
+        None shows a line on standard error if that is a terminal, True always, False never; a callable
+        gets ``(done, total, what)``: questions during retrieval, then calls.
     parallel : int, optional
-        Calls of each function at once; by default 1, and 8 where it is async. One at a time means the
-        thread that calls this.
+        Concurrent calls of each function; by default 1, and 8 where it is async. With 1, functions are
+        called in the calling thread.
     steps : sequence of str or Step
-        What to do, in this order: names of diagnostics, or steps with options of their own. The first
-        one asks the questions.
+        Names of diagnostics, or steps with their own options, in order. The first one must answer the
+        questions.
     save : path, optional
-        Folder for the run; the unfinished run is saved there as questions get done.
+        Folder for the run; the unfinished run is saved there as it grows.
 
     Returns
     -------
     Run
-        One row per question, also where something failed: its ``status_reason`` says what was raised.
+        One row per question; a failed question has the exception as ``status_reason``.
 
     Raises
     ------
@@ -107,7 +104,7 @@ def analyze(
     Notes
     -----
     Cost: for each question one call of ``retrieve`` and, with n passages, 1 + n + repeats + closed_book calls
-    of ``answer``. It may be called where an event loop is running, as in a notebook.
+    of ``answer``. It works inside a running event loop, as in a notebook.
     """
     _check(answer, parallel, name)
     with ExitStack() as stack:
@@ -133,7 +130,7 @@ def analyze(
         retrieval = None
         if retrieve is not None:
             retrieval = Retrieval(retrieve, k, parallel)
-            stack.callback(retrieval.close)
+            stack.callback(retrieval.function.close)
             data = retrieval.of(data, _reporter(progress, stack))
             if function is not None:
                 retrieval.hand_to(function)
@@ -159,10 +156,8 @@ def analyze(
         return _uncounted(run, function)
 
 
-def _steps(
-    chosen: Sequence[str | Step], options: Mapping[str, Any]
-) -> tuple[AnsweringStep, *tuple[Step, ...]]:
-    """Return the steps; the first one asks the questions, with these options where it is only named."""
+def _steps(chosen: Sequence[str | Step], options: Mapping[str, Any]) -> list[Step]:
+    """Return the steps; the first one answers the questions, with these options if given by name."""
     from core import diagnostics  # its packages import the pipeline
 
     known = {one.name: one.step for one in diagnostics.DIAGNOSTICS if one.step is not None}
@@ -170,18 +165,18 @@ def _steps(
     if isinstance(chosen, str) or unknown is not None:
         wrong = chosen if isinstance(chosen, str) else unknown
         raise InputError(f"steps must be a list of {', '.join(known)} or of steps, got {wrong!r}.")
-    steps = [
+    steps: list[Step] = [
         one if not isinstance(one, str) else known[one](**(options if asks_questions(known[one]) else {}))
         for one in chosen
     ]
     if not steps or not asks_questions(steps[0]):
         asking = ", ".join(name for name, step in known.items() if asks_questions(step))
         raise InputError(f"The first of steps must ask the questions: {asking}; got {list(chosen)!r}.")
-    return cast(AnsweringStep, steps[0]), *steps[1:]
+    return steps
 
 
 def _model_of(step: Step, model: LLM) -> LLM | None:
-    """Return the model that a step asks: the one that answers, unless it names another."""
+    """Return the model of a step: the one that answers, unless the step names another."""
     live = ModelChoice(str(getattr(model, "kind", "")), model.name)
     chosen = step.model(live)
     if chosen is None:
@@ -195,13 +190,17 @@ def _model_of(step: Step, model: LLM) -> LLM | None:
 
 
 def _described(run: Run, function: FunctionLLM | None, retrieval: Retrieval | None) -> Run:
-    """Return the run with the functions in its manifest, and without what they cannot know."""
+    """Return the run with the functions in its manifest, without facts that they do not give."""
     facts: dict[str, Any] = dict(run.manifest)
     queries = run.queries
     if retrieval is not None:
-        facts["retriever"] = {"name": "function", "function": retrieval.name, "k": facts["options"]["k"]}
+        facts["retriever"] = {
+            "name": "function",
+            "function": retrieval.function.name,
+            "k": facts["options"]["k"],
+        }
         facts["options"] = {**facts["options"], "retriever": "function"}
-        # Where gold passages were retrieved there may be more that were not: their number is not known.
+        # There may be gold passages that were not retrieved, so their number is unknown.
         gold = run.passages["query_id"][run.passages["is_gold"].fillna(False).astype(bool)]
         queries = queries.assign(n_gold=queries["n_gold"].mask(queries["query_id"].isin(gold)))
     if function is not None:
@@ -210,7 +209,7 @@ def _described(run: Run, function: FunctionLLM | None, retrieval: Retrieval | No
 
 
 def _uncounted(run: Run, function: FunctionLLM | None) -> Run:
-    """Return the run of a function without tokens that nobody counted."""
+    """Return the run of a function with uncounted tokens as None, not 0."""
     if function is None:
         return run
     cost: Mapping[str, Any] = run.manifest["cost"]
@@ -247,7 +246,7 @@ def _check(answer: object, parallel: object, name: object) -> None:
 def _check_function(name: str | None, cache: object, max_tokens: int | None, style: str | None) -> None:
     if cache is not None and name is None:
         raise InputError(
-            "cache needs a name: a function cannot be told from a changed one, so its answers are kept under "
+            "cache needs a name: a changed function looks like the old one, so its answers are kept under "
             "the name that you give it."
         )
     for argument, value in (("max_tokens", max_tokens), ("style", style)):
@@ -258,15 +257,12 @@ def _check_function(name: str | None, cache: object, max_tokens: int | None, sty
 
 
 def _check_folder(save: str | os.PathLike[str] | None, title: str) -> None:
-    """Refuse a folder that holds another run, or something else, before anything is asked."""
-    if save is None or not Path(save).exists():
+    """Raise InputError, before any call, where the folder holds another run or other files."""
+    if save is None or not (check_target(save) / MANIFEST_FILE).exists():
         return
-    if (Path(save) / MANIFEST_FILE).exists():
-        there = read_manifest(save).get("name")
-        if there != title:
-            raise InputError(f"{save} already holds another run, {there!r}; give another folder as save.")
-    elif not Path(save).is_dir() or any(p.suffix not in (".parquet", ".tmp") for p in Path(save).iterdir()):
-        raise InputError(f"{save} holds something that is no run; give another folder as save.")
+    there = read_manifest(save).get("name")
+    if there != title:
+        raise InputError(f"{save} already holds another run, {there!r}; give another folder as save.")
 
 
 def _reporter(
@@ -285,7 +281,6 @@ def _raise_if_all_failed(run: Run, function: FunctionLLM) -> None:
     if (run.queries["answer_status"] != "error").any():
         return
     for reason in run.queries["status_reason"]:
-        if reason in function.errors:
-            raise BackendError(f"answer failed on every question; first: {reason}") from function.errors[
-                reason
-            ]
+        cause = function.errors.get(reason)
+        if cause is not None:
+            raise BackendError(f"answer failed on every question; first: {reason}") from cause

@@ -1,4 +1,4 @@
-"""What may be given as questions, made into a data set."""
+"""The questions of `core.analyze`, read into a data set."""
 
 from __future__ import annotations
 
@@ -25,20 +25,7 @@ _NAME = "Questions"
 def read_questions(questions: Any, documents: Iterable[Any] | None, *, retrieved_elsewhere: bool) -> Dataset:
     """Read the arguments ``questions`` and ``documents`` of `core.analyze`.
 
-    Parameters
-    ----------
-    questions
-        Texts, mappings, `Question` objects, a table, a `Dataset`, a `Run` to be asked again, or the path of
-        a data set or a saved run.
-    documents : iterable, optional
-        Searched for every question that brings nothing of its own.
-    retrieved_elsewhere : bool
-        Passages come from a function, so questions need bring none, and what they bring is not used.
-
-    Raises
-    ------
-    InputError
-        Which question cannot be used, and why.
+    With ``retrieved_elsewhere`` a function retrieves the passages; those of the questions are not used.
     """
     if documents is not None and retrieved_elsewhere:
         raise InputError("Both retrieve and documents are given; passages can come from one of them only.")
@@ -84,7 +71,7 @@ def _file(path: str | os.PathLike[str], shared: tuple[Document, ...] | None) -> 
 
 
 def _completed(data: Dataset, shared: tuple[Document, ...] | None) -> Dataset:
-    """Give the shared documents to the questions of a data set that bring nothing."""
+    """Return the data set with the shared documents for questions without evidence."""
     if not shared:
         return data
     questions = [_with(question, shared) for question in data.questions]
@@ -129,14 +116,14 @@ def _no_corpus(value: str) -> tuple[Document, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a list where a tuple or an array is given, as JSON would have it."""
+    """Return a tuple or an array as a list, as in JSON."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     return list(value) if isinstance(value, tuple) else value
 
 
 def _known(record: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the fields of a table's row that have a value."""
+    """Return the fields of a table row that have a value."""
     return {
         str(name): value
         for name, value in record.items()

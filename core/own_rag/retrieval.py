@@ -1,4 +1,4 @@
-"""The user's ``retrieve``: called for every question before the run."""
+"""The user's ``retrieve`` function, called for every question before the run."""
 
 from __future__ import annotations
 
@@ -10,53 +10,34 @@ from typing import Any
 from core.errors import BackendError, InputError
 from core.llm.functions import FunctionLLM
 from core.llm.user_function import Outcome, UserFunction
+from core.pipeline.steps import ProgressCallback
 from core.sources.dataset import Dataset, make_dataset
 from core.sources.gold import gold_spans
 from core.sources.objects import as_passage
 from core.sources.question import PassageIn, Question
 
-ProgressCallback = Callable[[int, int, str], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What ``retrieve`` returned for one question: its objects, and what was read from them."""
+    """The objects that ``retrieve`` returned for a question, and the passages read from them."""
 
     objects: tuple[object, ...]
     passages: tuple[PassageIn, ...]
 
 
 class Retrieval:
-    """Calls ``retrieve`` and remembers its objects.
-
-    Parameters
-    ----------
-    function : callable
-        ``retrieve(question)``.
-    k : int
-        Most passages taken of what it returns.
-    parallel : int, optional
-        Calls at once.
-    """
+    """Calls ``retrieve``, up to ``parallel`` calls at once, and keeps the first k objects of each result."""
 
     def __init__(self, function: Callable[[str], Any], k: int, parallel: int | None) -> None:
         if not callable(function):
             raise InputError(f"retrieve must be a function, got {type(function).__name__}.")
-        self._function = UserFunction(function, "retrieve", lambda value: found(value, k), parallel)
+        self.function = UserFunction(function, "retrieve", lambda value: found(value, k), parallel)
         self._found: dict[int, tuple[str, Found]] = {}
 
-    @property
-    def name(self) -> str:
-        """Name of the function."""
-        return self._function.name
-
     def of(self, data: Dataset, progress: ProgressCallback | None = None) -> Dataset:
-        """Return the data set with the passages of each question, or why it has none.
+        """Return the data set with the passages of each question, or the reason for none.
 
-        Raises
-        ------
-        BackendError
-            The function failed on every question; the cause is what it raised on the first one.
+        BackendError where the function failed on every question; its cause is the first exception.
         """
         n = len(data.questions)
         outcomes: dict[int, Outcome[Found]] = {}
@@ -66,12 +47,12 @@ class Retrieval:
             if progress is not None:
                 progress(len(outcomes), n, "retrieve")
 
-        self._function.each([(question.question,) for question in data.questions], done)
+        self.function.each([(question.question,) for question in data.questions], done)
         if all(outcome.error is not None for outcome in outcomes.values()):
             first = outcomes[0].error
             assert first is not None
             raise BackendError(
-                f"retrieve failed on every question; first: {self._function.reason(first)}"
+                f"retrieve failed on every question; first: {self.function.reason(first)}"
             ) from first
         questions = [
             self._with_passages(question, index, outcomes[index])
@@ -80,20 +61,16 @@ class Retrieval:
         return replace(make_dataset(data.name, questions), report=data.report)
 
     def hand_to(self, llm: FunctionLLM) -> None:
-        """Let ``answer`` get the very objects that ``retrieve`` returned."""
+        """Let ``answer`` receive the objects that ``retrieve`` returned."""
         for question, result in self._found.values():
             labelled = [(i, p.title, p.text) for i, p in enumerate(result.passages, start=1)]
             llm.hand(question, labelled, result.objects)
-
-    def close(self) -> None:
-        """Let the function's threads go."""
-        self._function.close()
 
     def _with_passages(self, question: Question, index: int, outcome: Outcome[Found]) -> Question:
         bare = replace(question, documents=(), passages=None)
         if outcome.value is None:
             assert outcome.error is not None
-            return replace(bare, problem=self._function.reason(outcome.error))
+            return replace(bare, problem=self.function.reason(outcome.error))
         if not outcome.value.passages:
             return replace(bare, problem="retrieve returned no passage.")
         self._found[index] = (question.question, outcome.value)
@@ -101,13 +78,7 @@ class Retrieval:
 
 
 def found(value: object, k: int) -> Found:
-    """Read what ``retrieve`` returned: any iterable, at most k of it.
-
-    Raises
-    ------
-    InputError
-        It is no sequence of passages, or one of them holds no text.
-    """
+    """Read at most k passages from the result of ``retrieve``, any iterable."""
     single = isinstance(value, (str, bytes, Mapping)) or hasattr(value, "columns")
     if single or not isinstance(value, Iterable):
         raise InputError(

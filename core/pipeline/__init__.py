@@ -1,4 +1,4 @@
-"""Live runs: begin one, plan the calls of its steps, time them, carry them out."""
+"""Live runs: begin one, estimate the cost of its steps, run them."""
 
 from core.pipeline.asking import RetryPolicy
 from core.pipeline.begin import begin, run_id_of

@@ -1,4 +1,4 @@
-"""Ask a model: from the cache where the answer is known, each call only once, counted, with retries."""
+"""Calls of a model: cached, without duplicates, counted, with retries."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from core.llm.cache import CompletionCache, request_key
 from core.llm.remote import Overloaded
 from core.llm.types import LLM, Completion, Message, Request
 
-_READ_AT_ONCE = 16  # kept after so many, and cancelled before the next; several times a usual batch
-_SLICE = 0.2  # waits are cut into slices, so that a cancel does not wait
+_READ_AT_ONCE = 16  # forward passes between writes to the cache and looks at a cancel
+_SLICE = 0.2  # seconds between looks at a cancel while waiting
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long to go on when the model fails in a way that may pass.
+    """How to retry transient failures of a model.
 
     Attributes
     ----------
     attempts : int
-        Tries of one batch in a row that bring no new answer. Where the server is overloaded, answers
-        of other batches count as well: it is at work, and the turn of this one will come.
+        Consecutive tries of a batch without a new answer. While the server is overloaded, answers to
+        other batches reset the count: it is working, and this batch will have its turn.
     first_wait, longest_wait : float
-        Seconds; waits double from the first to the longest, with jitter. A pause that the server
-        asks for is kept even when it is longer.
+        Seconds; waits double from the first to the longest, with jitter. A longer pause that the server
+        asks for is respected.
     budget : float
         Seconds without a new answer after which a batch is given up.
     """
@@ -40,27 +40,17 @@ class RetryPolicy:
     budget: float = 900.0
 
     def pause(self, tries: int, asked_for: float | None) -> float:
-        """Return how long to wait after so many tries in vain."""
+        """Return the seconds to wait after this many failed tries."""
         doubled = min(self.first_wait * 2.0 ** min(max(tries - 1, 0), 30), self.longest_wait)
         # Jitter keeps several threads from coming back at the same moment.
         return max(doubled, asked_for or 0.0) + random.uniform(0, self.first_wait)
 
 
 @dataclass(slots=True)
-class Usage:
-    """What was asked, counted over all threads."""
-
-    asked: int = 0
-    cached: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
-@dataclass(slots=True)
 class _Batch:
-    """The requests of a question that are asked together: which there are, and what is known by now.
+    """Requests sent together, and the completions so far.
 
-    ``found`` holds answers of the whole question; ``n_new`` counts those that were asked for here.
+    ``found`` also holds the other completions of the same `Asker.ask`; ``n_new`` counts those of this batch.
     """
 
     requests: dict[str, Request]
@@ -79,29 +69,29 @@ class _Batch:
 
 
 class Asker:
-    """Asks for a step; shared by its threads.
+    """Calls the model for a step; its threads share it.
 
     Parameters
     ----------
     llm : LLM or None
-        The model; without one nothing can be asked.
+        The model; with None, `ask` and `score` raise InputError.
     cache : CompletionCache, optional
-        Every completion is kept there as soon as it is there. None keeps them for this time only.
+        Keeps every completion as soon as it arrives. By default completions are kept for this asker only.
     retry : RetryPolicy, optional
-        What to do about transient failures.
+        How to retry transient failures.
     cancelled : callable
-        Looked at after every call and during waits.
+        Checked after every call and during waits.
     on_answer : callable
-        Called, one thread at a time, with ``n_answers`` whenever it grows.
+        Called with ``n_answers`` whenever it grows, one thread at a time.
 
     Attributes
     ----------
     llm : LLM or None
-        The model; to be asked through `ask` and `score` only.
-    usage : Usage
-        What `ask` was spent on.
+        The model; call it through `ask` and `score` only.
+    usage : dict
+        Totals of `ask`: ``calls, cached, prompt_tokens, completion_tokens``.
     n_answers : int
-        Requests and readings answered by now, those from the cache included.
+        Requests and forward passes answered so far, cached ones included.
     """
 
     def __init__(
@@ -110,47 +100,46 @@ class Asker:
         cache: CompletionCache | None = None,
         retry: RetryPolicy | None = None,
         cancelled: Callable[[], bool] = lambda: False,
-        on_answer: Callable[[int], object] = lambda n: None,
+        on_answer: Callable[[int], object] = lambda _: None,
     ) -> None:
         self.llm = llm
-        self.usage = Usage()
+        self.usage = dict.fromkeys(("calls", "cached", "prompt_tokens", "completion_tokens"), 0)
         self.n_answers = 0
-        # An empty cache is false, so None is asked for by name.
+        # An empty cache is falsy.
         self._cache = cache if cache is not None else CompletionCache()
         self._retry = retry or RetryPolicy()
         self._cancelled, self._on_answer = cancelled, on_answer
         self._lock = threading.Condition()
         self._telling = threading.Lock()
         self._in_flight: set[str] = set()
-        self._n_read = 0  # given answers that the model was asked to score
-        self._n_new = 0  # answers of the model, of all threads
-        self._is_down = False  # a batch was given up without an answer, and there was none since
+        self._n_read = 0  # forward passes of `score`
+        self._n_new = 0  # new answers, of all threads
+        self._is_down = False  # a batch was given up without an answer, and none has come since
 
     @property
     def n_made(self) -> int:
-        """Calls that were made; those from the cache are not."""
-        return self.usage.asked + self._n_read
+        """Calls made, without cached ones."""
+        return self.usage["calls"] + self._n_read
 
     def ask(self, requests: Sequence[Request]) -> list[Completion]:
         """Return a completion for every request, in order.
 
-        Identical requests are asked once, also when another thread is asking them now. A request that
-        the model failed to answer, again and again, has an ``error`` where others have an answer; it is
-        not kept, so that the next run asks it again.
+        Identical requests are sent once, also across threads. A request that keeps failing gets a completion
+        with an ``error``, which is not cached, so that the next run sends it again.
 
         Raises
         ------
         Cancelled
-            ``cancelled`` said so; what is finished is in the cache.
+            ``cancelled`` returned True; finished calls are in the cache.
         CacheError
             A completion could not be kept.
         LeadlineError
-            Whatever the model raised once retries were used up, where nothing was answered.
+            The model's own error once retries are used up, where nothing was answered.
 
         Notes
         -----
-        When the model has failed for a whole batch, the next ones are tried only once until there is
-        an answer again: a server that is gone does not cost every question all of the retries.
+        After a whole batch has failed, the next ones are tried only once until an answer arrives: with a
+        server that is gone, not every question goes through all retries.
         """
         self._stop_if_cancelled()
         llm = self._model
@@ -158,7 +147,7 @@ class Asker:
         copies: dict[str, int] = {}
         keys = [request_key(llm, request) for request in requests]
         for key, request in zip(keys, requests, strict=True):
-            by_key.setdefault(key, request)
+            by_key[key] = request
             copies[key] = copies.get(key, 0) + 1
         found: dict[str, Completion] = {}
         self._take_cached(by_key, found, copies)
@@ -166,7 +155,7 @@ class Asker:
             missing = [key for key in by_key if key not in found]
             mine = self._claim(missing)
             try:
-                # Between looking and claiming another thread may have finished some of them.
+                # Another thread may have finished some of them before they were claimed.
                 self._take_cached(mine, found, copies)
                 mine_left = {key: by_key[key] for key in mine if key not in found}
                 if mine_left:
@@ -181,14 +170,14 @@ class Asker:
     def score(
         self, messages: Sequence[Sequence[Message]], answers: Sequence[str]
     ) -> list[tuple[float, ...] | None]:
-        """Return the log-probabilities of each given answer's tokens, as a model's own ``score`` does.
+        """Return the log-probabilities of each given answer's tokens, by the model's ``score``.
 
-        For models with ``capabilities.answer_logprob``; None where there is no reading, which is not kept.
+        For models with ``capabilities.answer_logprob``; None, which is not cached, where scoring failed.
 
         Raises
         ------
         Cancelled
-            ``cancelled`` said so; what is read is in the cache.
+            ``cancelled`` returned True; finished forward passes are in the cache.
         """
         llm: Any = self._model
         pairs = list(zip(messages, answers, strict=True))
@@ -213,7 +202,7 @@ class Asker:
     @property
     def _model(self) -> LLM:
         if self.llm is None:
-            raise InputError("A language model is to be asked, and there is none.")
+            raise InputError("This call needs a language model; none is given.")
         return self.llm
 
     def _answered(self, n: int) -> None:
@@ -227,11 +216,11 @@ class Asker:
         found.update(known)
         if known:
             with self._lock:
-                self.usage.cached += len(known)
+                self.usage["cached"] += len(known)
             self._answered(sum(copies[key] for key in known))
 
     def _ask_model(self, batch: _Batch) -> None:
-        """Ask until all is answered, or give up: then the rest has an error, or it raises."""
+        """Retry until everything is answered; else raise, or record the error for the missing requests."""
         trial = self._is_down
         tries, answered, of_all = 0, len(batch.found), self._n_new
         while True:
@@ -244,7 +233,7 @@ class Asker:
                 tries = 0 if new or elsewhere else tries + 1
                 answered, of_all = len(batch.found), self._n_new
                 pause = self._retry.pause(tries, error.retry_after)
-                # A server that asks for more than what is left of the budget is not waited for.
+                # No wait that the server asks for may exceed the budget.
                 over_budget = time.monotonic() - batch.last_answer + pause > self._retry.budget
                 if tries >= self._retry.attempts or over_budget or (trial and self._is_down):
                     self._is_down = self._is_down or not batch.n_new
@@ -254,7 +243,7 @@ class Asker:
             self._sleep(pause)
 
     def _give_up(self, batch: _Batch, error: BackendError) -> None:
-        # One call that keeps failing must not cost the question what the others have brought.
+        # One call that keeps failing must not discard the question's other answers.
         if not batch.found:
             raise error
         for key in batch.missing():
@@ -270,16 +259,16 @@ class Asker:
                 batch.take(key, completion)
                 self._is_down = False
                 self._n_new += 1
-                self.usage.asked += 1
-                self.usage.prompt_tokens += completion.prompt_tokens
-                self.usage.completion_tokens += completion.completion_tokens
+                self.usage["calls"] += 1
+                self.usage["prompt_tokens"] += completion.prompt_tokens
+                self.usage["completion_tokens"] += completion.completion_tokens
             self._answered(batch.copies[key])
-            if any(key not in batch.found for key in keys):  # a finished batch is not thrown away
+            if any(key not in batch.found for key in keys):  # a finished batch is kept
                 self._stop_if_cancelled()
 
         completions = self._model.generate([batch.requests[key] for key in keys], on_done, self._cancelled)
         for index, completion in enumerate(completions):
-            if keys[index] not in batch.found:  # a back end that does not call on_done for each
+            if keys[index] not in batch.found:  # the back end did not call on_done for it
                 on_done(index, completion)
 
     def _claim(self, keys: Sequence[str]) -> list[str]:
@@ -311,6 +300,6 @@ class Asker:
 
 
 def _reading_key(llm: LLM, turns: Sequence[Message], answer: str) -> str:
-    # No call asks for no tokens, so a reading is never taken for one.
+    # No ordinary call has max_tokens 0, so the two never share a key.
     given = (*turns, Message("assistant", answer))
     return request_key(llm, Request(given, max_tokens=0, logprobs=True))

@@ -1,4 +1,4 @@
-"""A live run before anything is asked: its questions and their passages."""
+"""The start of a live run: its questions and their passages, before any model call."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import json
 import logging
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import metadata
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 
@@ -38,25 +40,11 @@ _PACKAGES = (
 )
 
 
-class AnsweringStep(Step, Protocol):
-    """The step that asks the questions: what it is told to do is part of what the run is."""
-
-    @property
-    def style(self) -> str:
-        """Name of the prompt."""
-        ...
-
-    @property
-    def max_tokens(self) -> int:
-        """Most tokens of an answer."""
-        ...
-
-
 def begin(
     dataset: Dataset,
     options: RunOptions,
     llm: LLM,
-    step: AnsweringStep,
+    step: Step,
     *,
     name: str | None = None,
     progress: ProgressCallback | None = None,
@@ -69,32 +57,38 @@ def begin(
     dataset : Dataset
         The questions.
     options : RunOptions
-        How passages are found.
+        How to retrieve passages.
     llm : LLM
-        The model that will answer; it is not asked.
-    step : AnsweringStep
-        The step that will ask it.
+        The model that will answer; not called here.
+    step : Step
+        The step that will answer, with the options ``style`` and ``max_tokens``.
     name : str, optional
         Name of the run; by default the data set and the model.
     progress : callable, optional
         ``progress(done, total, "retrieve")`` in questions.
     cancelled : callable, optional
-        Looked at after every question.
+        Checked before every question.
 
     Returns
     -------
     Run
         Questions and passages, no answers, ``complete`` false. A question without passages has a
-        ``status_reason``. The same data, options, prompt and model always give the same run id.
+        ``status_reason``. The same data, options, prompt and model give the same run id.
 
     Raises
     ------
     InputError
-        The data set is empty, or two of its questions have one id.
+        The data set is empty, or two of its questions share an id.
     Cancelled
-        ``cancelled`` said so.
+        ``cancelled`` returned True.
     """
-    _check(dataset)
+    if not dataset.questions:
+        raise InputError(f"The data set {dataset.name} holds no question; give at least one.")
+    twice = [name for name, n in Counter(one.query_id for one in dataset.questions).items() if n > 1]
+    if twice:
+        raise InputError(
+            f"The data set {dataset.name} holds the question id {twice[0]!r} twice; ids must differ."
+        )
     finder = PassageFinder(options)
     queries: list[dict[str, object]] = []
     passages: list[dict[str, object]] = []
@@ -113,9 +107,9 @@ def begin(
         "complete": False,
         "dataset": {"name": dataset.name, "digest": dataset.digest, "n_questions": len(dataset.questions)},
         "model": model_facts(llm),
-        "prompt": _prompt(llm, step),
+        "prompt": _prompt(llm, options_of(step)),
         "retriever": _retriever(options),
-        "options": _settings(options, step),
+        "options": {**options.to_dict(), **options_of(step)},
         "environment": _environment(),
         "notes": [],
         "steps": {},
@@ -124,24 +118,13 @@ def begin(
     return Run.create(manifest, **tables)
 
 
-def _check(dataset: Dataset) -> None:
-    """Refuse a data set without questions or with one id for two of them."""
-    if not dataset.questions:
-        raise InputError(f"The data set {dataset.name} holds no question; give at least one.")
-    ids = pd.Series([question.query_id for question in dataset.questions])
-    repeated = ids[ids.duplicated()]
-    if len(repeated):
-        raise InputError(
-            f"The data set {dataset.name} holds the question id {repeated.iloc[0]!r} twice; ids must differ."
-        )
-
-
-def run_id_of(dataset: Dataset, options: RunOptions, llm: LLM, step: AnsweringStep) -> str:
-    """Return the id that a run has, or will have."""
-    style = prompt_style(step.style)
+def run_id_of(dataset: Dataset, options: RunOptions, llm: LLM, step: Step) -> str:
+    """Return the id that `begin` gives the run."""
+    chosen = options_of(step)
+    style = prompt_style(chosen["style"])
     identity = [
         dataset.digest,
-        _settings(options, step),
+        {**options.to_dict(), **chosen},
         [style.instruction, style.closed_book, style.template, list(style.stop)],
         llm.name,
         dict(llm.options),
@@ -150,27 +133,21 @@ def run_id_of(dataset: Dataset, options: RunOptions, llm: LLM, step: AnsweringSt
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _settings(options: RunOptions, step: AnsweringStep) -> dict[str, Any]:
-    """Return everything that was chosen, as plain JSON values."""
-    return {**options.to_dict(), **options_of(step)}
-
-
-def _prompt(llm: LLM, step: AnsweringStep) -> dict[str, Any]:
-    """Return the prompt of the answers as plain JSON values."""
-    style = prompt_style(step.style)
+def _prompt(llm: LLM, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    style = prompt_style(chosen["style"])
     return {
         "style": style.name,
         "instruction": style.instruction,
         "closed_book": style.closed_book,
         "template": style.sent(llm.capabilities.prefill),
-        "max_tokens": step.max_tokens,
+        "max_tokens": chosen["max_tokens"],
     }
 
 
 def _found(finder: PassageFinder, question: Question) -> Retrieved:
     try:
         return finder.find(question)
-    except Exception as error:  # one question never sinks the run
+    except Exception as error:  # a failed question does not end the run
         _LOG.debug("No passages of %s.", question.query_id, exc_info=True)
         return Retrieved(problem=reason_of(error, "The retriever"))
 
@@ -194,7 +171,7 @@ def _passages(question: Question, found: Retrieved) -> Sequence[dict[str, object
             "passage_id": passage.passage_id,
             "title": passage.title,
             "text": passage.text,
-            "retrieval_rank": float(passage.rank),
+            "retrieval_rank": float(slot),
             "retrieval_score": passage.score,
             "slot": slot,
             "is_gold": passage.is_gold,
@@ -218,10 +195,8 @@ def _retriever(options: RunOptions) -> dict[str, Any]:
 def _environment() -> dict[str, Any]:
     packages = {}
     for package in _PACKAGES:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             packages[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
     return {
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",

@@ -1,4 +1,4 @@
-"""How the passages of a live run are found."""
+"""Retrieval settings of a live run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RANGES: Mapping[str, tuple[int, int]] = {"k": (1, 100), "passage_words": (10, 5
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Settings of retrieval; what is asked is up to the steps.
+    """Retrieval settings; the steps hold the others.
 
     Attributes
     ----------
@@ -24,10 +24,10 @@ class RunOptions:
     passage_words : int
         Words per passage when documents are split, 10 to 5,000.
     retriever, tokenizer : str
-        The retriever (bm25, bm25s, dense, hybrid); how BM25 splits words (words, split).
+        The retriever (bm25, bm25s, dense, hybrid); the tokenizer of BM25 (words, split).
     embedding_model : str or None
-        Model of ``dense`` and ``hybrid``: a name or path that sentence-transformers knows; None is the
-        packaged all-MiniLM-L6-v2.
+        Model of ``dense`` and ``hybrid``, by its sentence-transformers name or path; None is the packaged
+        all-MiniLM-L6-v2.
 
     Raises
     ------
@@ -37,7 +37,7 @@ class RunOptions:
 
     k: Annotated[
         int,
-        Option("--k", "Passages in the prompt; else 10, or all that a saved run has.", shows_default=False),
+        Option("--k", "Passages in the prompt; by default 10, or all of a saved run.", shows_default=False),
     ] = 10
     passage_words: Annotated[int, Option("--passage-words", "Words per passage.")] = 100
     retriever: Annotated[str, Option("--retriever", f"Retriever: {', '.join(RETRIEVERS)}.")] = "bm25"
@@ -65,9 +65,9 @@ class RunOptions:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain JSON values.
+        """Return the settings as plain JSON values, without an embedding model that is not given.
 
-        Run ids rest on these, so a setting that older runs did not have is there only where it is given.
+        Run ids are hashes of these.
         """
         settings = asdict(self)
         if self.embedding_model is None:

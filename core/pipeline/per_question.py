@@ -1,4 +1,4 @@
-"""A step that asks about each question by itself: a subclass says what is asked and what to make of it."""
+"""Steps that call the model question by question: a subclass defines the calls and reads the answers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Answers = Mapping[tuple[str, int], Completion]
 
 
 class PerQuestion(ABC):
-    """Base of such a step; a subclass is a frozen dataclass, see `core.pipeline.steps.Step`.
+    """Base class of such a step; a subclass is a frozen dataclass, see `core.pipeline.steps.Step`.
 
-    ``kinds`` says what each kind of its calls is for.
+    ``kinds`` describes each kind of its calls.
     """
 
     name: ClassVar[str]
@@ -31,20 +31,20 @@ class PerQuestion(ABC):
 
     @property
     def needs_llm(self) -> bool:
-        """Whether a language model is asked."""
+        """Whether it calls a language model."""
         return True
 
     def model(self, live: ModelChoice) -> ModelChoice | None:
-        """Return the model that it asks: that of the answers."""
+        """Return the model to call: that of the answers."""
         return live if self.needs_llm else None
 
     @abstractmethod
     def calls(self, question: AskedQuestion) -> Sequence[Call]:
-        """Return what is asked about a question; its kinds and numbers differ."""
+        """Return the calls for a question; no two share kind and number."""
 
     @abstractmethod
     def rows(self, question: AskedQuestion, answers: Answers) -> Rows:
-        """Return the question's rows, given the completions by kind and number of their calls."""
+        """Return the question's rows from the completions, by kind and number of their calls."""
 
     def missing(self, run: Run) -> Sequence[str]:
         """Return the ids of the questions that lack a row or have an empty cell."""
@@ -57,11 +57,11 @@ class PerQuestion(ABC):
         return ids[missing].to_list()
 
     def failed(self, question: AskedQuestion, reason: str) -> Rows:
-        """Return rows that say why a question has none."""
+        """Return rows that record why a question failed."""
         return {}
 
     def facts(self, run: Run) -> Mapping[str, Any]:
-        """Return further facts, see `core.pipeline.steps.StepWork.facts`."""
+        """Return more facts, see `core.pipeline.steps.StepWork.facts`."""
         return {}
 
     def open(self, run: Run, asker: Asker) -> StepWork:
@@ -76,7 +76,7 @@ class _Work(StepWork):
         self.settings = options_of(step)
         self._step, self._asker = step, asker
         self._question = questions_of(run)
-        # As many questions at once as their calls fill a batch of the model.
+        # As many questions at once as fill a batch of the model.
         each = [len(step.calls(self._question(query_id))) for query_id in run.queries["query_id"][:1]]
         at_once = asker.llm.capabilities.batch if asker.llm is not None else 1
         self.batch = max(1, at_once // max([1, *each]))

@@ -1,4 +1,4 @@
-"""What steps will ask of their models, before anything is spent, and how long it will take."""
+"""Cost estimate of steps before they run: calls, tokens, time."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _FROM_SAMPLE = "estimated from a sample of questions"
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """How fast a model is here.
+    """Measured speed of a model.
 
     Attributes
     ----------
     model : str
         Its name.
     seconds_per_token : float
-        Seconds of one call per token of its prompt, with the answer's tokens spread over them.
+        Seconds of a call per prompt token, generation included.
     n_calls : int
-        How many calls were timed.
+        Number of timed calls.
     from_cache : bool
-        Whether they had been made before.
+        Whether the times are those of cached calls.
     """
 
     model: str
@@ -47,32 +47,10 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class StepCalls:
-    """What one step will ask.
+    """The calls of one step; counts and tokens mean the same as in `CallPlan`.
 
-    Attributes
-    ----------
-    step : str
-        Its name.
-    model : Mapping or None
-        ``backend``, ``name`` and ``options``; None where none is asked.
-    parallel : int
-        Calls that gain from running at once.
-    calls : Mapping[str, int]
-        Calls by kind, identical ones counted each time; empty where only ``about`` is known.
-    kinds : Mapping[str, str]
-        What each kind is for.
-    about : int or None
-        An estimate of the number of calls, where they are not known beforehand.
-    n_duplicates : int
-        Calls saved because an identical one is in the plan.
-    n_cached : int
-        Calls that were answered before.
-    prompt_tokens, completion_tokens : int
-        Tokens of all prompts still to be sent, the estimated ones included; most tokens of their answers.
-    notes : tuple of str
-        What the estimate assumes.
-    first : tuple of Call
-        The calls of the first question, for timing.
+    ``calls`` is empty where only ``about``, an estimate of their number, is known; ``first`` are the calls of
+    the first question, for timing.
     """
 
     step: str
@@ -85,29 +63,29 @@ class StepCalls:
     n_cached: int
     prompt_tokens: int
     completion_tokens: int
-    notes: tuple[str, ...] = ()
-    first: tuple[Call, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...]
+    first: tuple[Call, ...] = field(repr=False)
 
     @property
     def n_to_ask(self) -> int:
-        """Calls known beforehand that will really be made."""
+        """Calls known in advance that are neither duplicate nor cached."""
         return max(0, sum(self.calls.values()) - self.n_duplicates - self.n_cached)
 
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """The calls that are left to make in a run.
+    """The calls left to make in a run.
 
     Attributes
     ----------
     run : Run
-        Questions and passages, and what is answered by now.
+        Questions and passages, with the answers so far.
     steps : tuple of StepCalls
         In the order of the steps.
     estimated : bool
-        Whether counts were scaled up from a sample of questions.
+        Whether counts are scaled up from a sample of questions.
     seconds : float or None
-        Expected duration; None before a model was timed.
+        Expected duration; None before a model is timed.
     """
 
     run: Run = field(repr=False)
@@ -117,7 +95,7 @@ class CallPlan:
 
     @property
     def calls(self) -> Mapping[str, int]:
-        """Calls by kind, identical ones counted each time."""
+        """Calls by kind, duplicates included."""
         found: Counter[str] = Counter()
         for step in self.steps:
             found.update(step.calls)
@@ -125,7 +103,7 @@ class CallPlan:
 
     @property
     def n_calls(self) -> int:
-        """All calls that are known beforehand, identical and cached ones included."""
+        """All calls known in advance, duplicates and cached ones included."""
         return sum(self.calls.values())
 
     @property
@@ -135,31 +113,31 @@ class CallPlan:
 
     @property
     def n_cached(self) -> int:
-        """Calls that were answered before."""
+        """Calls answered from the cache."""
         return sum(step.n_cached for step in self.steps)
 
     @property
     def n_to_ask(self) -> int:
-        """Calls known beforehand that will really be made."""
+        """Calls known in advance that are neither duplicate nor cached."""
         return sum(step.n_to_ask for step in self.steps)
 
     @property
     def prompt_tokens(self) -> int:
-        """Tokens of all prompts still to be sent."""
+        """Tokens of all prompts left to send."""
         return sum(step.prompt_tokens for step in self.steps)
 
     @property
     def completion_tokens(self) -> int:
-        """Most tokens that the answers may take."""
+        """Maximum tokens of the answers to these prompts."""
         return sum(step.completion_tokens for step in self.steps)
 
     @property
     def n_without_passages(self) -> int:
-        """Questions that cannot be asked."""
+        """Questions without passages, which cannot be asked."""
         return int((~self.run.queries["query_id"].isin(self.run.passages["query_id"])).sum())
 
     def timed(self, *speeds: Speed) -> CallPlan:
-        """Return the same plan with its ``seconds``; steps whose model was not timed are not in them."""
+        """Return the same plan with its ``seconds``, without steps whose model was not timed."""
         per_token = {speed.model: speed.seconds_per_token for speed in speeds}
         seconds = sum(
             step.prompt_tokens * per_token[step.model["name"]] / step.parallel
@@ -198,6 +176,7 @@ class CallPlan:
         """Return one row per item: ``item, count, note``."""
         about = _FROM_SAMPLE if self.estimated else ""
         limits = {call.request.max_tokens for step in self.steps for call in step.first}
+        each = f"{limits.pop()} a call" if len(limits) == 1 else ""
         rows = [(kind, n, step.kinds.get(kind, "")) for step in self.steps for kind, n in step.calls.items()]
         if rows:
             rows += [
@@ -211,11 +190,7 @@ class CallPlan:
                 rows.append((f"calls for {step.step}, about", step.about, note))
         rows += [
             ("prompt tokens", self.prompt_tokens, about),
-            (
-                "max answer tokens",
-                self.completion_tokens,
-                f"{limits.pop()} a call" if len(limits) == 1 else "",
-            ),
+            ("max answer tokens", self.completion_tokens, each),
         ]
         return pd.DataFrame(rows, columns=["item", "count", "note"])
 
@@ -226,23 +201,23 @@ def plan_steps(
     llms: Mapping[str, LLM | None],
     cache: CompletionCache | None = None,
 ) -> CallPlan:
-    """Count what steps will ask about the questions whose cells are missing.
+    """Count the calls of steps for the questions with missing cells.
 
     Parameters
     ----------
     run : Run
         Questions with passages, answered or not.
     steps : sequence of Step
-        What will be done.
+        The steps to come.
     llms : Mapping
-        The model of each step, by the step's name. It counts tokens; no call is spent.
+        The model of each step, by the step's name; it counts tokens and is not called.
     cache : CompletionCache, optional
-        Where finished calls are; None counts none as answered before.
+        Finished calls; by default no call counts as cached.
 
     Returns
     -------
     CallPlan
-        Exact up to 500 questions, tokens up to 20; beyond, scaled up from an even sample.
+        Calls are exact up to 500 questions, tokens up to 20; beyond, scaled up from an even sample.
     """
     planned, seen = [], set[str]()
     estimated = False
@@ -265,17 +240,16 @@ def _counted(
     cache: CompletionCache | None,
     seen: set[str],
 ) -> StepCalls:
-    """Count the calls of one step; ``seen`` are the keys of all calls by now."""
+    """Count the calls of one step; ``seen`` are the keys of all calls so far."""
     counts: Counter[str] = Counter()
-    distinct: dict[str, Call] = {}
-    for plan in asked:
-        for call in plan.calls:
-            assert llm is not None
-            counts[call.kind] += 1
-            key = request_key(llm, call.request)
-            distinct.setdefault(key, call)
-    new = {key: call for key, call in distinct.items() if key not in seen}
-    seen.update(new)
+    new: dict[str, Call] = {}
+    for call in (call for plan in asked for call in plan.calls):
+        assert llm is not None
+        counts[call.kind] += 1
+        key = request_key(llm, call.request)
+        if key not in seen:
+            new[key] = call
+            seen.add(key)
     cached = cache.get_many(new) if cache is not None else {}
     to_ask = [call for key, call in new.items() if key not in cached]
     known_about = [plan.about for plan in asked if plan.about is not None]
@@ -304,7 +278,7 @@ def _sample(n: int, most: int) -> list[int]:
 
 
 def _prompt_tokens(per_question: Sequence[Sequence[Call]], to_ask: Sequence[Call], llm: LLM | None) -> float:
-    """Tokens of the prompts still to be sent, from the mean of each kind on a few questions."""
+    """Return the tokens of the prompts to send, from the mean of each kind on a few questions."""
     asked = Counter(call.kind for call in to_ask)
     if not asked or llm is None:
         return 0
@@ -320,17 +294,17 @@ def _prompt_tokens(per_question: Sequence[Sequence[Call]], to_ask: Sequence[Call
 
 
 def measure_speed(llm: LLM, plan: CallPlan, cache: CompletionCache | None = None) -> Speed:
-    """Time a little of the plan's own work.
+    """Time the first calls of a plan.
 
     Parameters
     ----------
     llm : LLM
         The model.
     plan : CallPlan
-        The first question that the model is asked is used.
+        The calls of its first question for this model are used.
     cache : CompletionCache, optional
-        The calls go into it, so the run does not repeat them. When it already holds them, their
-        recorded times are used and nothing is asked.
+        Keeps the calls, so that the run does not repeat them. Where it already holds them, their
+        recorded times are used and no call is made.
 
     Returns
     -------
@@ -340,12 +314,12 @@ def measure_speed(llm: LLM, plan: CallPlan, cache: CompletionCache | None = None
     Raises
     ------
     BackendError
-        The model cannot be used, or there is nothing to ask it.
+        The model failed, or the plan has no call for it.
 
     Notes
     -----
-    Cost: two calls (one full batch where the model works in batches), a few seconds; no calls when
-    they were made before. The first warms the model up, the second counts.
+    Cost: two calls (one full batch where the model works in batches), a few seconds; none where they are
+    cached. The first warms the model up, the second is timed.
     """
     facts = model_facts(llm)
     first = next((step.first for step in plan.steps if step.first and step.model == facts), ())
@@ -357,20 +331,19 @@ def measure_speed(llm: LLM, plan: CallPlan, cache: CompletionCache | None = None
     if len(known) == len(set(keys)):
         seconds = sum(c.latency for c in known.values())
         return Speed(llm.name, _rate(seconds, list(known.values())), len(known), from_cache=True)
-    done: dict[int, Completion] = {}
-    ends: list[float] = [time.perf_counter()]
+    timed: list[Completion] = []
+    ends: list[float] = []
 
     def on_done(index: int, completion: Completion) -> None:
-        done[index] = completion
+        timed.append(completion)
         ends.append(time.perf_counter())
         if cache is not None:
             cache.put(keys[index], completion, llm.name)
 
     llm.generate([call.request for call in calls], on_done)
-    errors = [c.error for c in done.values() if c.error]
+    errors = [c.error for c in timed if c.error]
     if errors:
         raise BackendError(f"The model could not answer a first question: {errors[0]}")
-    timed = list(done.values())
     one_by_one = llm.capabilities.batch == 1 and llm.capabilities.parallel == 1
     if one_by_one and len(timed) > 1:
         return Speed(llm.name, _rate(ends[-1] - ends[-2], timed[-1:]), 1)

@@ -1,4 +1,4 @@
-"""Rate and time left of a long job, for the terminal and the browser alike."""
+"""Rate and time left of a long job, for terminal and browser."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ _LOG_SECONDS = 15.0
 
 
 class Progress:
-    """Turns "so many of so many" into a rate and a time left.
+    """Rate and time left from counts of finished work.
 
     Parameters
     ----------
     clock : callable
         Returns seconds; for tests.
     unit : str
-        What is counted, in the plural.
+        The unit of the counts, plural.
 
     Notes
     -----
-    The rate is that of the last 60 updates, so a burst of answers from the cache does not promise
-    what the model cannot keep for long.
+    The rate is that of the last 60 updates, so a burst of cached answers soon drops out of it.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, unit: str = "calls") -> None:
@@ -38,7 +37,7 @@ class Progress:
         self.what = ""
 
     def update(self, done: int, total: int, what: str = "") -> None:
-        """Take in the state of the job; has the form of the pipeline's ``progress`` callback."""
+        """Record the state of the job; a ``progress`` callback of `core.pipeline.fill`."""
         self.done, self.total, self.what = done, total, what
         self._points.append((self._clock(), done))
 
@@ -49,18 +48,18 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """What is done, in [0, 1]."""
+        """Finished share, in [0, 1]."""
         return min(1.0, self.done / self.total) if self.total else 0.0
 
     @property
     def rate(self) -> float | None:
-        """Units per second lately; None before there is anything to go by."""
+        """Recent units per second; None before the first progress."""
         (first, before), (last, after) = self._points[0], self._points[-1]
         return (after - before) / (last - first) if last > first and after > before else None
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds left at the present rate; None before there is one."""
+        """Seconds left at this rate; None where the rate is."""
         rate = self.rate
         return (self.total - self.done) / rate if rate else None
 
@@ -75,7 +74,7 @@ class Progress:
 
 
 class ProgressLine:
-    """A progress callback for a terminal: one line that redraws itself, in a log a line now and then."""
+    """A progress callback for standard error: one line redrawn on a terminal, a line every 15 s in a log."""
 
     def __init__(self, unit: str = "calls") -> None:
         self._progress = Progress(unit=unit)
@@ -83,7 +82,7 @@ class ProgressLine:
         self._shown = 0.0 if self._terminal else time.monotonic()
 
     def __call__(self, done: int, total: int, what: str) -> None:
-        """Take in the state of the job."""
+        """Show the state of the job."""
         self._progress.update(done, total, what)
         now = time.monotonic()
         if now - self._shown < (_REDRAW_SECONDS if self._terminal else _LOG_SECONDS):
@@ -94,12 +93,12 @@ class ProgressLine:
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         if self._terminal and self._progress.total:
             sys.stderr.write("\r\x1b[K")
 
     def end(self) -> None:
-        """Finish the line, and say how much was done."""
+        """Replace the line by the total."""
         self.clear()
         if self._progress.done:
             progress = self._progress
@@ -108,7 +107,7 @@ class ProgressLine:
 
 
 def duration(seconds: float) -> str:
-    """Write a duration for people: ``8 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    """Format a duration: ``8 s``, ``3 min 20 s``, ``2 h 05 min``."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

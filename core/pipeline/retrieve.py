@@ -1,11 +1,11 @@
-"""From a question to its passages: retrieved from its documents, or given."""
+"""The passages of a question: retrieved from its documents, or given."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.llm.embeddings import Embedder
 from core.pipeline.options import RunOptions
@@ -19,26 +19,14 @@ _INDEXES_KEPT = 2
 
 
 @dataclass(frozen=True, slots=True)
-class RetrievedPassage:
-    """A passage of the prompt; ``rank`` (from 1) is also its label and its place in the prompt."""
-
-    passage_id: str
-    title: str
-    text: str
-    rank: int
-    score: float | None
-    is_gold: bool | None
-
-
-@dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The passages of one question.
+    """The passages of one question, best first.
 
-    ``n_gold`` counts the gold passages of the whole collection, None where no gold is known.
-    ``problem`` says why there is no passage at all.
+    ``n_gold`` counts the gold passages of the whole collection, None where gold is unknown; ``problem`` is
+    the reason why there are no passages.
     """
 
-    passages: tuple[RetrievedPassage, ...] = ()
+    passages: tuple[PassageIn, ...] = ()
     n_gold: int | None = None
     problem: str | None = None
 
@@ -54,7 +42,7 @@ class _Window:
 
 
 class _Collection:
-    """Documents cut into windows, indexed once."""
+    """Documents split into windows, indexed once."""
 
     def __init__(self, documents: Sequence[Document], options: RunOptions, embedder: Embedder | None) -> None:
         self.documents = documents
@@ -63,7 +51,7 @@ class _Collection:
             for number, document in enumerate(documents)
             for place, piece in enumerate(windows(document.text, options.passage_words), start=1)
         ]
-        # The title names the subject that the middle of an article only calls "it".
+        # Only the title names what the middle of an article calls "it".
         texts = [f"{window.title} {window.text}" for window in self.windows]
         self.retriever = make_retriever(
             options.retriever, texts, tokenizer=options.tokenizer, embedder=embedder
@@ -76,16 +64,10 @@ class _Collection:
 
 
 class PassageFinder:
-    """Finds the passages of questions; safe to share between threads.
+    """Finds the passages of questions; threads may share it.
 
-    Documents that several questions share (the same tuple object) are indexed once.
-
-    Parameters
-    ----------
-    options : RunOptions
-        k, words per passage, retriever, tokenizer and embedding model.
-    embedder : Embedder, optional
-        For the retrievers that need one; None is the one this process shares for the embedding model.
+    Documents that several questions share (the same tuple object) are indexed once. By default ``embedder``
+    is the one that this process shares for the embedding model.
     """
 
     def __init__(self, options: RunOptions, embedder: Embedder | None = None) -> None:
@@ -97,11 +79,11 @@ class PassageFinder:
         self._collections: OrderedDict[int, _Collection] = OrderedDict()
 
     def find(self, question: Question) -> Retrieved:
-        """Return at most k passages of a question, best first; no LLM calls."""
+        """Return at most k passages of a question; no LLM calls."""
         if question.problem is not None:
             return Retrieved(problem=question.problem)
         if question.passages is not None:
-            return _given(question.passages, self._options.k, _known_gold(question))
+            return _given(question, question.passages, self._options.k)
         if not question.documents:
             return Retrieved(problem="The question has no documents and no passages to answer from.")
         collection = self._collection(question.documents)
@@ -111,20 +93,13 @@ class PassageFinder:
         top = best(scores, self._options.k)
         gold = collection.gold(question.gold) if question.gold else None
         found = tuple(
-            RetrievedPassage(
-                collection.windows[index].passage_id,
-                collection.windows[index].title,
-                collection.windows[index].text,
-                rank,
-                float(scores[index]),
-                None if gold is None else index in gold,
-            )
-            for rank, index in enumerate(top, start=1)
+            PassageIn(w.passage_id, w.title, w.text, float(scores[i]), None if gold is None else i in gold)
+            for i, w in ((i, collection.windows[i]) for i in top)
         )
         return Retrieved(found, None if gold is None else len(gold))
 
     def _collection(self, documents: tuple[Document, ...]) -> _Collection:
-        # Kept by identity; holding the documents keeps the identity from being given away again.
+        # Keyed by identity; the collection holds the documents, so the id is not reused.
         with self._lock:
             key = id(documents)
             if key not in self._collections:
@@ -135,29 +110,23 @@ class PassageFinder:
             return self._collections[key]
 
 
-def _known_gold(question: Question) -> int | None:
-    """Return how many gold passages there are for certain, apart from marks on the passages."""
-    if question.n_gold is not None:
-        return question.n_gold
-    return 1 if question.gold else None
-
-
-def _given(passages: Sequence[PassageIn], k: int, known_gold: int | None = None) -> Retrieved:
-    """Take passages as they are; gold that is known to exist counts even where none of them holds it."""
+def _given(question: Question, passages: Sequence[PassageIn], k: int) -> Retrieved:
+    """Use passages as given; gold that must exist counts even where no passage holds it."""
     if not passages:
         return Retrieved(problem="The list of passages is empty.")
-    known = [passage.is_gold for passage in passages if passage.is_gold is not None]
+    counts = [] if question.n_gold is None else [question.n_gold]
+    if question.n_gold is None and question.gold:
+        counts = [1]
+    marks = [passage.is_gold for passage in passages if passage.is_gold is not None]
+    if marks:
+        counts.append(sum(marks))
     ids = _distinct([passage.passage_id for passage in passages])
-    found = tuple(
-        RetrievedPassage(ids[i], passage.title, passage.text, i + 1, passage.score, passage.is_gold)
-        for i, passage in enumerate(passages[:k])
-    )
-    counts = [n for n, there in ((known_gold or 0, known_gold is not None), (sum(known), known)) if there]
+    found = tuple(replace(passage, passage_id=ids[i]) for i, passage in enumerate(passages[:k]))
     return Retrieved(found, max(counts, default=None))
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Make repeated names distinct, so that one odd question cannot sink a run."""
+    """Make repeated ids distinct, so that one odd question does not end the run."""
     seen: dict[str, int] = {}
     result = []
     for name in names:

@@ -1,4 +1,4 @@
-"""The rows that a step makes: put into a run's tables, or taken out of them."""
+"""Rows of a step: merged into a run's tables, or cleared from them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from core.run import Run
 from core.schema import TABLES
 
 Rows = Mapping[str, "pd.DataFrame | Sequence[Mapping[str, Any]]"]
-# What a run begins with: a step fills columns of these rows and neither adds nor drops one.
+# The tables that a run begins with: a step fills their columns and neither adds nor drops rows.
 _FILLED = ("queries", "passages")
 OF_ANSWERS = tuple(name for name in TABLES if name not in _FILLED)
 
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """A question of a run as a step sees it.
+    """A question of a run, as passed to a step.
 
     Attributes
     ----------
     query_id : str
         Its id.
     query : Mapping
-        Its row of the table ``queries``; missing values are None.
+        Its row of ``queries``; missing values are None.
     passages : tuple of Mapping
-        Its rows of ``passages``, in the order of the prompt.
+        Its rows of ``passages``, in prompt order.
     """
 
     query_id: str
@@ -39,7 +39,7 @@ class AskedQuestion:
 
 
 def questions_of(run: Run) -> Callable[[str], AskedQuestion]:
-    """Return what looks up a question of the run by its id."""
+    """Return a function that looks up a question of the run by its id."""
     queries = _columns(run.queries)
     ranked = run.passages.sort_values(["slot", "retrieval_rank"], kind="stable")
     passages = _columns(ranked)
@@ -56,7 +56,7 @@ def questions_of(run: Run) -> Callable[[str], AskedQuestion]:
 
 
 def cleared(run: Run, cells: Mapping[str, tuple[str, ...]], done: Iterable[str]) -> Run:
-    """Return the run without some cells (columns by table, or whole tables) and what steps said of them."""
+    """Return the run without some cells (columns by table, or whole tables) and the facts of these steps."""
     tables = dict(run.tables)
     for name, columns in cells.items():
         frame = run[name].assign(**dict.fromkeys(columns)) if columns else run[name].iloc[:0]
@@ -73,22 +73,10 @@ def cleared(run: Run, cells: Mapping[str, tuple[str, ...]], done: Iterable[str])
 def merged(
     run: Run, parts: Sequence[tuple[Sequence[str], Rows]], cells: Mapping[str, tuple[str, ...]]
 ) -> Run:
-    """Return the run with new rows of some questions.
+    """Return the run with new rows of some questions, in the order of its questions.
 
-    Parameters
-    ----------
-    run : Run
-        The run.
-    parts : sequence of (ids, rows)
-        Questions, and their rows by table.
-    cells : Mapping
-        What is filled, by table. Where that is columns, the columns given are replaced in the rows of the
-        same key; where it is whole rows, all rows of these questions are.
-
-    Returns
-    -------
-    Run
-        The same manifest; rows in the order of its questions.
+    Where ``cells`` names columns of a table, the given columns are replaced in the rows of the same key;
+    where it names none, all rows of these questions are replaced.
     """
     tables = dict(run.tables)
     order = pd.Index(run.queries["query_id"])
@@ -108,14 +96,14 @@ def merged(
 def _joined(given: Sequence[pd.DataFrame | Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
     frames = [rows for rows in given if isinstance(rows, pd.DataFrame) and len(rows)]
     listed = [row for rows in given if not isinstance(rows, pd.DataFrame) for row in rows]
-    # Most questions give a handful of rows: one frame for all of them.
+    # Most questions have only a few rows: one frame for all of them.
     return pd.concat(
         [*([pd.DataFrame(listed, dtype="object")] if listed else []), *frames] or [pd.DataFrame()]
     )
 
 
 def _filled(name: str, old: pd.DataFrame, new: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the old rows with the new values, and the new rows that have no place there yet."""
+    """Return the old rows with the new values, and the new rows whose key is not among them."""
     if not len(new):
         return old, new
     key = list(TABLES[name].key)

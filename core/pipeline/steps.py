@@ -1,4 +1,4 @@
-"""The one driver of everything that is asked of a model: a step fills the missing cells of a run.
+"""Steps, and the one driver that runs them: a step fills the missing cells of a run by asking models.
 
 Command line, dashboard and `core.analyze` call `fill` and nothing else.
 """
@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, fields
+from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -28,7 +29,7 @@ from core.run import Run
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 ProgressCallback = Callable[[int, int, str], None]
-# Building and saving the partial run may take this share of the time, no more.
+# Building and saving partial runs may take at most this share of the time.
 _PARTIAL_SHARE = 0.05
 _COUNTED_AT_ONCE = 100
 
@@ -68,20 +69,20 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """What a step will ask about some questions.
+    """The calls of a step for some questions.
 
     Attributes
     ----------
     calls : tuple of Call
-        The calls, where they are known beforehand.
+        The calls, where they are known in advance.
     about : int or None
-        An estimate of their number, where they are not.
+        Estimated number of calls, where they are not.
     about_tokens : int
-        An estimate of the prompt tokens of those.
+        Estimated prompt tokens of the latter.
     kinds : Mapping
         What each kind of call is for.
     notes : tuple of str
-        What else must be said: what the estimate assumes.
+        Assumptions of the estimate.
     """
 
     calls: tuple[Call, ...] = ()
@@ -97,11 +98,11 @@ class StepWork(Protocol):
     Attributes
     ----------
     settings : Mapping
-        Plain JSON. Rows that were made under other settings, or by another model, are cleared and made again.
+        Plain JSON. Rows made under other settings, or by another model, are cleared and made again.
     batch : int
-        Questions that `work` is given at once.
+        Questions passed to `work` at once.
     parallel : bool
-        Whether `work` may be called by several threads at once.
+        Whether several threads may call `work` at once.
     """
 
     settings: Mapping[str, Any]
@@ -109,39 +110,39 @@ class StepWork(Protocol):
     parallel: bool = False
 
     def todo(self, run: Run) -> Sequence[str]:
-        """Return the ids of the questions whose cells are missing; ``run`` is the run as it is by now."""
+        """Return the ids of the questions with missing cells; ``run`` is the current run."""
         ...
 
     def work(self, ids: Sequence[str]) -> Rows:
-        """Return the rows of some questions; what it raises costs these questions only."""
+        """Return the rows of some questions; an exception affects these questions only."""
         ...
 
     def failed(self, query_id: str, reason: str) -> Rows:
-        """Return rows that say why a question has none."""
+        """Return rows that record why a question failed."""
         return {}
 
     def plan(self, ids: Sequence[str]) -> StepPlan:
-        """Return what will be asked about some questions; nothing is spent."""
+        """Return the calls for some questions; makes none."""
         return StepPlan()
 
     def facts(self, run: Run) -> Mapping[str, Any]:
-        """Return more plain JSON for ``manifest["steps"][name]``; ``notes`` also go into the run's notes."""
+        """Return more plain JSON for ``manifest["steps"][name]``; ``notes`` are added to the run's notes."""
         return {}
 
 
 class Step(Protocol):
-    """What must be asked of a model for a diagnostic: a frozen dataclass whose fields are its options.
+    """The model calls of a diagnostic: a frozen dataclass whose fields are its options.
 
     Attributes
     ----------
     name : str
-        That of the diagnostic, and of its facts, ``manifest["steps"][name]``.
+        Name of the diagnostic, also the key of its facts in ``manifest["steps"]``.
     title : str
-        For people: "Extract and verify claims".
+        Title on screen: "Extract and verify claims".
     noun : str
-        What progress counts, in the singular: "call" where `StepWork.plan` knows them, else "answer" …
+        Unit of progress, singular: "call" where `StepWork.plan` knows the calls, else "answer" …
     fills : Mapping
-        The cells that it fills, by table: names of columns, or nothing for whole rows.
+        The cells it fills, by table: column names, or an empty tuple for whole rows.
     """
 
     name: ClassVar[str]
@@ -151,18 +152,17 @@ class Step(Protocol):
 
     @property
     def needs_llm(self) -> bool:
-        """Whether a language model is asked."""
+        """Whether it calls a language model."""
         ...
 
     def model(self, live: ModelChoice) -> ModelChoice | None:
-        """Return the model that it asks, given the one that answers questions; None where it asks none."""
+        """Return the model to call, given the one that answers questions; None where there is none."""
         ...
 
     def open(self, run: Run, asker: Asker) -> StepWork:
-        """Return the state of one drive; loads and asks nothing yet.
+        """Return the step at work on a run; loads no model and makes no call yet.
 
-        What an earlier drive left stands in ``run.manifest["steps"][name]``, as long as its settings are the
-        same ones.
+        ``run.manifest["steps"][name]`` holds the facts of an earlier `fill` with the same settings.
         """
         ...
 
@@ -179,56 +179,56 @@ def fill(
     retry: RetryPolicy | None = None,
     own_thread: bool = False,
 ) -> Run:
-    """Fill the cells that a step's questions lack, and return the run with them.
+    """Fill the missing cells of a run by one step, and return the filled run.
 
     Parameters
     ----------
     run : Run
-        Any run. What the step filled before, under the same settings and by the same model, is kept.
+        Any run. Cells that the step filled before, with the same settings and model, are kept.
     step : Step
-        What to do.
+        The step to run.
     llm : LLM, optional
-        The model that is asked, where one is.
+        The language model, where the step needs one.
     cache : CompletionCache, optional
-        Every completion is kept there at once, so that a killed run goes on where it stopped. None keeps them
-        for this time only.
+        Keeps every completion at once, so that a killed run resumes where it stopped. By default
+        completions are kept for this call only.
     progress : callable, optional
         ``progress(done, total, what)`` in units of ``step.noun``, duplicates and cached calls included;
         called from worker threads, one at a time.
     cancelled : callable, optional
-        Looked at after every call and between questions; True ends the step early.
+        Checked after every call and between questions; True ends the step early.
     on_part : callable, optional
-        Gets the partial run, but not so often that it takes more than a twentieth of the time. Called from
-        the calling thread.
+        Receives the partial run, in the calling thread, at intervals that cost at most a twentieth of
+        the time.
     retry : RetryPolicy, optional
-        What to do about transient failures.
+        How to retry transient failures.
     own_thread : bool
-        Work in the thread that calls this, one question after the other: for a user's own functions, whose
-        connections and contexts may belong to that thread.
+        Work in the calling thread, one question at a time: for a user's own functions, whose connections
+        and contexts may belong to that thread.
 
     Returns
     -------
     Run
-        The same run id and rows in the order of its questions, whatever the order of completion, with
+        Same run id, rows in the order of its questions whatever the order of completion, and
         ``manifest["steps"][step.name]``: ``options``, ``model``, ``n_done`` and ``n_left`` questions,
-        ``reasons`` of those that failed, ``n_calls``, ``seconds``, ``complete`` (false after a cancel). The
-        run itself where there was nothing to do.
+        ``reasons`` of failures, ``n_calls``, ``seconds``, ``complete`` (false after a cancel). The
+        run itself where nothing was missing.
 
     Raises
     ------
     InputError
-        The step needs a model and there is none.
+        The step needs a language model and ``llm`` is None.
     BackendError
-        The model failed before it answered anything: it cannot be reached.
+        The model failed before it answered anything.
     CacheError
-        Completions can no longer be kept; what was kept is not lost.
+        Completions can no longer be kept; those kept before are not lost.
 
     Notes
     -----
-    A question that fails costs nothing but its own cells and is tried again next time.
+    A failed question loses only its own cells and is tried again by the next call.
     """
-    drive = _Drive(run, step, llm, cache, progress, cancelled, retry)
-    return drive.go(on_part, own_thread)
+    asker = partial(Asker, llm, cache, retry)
+    return _Drive(run, step, asker, progress, cancelled).go(on_part, own_thread)
 
 
 def options_of(step: Step) -> dict[str, Any]:
@@ -237,21 +237,21 @@ def options_of(step: Step) -> dict[str, Any]:
 
 
 def another_run(run: Run, steps: Sequence[Step], llms: Mapping[str, LLM | None]) -> Run:
-    """Return a run with the same tables that names ``run`` as its parent, ready for some steps.
+    """Return a copy of a run, with the run as its parent, for steps to fill.
 
     Parameters
     ----------
     run : Run
-        The run whose answers are to be looked at.
+        The run with the answers.
     steps : sequence of Step
-        What will be done.
+        The steps to come.
     llms : Mapping
         The model of each step, by the step's name.
 
     Returns
     -------
     Run
-        The same run, options and models always give the same run id, so that a stopped job is found again.
+        The same run, options and models give the same run id, so that a stopped job is found again.
     """
     identity: list[Any] = [run.run_id]
     for step in steps:
@@ -263,7 +263,7 @@ def another_run(run: Run, steps: Sequence[Step], llms: Mapping[str, LLM | None])
 
 
 def check_ranges(options: Any, ranges: Mapping[str, tuple[int, int]]) -> None:
-    """Refuse options that are no whole numbers of their ranges, both ends included."""
+    """Raise InputError unless options are whole numbers in their ranges, both ends included."""
     for name, (low, high) in ranges.items():
         value = getattr(options, name)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -271,64 +271,55 @@ def check_ranges(options: Any, ranges: Mapping[str, tuple[int, int]]) -> None:
 
 
 def asks_questions(step: Step | type[Step]) -> bool:
-    """Tell whether a step answers the questions; the others work on the answers."""
+    """Return whether a step answers the questions; the others work on the answers."""
     return "answer" in step.fills.get("queries", ())
 
 
 def model_facts(llm: LLM) -> dict[str, Any]:
-    """Return what a run writes down about a model."""
+    """Return the facts about a model that a run records."""
     return {"backend": str(getattr(llm, "kind", "")), "name": llm.name, "options": plain(dict(llm.options))}
 
 
 def plain(value: Any) -> Any:
-    """Return a value as it comes back from JSON, so that it can be compared with a saved one."""
+    """Return a value as it comes back from JSON, to compare it with a saved one."""
     return json.loads(json.dumps(value, default=str))
 
 
 def opened(run: Run, step: Step, asker: Asker) -> tuple[Run, StepWork, Mapping[str, Any]]:
-    """Return the run without cells made under other settings, the work to do, and what was done before."""
+    """Return the run without cells made under other settings, the step at work, and its earlier facts."""
     if step.needs_llm and asker.llm is None:
-        raise InputError(f"The step {step.name} needs llm, a language model; there is none.")
+        raise InputError(f"The step {step.name} needs llm, a language model; none is given.")
     work = step.open(run, asker)
     before = run.manifest.get("steps", {}).get(step.name)
     identity = {
         "options": plain(work.settings),
         "model": model_facts(asker.llm) if step.needs_llm and asker.llm is not None else None,
     }
-    if before is None and asks_questions(step) and _was_asked(run, identity):
-        return run, work, {**identity, "complete": True}
     if before is not None and all(before.get(key) == value for key, value in identity.items()):
         return run, work, before
-    if asks_questions(step):  # what others said of the answers goes with the answers
+    if asks_questions(step):  # the cells that other steps derived from the answers go with them
         run = cleared(run, {**dict.fromkeys(OF_ANSWERS, ()), **step.fills}, run.manifest.get("steps", {}))
     else:
         run = cleared(run, step.fills, [step.name])
     return run, step.open(run, asker), identity
 
 
-def _was_asked(run: Run, identity: Mapping[str, Any]) -> bool:
-    """Tell whether an older version, which wrote down no steps, has asked the same of the same model."""
-    manifest = run.manifest
-    same = identity["options"].items() <= manifest.get("options", {}).items()
-    return same and "steps" not in manifest and manifest.get("model") == identity["model"]
-
-
 def reason_of(error: Exception, who: str = "The model") -> str:
-    """Return in one sentence why there is no result."""
+    """Return the reason of a failure, one sentence."""
     if isinstance(error, LeadlineError):
         return str(error)
-    # Foreign code may put an address or a key into its message.
+    # The messages of other libraries may contain an address or a key.
     return f"{who} failed on this question ({error_text(error)})."
 
 
 class _AtOnce(Executor):
-    """Does the work in the calling thread, while it is submitted."""
+    """An executor that works in the calling thread."""
 
     def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:
         future: Future[T] = Future()
         try:
             future.set_result(work(*arguments, **named))
-        except Exception as error:  # what ends the program goes on to the caller
+        except Exception as error:  # KeyboardInterrupt and the like pass through
             future.set_exception(error)
         return future
 
@@ -343,37 +334,37 @@ class _Drive:
         self,
         run: Run,
         step: Step,
-        llm: LLM | None,
-        cache: CompletionCache | None,
+        asker: Callable[[Callable[[], bool], Callable[[int], object]], Asker],
         progress: ProgressCallback | None,
         cancelled: Callable[[], bool] | None,
-        retry: RetryPolicy | None,
     ) -> None:
-        self._given, self._step, self._llm = run, step, llm
+        self._given, self._step = run, step
         self._progress = progress
-        self._user_cancelled = cancelled or (lambda: False)
+        self._user_cancelled = cancelled
         self._stop = threading.Event()
         self._started = time.perf_counter()
-        self._asker = Asker(llm, cache, retry, self._is_cancelled, self._answered)
+        self._asker = asker(self._is_cancelled, lambda _: self._tell())
         self._run, self._work, self._before = opened(run, step, self._asker)
         self._todo = list(self._work.todo(self._run))
         self._parts: _Parts = []
         self._failed: dict[str, str] = {}
         self._lock = threading.Lock()
         self._n_finished = 0
-        self._n_calls = 0  # in all, 0 where they are not known beforehand
+        self._n_calls = 0  # in all; 0 where they are not known in advance
         self._next_offer = 0.0
 
     def go(self, on_part: Callable[[Run], object] | None, own_thread: bool) -> Run:
         if not self._todo and self._before.get("complete"):
             return self._given
         self._n_calls = self._count_calls() if self._progress is not None else 0
-        self._tell()
-        workers = self._workers(own_thread)
-        # A few questions ahead of the workers are enough; 100,000 futures would only take room.
+        if not self._n_calls:
+            self._tell()
+        workers = 1 if own_thread else self._workers()
+        # A few questions ahead of the workers are enough; 100,000 futures would only take memory.
         ahead = 1 if workers == 1 else 2 * workers
-        at_once = own_thread or workers == 1
-        with _AtOnce() if at_once else ThreadPoolExecutor(workers, thread_name_prefix="leadline") as pool:
+        with (
+            _AtOnce() if workers == 1 else ThreadPoolExecutor(workers, thread_name_prefix="leadline") as pool
+        ):
             waiting = _batches(self._todo, self._work.batch)
             running: set[Future[_Parts]] = set()
             try:
@@ -386,19 +377,16 @@ class _Drive:
                 raise
         return self._build(ended=not self._stop.is_set())
 
-    def _workers(self, own_thread: bool) -> int:
-        if own_thread or self._llm is None or not self._work.parallel:
+    def _workers(self) -> int:
+        llm = self._asker.llm
+        if llm is None or not self._work.parallel:
             return 1
-        return max(1, min(self._llm.capabilities.parallel, len(self._todo)))
+        return max(1, min(llm.capabilities.parallel, len(self._todo)))
 
     def _submit(
-        self,
-        pool: Executor,
-        waiting: Iterator[tuple[str, ...]],
-        running: set[Future[_Parts]],
-        ahead: int,
+        self, pool: Executor, waiting: Iterator[tuple[str, ...]], running: set[Future[_Parts]], ahead: int
     ) -> bool:
-        """Hand out questions; tell whether anything is under way."""
+        """Submit more questions; return whether any are running."""
         while len(running) < ahead and not self._stop.is_set():
             ids = next(waiting, None)
             if ids is None:
@@ -407,7 +395,7 @@ class _Drive:
         return bool(running)
 
     def _collect(self, running: set[Future[_Parts]]) -> None:
-        """Take in what is finished."""
+        """Wait for some questions and keep their rows."""
         finished, _ = wait(running, return_when=FIRST_COMPLETED)
         for future in finished:
             running.discard(future)
@@ -417,7 +405,7 @@ class _Drive:
                 self._stop.set()
 
     def _batch(self, ids: Sequence[str]) -> _Parts:
-        """Work on some questions; where that fails, on each of them alone."""
+        """Return the rows of some questions; where that fails, of each one alone."""
         if self._is_cancelled():
             raise Cancelled("Stopped on request; everything finished so far is kept.")
         try:
@@ -425,7 +413,7 @@ class _Drive:
         except (Cancelled, CacheError):
             raise
         except Exception as error:
-            # One question never sinks the run; a model that has not answered anything yet does.
+            # A failed question does not end the run; a model that never answered does.
             if isinstance(error, BackendError) and not (self._asker.n_answers or self._before.get("n_done")):
                 raise
             _LOG.debug("The step %s failed on %s.", self._step.name, ids, exc_info=True)
@@ -434,15 +422,16 @@ class _Drive:
             reason = reason_of(error)
             self._failed[ids[0]] = reason
             rows = self._work.failed(ids[0], reason)
-        if asks_questions(self._step):  # nobody has looked at the new answers yet
+        if asks_questions(self._step):  # rows derived from earlier answers go
             rows = {**dict.fromkeys(OF_ANSWERS, ()), **rows}
         with self._lock:
             self._n_finished += len(ids)
-        self._tell()
+        if not self._n_calls:
+            self._tell()
         return [(ids, rows)]
 
     def _count_calls(self) -> int:
-        """Count the calls of all questions; 0 where they are not known beforehand."""
+        """Return the number of calls of all questions; 0 where it is not known in advance."""
         total = 0
         for ids in _batches(self._todo, _COUNTED_AT_ONCE):
             plan = self._work.plan(ids)
@@ -451,25 +440,21 @@ class _Drive:
             total += len(plan.calls)
         return total
 
-    def _answered(self, n_answers: int) -> None:
-        if not self._n_calls:
-            self._tell(n_answers)
-        elif self._progress is not None:
-            self._progress(n_answers, max(n_answers, self._n_calls), self._what())
-
-    def _tell(self, n_answers: int | None = None) -> None:
-        """Tell how far it is, counted in questions."""
-        if self._progress is not None and not self._n_calls:
-            n = self._asker.n_answers if n_answers is None else n_answers
-            with self._lock:
-                what = f"{self._what()}, {n:,} calls answered" if n else self._what()
-                self._progress(self._n_finished, len(self._todo), what)
-
-    def _what(self) -> str:
-        return f"question {min(self._n_finished + 1, len(self._todo))} of {len(self._todo)}"
+    def _tell(self) -> None:
+        """Report progress: in calls where their number is known, else in questions."""
+        if self._progress is None:
+            return
+        with self._lock:
+            n_answers, n_questions = self._asker.n_answers, len(self._todo)
+            what = f"question {min(self._n_finished + 1, n_questions)} of {n_questions}"
+            if self._n_calls:
+                self._progress(n_answers, max(n_answers, self._n_calls), what)
+            else:
+                answered = f", {n_answers:,} calls answered" if n_answers else ""
+                self._progress(self._n_finished, n_questions, what + answered)
 
     def _is_cancelled(self) -> bool:
-        return self._stop.is_set() or self._user_cancelled()
+        return self._stop.is_set() or (self._user_cancelled is not None and self._user_cancelled())
 
     def _offer(self, on_part: Callable[[Run], object]) -> None:
         start = time.perf_counter()
@@ -482,7 +467,7 @@ class _Drive:
     def _build(self, *, ended: bool) -> Run:
         self._run, self._parts = merged(self._run, self._parts, self._step.fills), []
         n_left = len(self._work.todo(self._run))
-        before, usage = self._before, self._asker.usage
+        before = self._before
         seconds = time.perf_counter() - self._started
         facts = {
             "options": before["options"],
@@ -496,8 +481,8 @@ class _Drive:
             "notes": [],
             **plain(dict(self._work.facts(self._run))),
         }
-        # What a back end found out on the way: settings that its server did not take.
-        facts["notes"] += getattr(self._llm, "notes", ()) if before["model"] is not None else ()
+        # A back end learns on the way which settings its server does not accept.
+        facts["notes"] += getattr(self._asker.llm, "notes", ()) if before["model"] is not None else ()
         others = self._run.manifest.get("steps", {})
         if asks_questions(self._step):
             others = {name: {**said, "complete": False} for name, said in others.items()}
@@ -507,13 +492,7 @@ class _Drive:
             manifest["notes"] = list(dict.fromkeys([*earlier, *facts["notes"]]))
         if asks_questions(self._step):
             spent = self._given.manifest.get("cost", {}) if "complete" in before else {}
-            added = {
-                "calls": usage.asked,
-                "cached": usage.cached,
-                "prompt_tokens": usage.prompt_tokens,
-                "completion_tokens": usage.completion_tokens,
-                "seconds": round(seconds, 1),
-            }
+            added = {**self._asker.usage, "seconds": round(seconds, 1)}
             cost = {name: round((spent.get(name) or 0) + value, 1) for name, value in added.items()}
             manifest |= {"complete": ended, "model": facts["model"], "cost": cost}
         return Run.create(manifest, **self._run.tables)

@@ -1,4 +1,4 @@
-"""Work that shares a model takes turns: several jobs at once would only slow each other down."""
+"""Turns of jobs that share a model: run at once, they would only slow each other down."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Self
 
 from core.errors import Cancelled
 
-_SLICE = 0.2  # how often a waiting one looks whether it was cancelled
+_SLICE = 0.2  # seconds between looks at a cancel
 
 
 class ModelTurns:
-    """The queues of a process: one for each model, first come, first served."""
+    """The queues of a process: one per model, first come, first served."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._queues: dict[Hashable, deque[Turn]] = {}
 
     def turn(self, model: Hashable | None, cancelled: Callable[[], bool] = lambda: False) -> Turn:
-        """Return a turn at a model, to be taken by ``with``; who needs no model (None) never waits."""
+        """Return a turn at a model, for ``with``; without a model (None) it never waits."""
         return Turn(self._changed, self._queues, model, cancelled)
 
 
 class Turn:
-    """One job's turn at a model; entering it waits, and raises `Cancelled` where that is asked for."""
+    """One job's turn at a model; entering it waits, and raises `Cancelled` after a cancel."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Turn:
 
     @property
     def place(self) -> int:
-        """Its place among those that wait, from 1; 0 where it does not wait. Any thread may ask."""
+        """Number of turns ahead in the queue; 0 at the head or outside it. Any thread may read it."""
         with self._changed:
             queue = self._queues.get(self._model, deque())
             return queue.index(self) if self in queue else 0

@@ -1,4 +1,4 @@
-"""Exports of a run: those of every diagnostic, the headline numbers, and the formats of other tools."""
+"""Exports of a run: by diagnostic, headline numbers, and formats of other tools."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def summary_json(diagnosis: Diagnosis) -> bytes:
 def _records_export(name: str, file_format: Format) -> Export:
     """Return the export of questions, passages and answers in another tool's format.
 
-    What that format cannot hold is not written (``file_format.losses``); files of a simulated run say so in
-    a field ``data_source``.
+    ``file_format.losses`` names what that format cannot hold; files of a simulated run have a field
+    ``data_source``.
     """
 
     def write(diagnosis: Diagnosis) -> bytes:

@@ -19,7 +19,7 @@ _FACTS = (
 
 
 def glossary_markdown(diagnostics: Sequence[Diagnostic]) -> str:
-    """Return what every number, state, failure mode and reason means, by diagnostic and kind."""
+    """Return the definitions of all numbers, states, failure modes and reasons, by diagnostic and kind."""
     lines = [
         "# Glossary",
         "",
@@ -39,7 +39,7 @@ def glossary_markdown(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def facts(definition: Definition) -> Iterator[tuple[str, str]]:
-    """Yield title and text of everything that a definition says beyond its meaning."""
+    """Yield title and text of each further fact of a definition."""
     for name, title in _FACTS:
         if value := getattr(definition, name):
             yield title, value

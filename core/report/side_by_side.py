@@ -1,6 +1,6 @@
-"""Two to four runs beside each other: headline numbers, set-ups, and the questions they share.
+"""Two to four runs side by side: headline numbers, setups, and shared questions.
 
-Nothing here knows one back end from another: a run is its manifest and its tables.
+Nothing here depends on a back end: a run is its manifest and its tables.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Side:
 
     @property
     def title(self) -> str:
-        """Letter and name, short enough for the head of a column; still raw text."""
+        """Letter and name as raw text, short enough for a column header."""
         name = " ".join(self.run.name.split())
         return f"{self.letter} · {name if len(name) <= _NAME else name[: _NAME - 1].rstrip() + '…'}"
 
@@ -78,11 +78,10 @@ def _shown(one: Number) -> str:
 
 
 def setup_differences(sides: Sequence[Side]) -> pd.DataFrame:
-    """Return what the manifests say differently: ``Setting``, then one column of text per run.
+    """Return the settings in which runs differ: ``Setting``, then one column of text per run.
 
-    Only rows in which at least two runs differ; "—" where a run does not say. Data set, model with all its
-    options, prompt, retriever, settings and who found and judged the claims are compared, names, times and
-    versions are not.
+    "—" where a run has no such setting. Data set, model with its options, prompt, retriever and the options
+    of every step are compared; names, times and versions are not.
     """
     settings = [_settings(side) for side in sides]
     titles = dict.fromkeys(title for found in settings for title in found)
@@ -123,7 +122,7 @@ def _is_text(values: pd.Series) -> bool:
 
 
 def _differ(merged: pd.DataFrame, names: Sequence[str], sides: Sequence[Side]) -> pd.Series:
-    """Tell in which questions some run differs from another in one of the columns."""
+    """Return whether the runs differ in one of the columns, by question."""
     found = pd.Series(False, index=merged.index)
     for name in names:
         columns = merged[[f"{name}_{side.letter}" for side in sides]].astype("object").fillna("")
@@ -158,7 +157,7 @@ def _table(first: str, rows: Mapping[str, Sequence[str]], sides: Sequence[Side])
 
 
 def _cost(key: str, unit: str = "") -> Callable[[Side], str]:
-    """Read a number of the manifest, which is a file and may hold anything."""
+    """Return a reader of a number in the manifest, a file that may hold anything."""
 
     def write(side: Side) -> str:
         costs = side.run.manifest.get("cost")
@@ -181,14 +180,14 @@ _COSTS: tuple[tuple[str, Callable[[Side], str]], ...] = (
 _TITLES: Mapping[str, str] = {
     "source": "Source",
     "dataset.name": "Data set",
-    "dataset.digest": "Content of the data set",
+    "dataset.digest": "Data set digest",
     "dataset.n_questions": "Questions in the data set",
     "dataset.format": "File format",
     "model.name": "Model",
     "model.backend": "Back end",
     "prompt.style": "Prompt style",
-    "prompt.instruction": "Instruction of the prompt",
-    "prompt.max_tokens": "Answer tokens at most",
+    "prompt.instruction": "Prompt instruction",
+    "prompt.max_tokens": "Max answer tokens",
     "retriever.name": "Retriever",
     "retriever.k": "Passages k",
 }
@@ -199,7 +198,7 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "retriever": (),
     "options": (),
 }
-# What `options` repeats of other sections, under their names there.
+# Entries of `options` that repeat other sections, by their names there.
 _REPEATED: Mapping[str, str] = {
     "retriever": "retriever.name",
     "style": "prompt.style",

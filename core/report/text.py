@@ -8,7 +8,7 @@ from core.diagnosis import Diagnosis, Diagnostic, Finding, Number
 
 
 def summary_text(diagnosis: Diagnosis) -> str:
-    """Describe a run for people: what is wrong, then every diagnostic's numbers, each with its n."""
+    """Return a run as text: findings, then the numbers of every diagnostic, each with its n."""
     run = diagnosis.run
     state = "" if run.manifest["complete"] else ", not finished"
     kind = "SIMULATED DATA" if run.simulated else run.data_source
@@ -34,7 +34,7 @@ def finding_text(finding: Finding) -> str:
 
 
 def _rows(diagnostic: Diagnostic, one: Number) -> Iterator[tuple[str, str, str]]:
-    """Yield title, value and basis; a count by name gives one row for each name that occurs."""
+    """Yield title, value and basis; a value by name gives one row per name that occurs."""
     if one.place == "data" or one.value is None:
         return
     if isinstance(one.value, dict):

@@ -28,7 +28,7 @@ _AS_JSON = (
     (r"""(?<=["\]}\w])\s+(?=["\[{\w-])""", ","),
 )
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
-_MISSING = ("", "nan", "na", "n/a", "none", "null")
+MISSING = ("", "nan", "na", "n/a", "none", "null")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +42,9 @@ class Unreadable:
 
 
 def literal(cell: str) -> Any:
-    """Return the list or object that a cell spells out.
+    """Return the list or object in a cell, written as JSON or as a Python literal; else ValueError.
 
-    Parameters
-    ----------
-    cell : str
-        JSON, or a Python literal of lists, dictionaries, texts, numbers and None; neighbours without a
-        comma between them, as numpy prints an array, count as separate entries.
-
-    Raises
-    ------
-    ValueError
-        Neither of them, or nested deeper than 100 levels.
+    Neighbours without a comma between them, as numpy prints an array, count as separate entries.
 
     Examples
     --------
@@ -72,13 +63,13 @@ def literal(cell: str) -> Any:
 
 
 def number_of(cell: str) -> float | None:
-    """Return the number that a cell spells; None where it spells none (007 is a code, not a number)."""
+    """Return the number in a cell, or None (007 is a code, not a number)."""
     return read_json(cell.strip(), mend=True) if _NUMBER.fullmatch(cell.strip()) else None
 
 
 def is_missing(cell: str) -> bool:
-    """Tell whether a cell says that there is no value."""
-    return cell.strip().lower() in _MISSING
+    """Return whether a cell marks a missing value."""
+    return cell.strip().lower() in MISSING
 
 
 def with_cells(row: Mapping[str, Any], lists: Iterable[str], numbers: Iterable[str] = ()) -> dict[str, Any]:

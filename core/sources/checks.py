@@ -1,4 +1,4 @@
-"""Checks of whole columns at once: what fits, what does not, and where it stands."""
+"""Checks of whole columns at once: what fits, what does not, and in which rows."""
 
 from __future__ import annotations
 
@@ -10,36 +10,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.schema import Column
+from core.sources.cells import MISSING
 from core.sources.report import IssueLog, Severity
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-_MISSING = ("", "nan", "na", "n/a", "none", "null")
 _TRUE, _FALSE = ("true", "1", "1.0", "yes", "t", "y"), ("false", "0", "0.0", "no", "f", "n")
 _SLACK = 1e-9
 
 
 class ColumnChecks:
-    """The rows of a raw table under a mapping, with what is wrong in them so far.
+    """The rows of a raw table under a mapping of fields to columns, with their problems so far.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Strings; the index is the row as a spreadsheet numbers it.
-    mapping : Mapping of str to str
-        Schema field to column.
-    log : IssueLog
-        Where issues go.
-    decimal_comma : bool
-        Whether a comma may stand for the decimal point (files separated by semicolon or tab).
-
-    Attributes
-    ----------
-    bad : ndarray of bool, shape (n_rows,)
-        Rows that must be kept out.
-    reason : ndarray of object, shape (n_rows,)
-        The first reason of each such row.
+    ``frame`` holds strings and is indexed by spreadsheet row. ``bad`` marks the rows to leave out, ``reason``
+    is the first reason of each.
     """
 
     def __init__(
@@ -76,14 +61,9 @@ class ColumnChecks:
             self.bad[rows] = True
 
     def numbers(self, field: str) -> tuple[Floats, Bools]:
-        """Read a mapped column as numbers.
+        """Return a mapped column as numbers, NaN where blank or not finite, and which cells are unreadable.
 
-        Returns
-        -------
-        values : ndarray of float, shape (n_rows,)
-            NaN where a cell is blank or holds no finite number.
-        unreadable : ndarray of bool, shape (n_rows,)
-            Cells that are filled but hold no finite number; cells like ``NaN`` count as blank.
+        Cells like ``NaN`` count as blank.
         """
         raw = self.text(field)
         values = _to_float(raw)
@@ -98,7 +78,7 @@ class ColumnChecks:
         unread = np.isnan(values)
         unreadable = np.zeros(len(raw), dtype=bool)
         rows = np.flatnonzero(unread)
-        unreadable[rows] = ~raw.iloc[rows].str.strip().str.lower().isin(_MISSING).to_numpy(dtype=bool)
+        unreadable[rows] = ~raw.iloc[rows].str.strip().str.lower().isin(MISSING).to_numpy(dtype=bool)
         return values, unreadable
 
     def optional_numbers(self, field: str, definition: Column) -> Floats:
@@ -117,7 +97,7 @@ class ColumnChecks:
         """Read a True/False column; what does not fit is left out with a warning."""
         plain = self.text(field).str.strip().str.lower()
         yes, no = plain.isin(_TRUE).to_numpy(bool), plain.isin(_FALSE).to_numpy(bool)
-        blank = plain.isin(_MISSING).to_numpy(bool)
+        blank = plain.isin(MISSING).to_numpy(bool)
         self.flag(~(yes | no | blank) & ~self.bad, field, "True or False, or an empty cell", "warning")
         flags = pd.array(yes, dtype="boolean")
         flags[~(yes | no)] = pd.NA
@@ -125,7 +105,7 @@ class ColumnChecks:
 
 
 def outside_range(values: Floats, definition: Column) -> Bools:
-    """Tell which values lie outside the schema's range; NaN does not. A rounding error is let pass."""
+    """Return which values lie outside the schema's range, rounding aside; NaN does not."""
     low, high = definition.range or (None, None)
     outside = np.zeros(values.size, dtype=bool)
     with np.errstate(invalid="ignore"):

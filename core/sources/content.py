@@ -19,7 +19,7 @@ from core.sources.table import read_table
 from core.text.strict import JsonReader, NotJson
 
 MAX_ENTRIES = 500_000
-# A small file can spell out values that fill any memory: "[[],[],[] ...".
+# The values of a small file can fill any memory: "[[],[],[] ...".
 MAX_VALUES = 10_000_000
 _LINES_SUFFIXES = (".jsonl", ".ndjson")
 _WANTED = "a JSON object or list, or one JSON object a line"
@@ -37,26 +37,12 @@ class BadEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A file, parsed as far as it can be without knowing its format.
+    """A file, parsed as far as possible without knowing its format.
 
-    Attributes
-    ----------
-    name : str
-        Name of the file, for messages.
-    kind : {"json", "jsonl", "csv"}
-        How it is written.
-    value : Any
-        The parsed JSON value where ``kind`` is json, else None.
-    entries : sequence of (int, object)
-        The candidates for records with their 1-based number (line, or row of a spreadsheet): the entries of a
-        JSON list, the lines of JSON Lines, the rows of a CSV (cells as text, empty ones left out). Of a JSON
-        object there are none before it is `opened`.
-    columns : tuple of str
-        Column names of a CSV.
-    notes : tuple of str
-        Remarks on encoding and the like.
-    bad : tuple of BadEntry
-        Lines and rows that could not be parsed.
+    ``value`` is the parsed JSON value where ``kind`` is json, else None. ``entries`` are the candidates for
+    records with their 1-based number: the entries of a JSON list, the lines of JSON Lines, the rows of a CSV
+    (cells as text, empty ones left out); none for a JSON object before it is `opened`. ``columns`` are those
+    of a CSV, ``bad`` the lines and rows that could not be parsed.
     """
 
     name: str
@@ -71,13 +57,8 @@ class Content:
         """Return content whose entries are its records, also where a JSON object holds them.
 
         A JSON object may hold a list of records under a usual name (``samples``, ``data``, ``test_cases`` …),
-        be a table of columns (as pandas and Hugging Face write one), or be a single record itself. CSV, JSON
-        Lines and JSON lists are returned as they are.
-
-        Parameters
-        ----------
-        questions : collection of str
-            Further names that the field of the question may have.
+        be a table of columns (as pandas and Hugging Face write one), or be a single record itself.
+        ``questions`` are further names of the question field.
         """
         value = self.value
         if not isinstance(value, Mapping):
@@ -87,9 +68,9 @@ class Content:
             held = _rows_of_columns(value, {*_QUESTIONS, *questions}) or [dict(value)]
         return replace(self, value=None, entries=tuple(enumerate(held, start=1)))
 
-    def names(self, most: int = 50) -> set[str]:
-        """Return the names that stand in the first entries, or among the columns."""
-        entries = [entry for _, entry in self.entries[:most] if isinstance(entry, Mapping)]
+    def names(self) -> set[str]:
+        """Return the names of the columns, or of the fields of the first entries."""
+        entries = [entry for _, entry in self.entries[:50] if isinstance(entry, Mapping)]
         return set(self.columns).union(*entries)
 
     def keys(self, most: int = 20) -> list[str]:
@@ -115,26 +96,10 @@ class Content:
 
 
 def read_content(data: bytes, name: str, *, strict: bool = False) -> Content:
-    """Parse a file as JSON, JSON Lines or CSV, whichever it is.
+    """Parse a file as JSON, JSON Lines or CSV, detected from its content; also gzipped.
 
-    Parameters
-    ----------
-    data : bytes
-        The file, also gzipped; encodings as in `core.sources.encoding.to_utf8`.
-    name : str
-        How messages call it.
-    strict : bool
-        Put entries aside that hold NaN or half of a surrogate pair; else both are mended and counted.
-
-    Returns
-    -------
-    Content
-        Lines and rows that cannot be parsed are in ``bad``, the others are kept.
-
-    Raises
-    ------
-    InputError
-        No text, too large, no JSON and no table, or JSON that is broken as a whole.
+    ``strict`` sets aside entries that hold NaN or half of a surrogate pair; otherwise both are mended and
+    counted. InputError where the file as a whole cannot be read.
     """
     data = read_source(data, name)
     if not looks_like_json(data, name):
@@ -151,7 +116,7 @@ def read_content(data: bytes, name: str, *, strict: bool = False) -> Content:
 
 
 def looks_like_json(data: bytes, name: str) -> bool:
-    """Tell whether a file (not gzipped) is meant as JSON or JSON Lines, by its name and its start."""
+    """Return whether a file (not gzipped) is meant as JSON or JSON Lines, by its name and its start."""
     start = to_utf8(data, name).utf8[:100_000].lstrip()
     if start[:1] in (b"{", b"["):
         return True
@@ -189,7 +154,10 @@ def _json(text: str, name: str, reader: JsonReader) -> Content:
         reader.n_missing = 0  # its first line will be read again
         content = None if text.lstrip().startswith("[") else _lines(text, name, reader)
         if content is None:
-            raise InputError(_broken(name, error)) from error
+            line = f", line {error.lineno}," if isinstance(error, json.JSONDecodeError) else ""
+            raise InputError(
+                f"{name}{line} is not valid JSON ({_reason(error)}); expected {_WANTED}."
+            ) from error
         return content
     if isinstance(value, list):
         return _list(value, name, reader)
@@ -233,7 +201,7 @@ def _lines(text: str, name: str, reader: JsonReader) -> Content | None:
 
 
 def _rows_of_columns(value: Mapping[str, Any], questions: Collection[str]) -> list[dict[str, Any]] | None:
-    """Return the rows of a table written column by column, None where it is none."""
+    """Return the rows of a table written column by column, or None."""
     columns = list(value.values())
     if not any(name in value for name in questions):
         return None
@@ -258,8 +226,3 @@ def _check_number(n: int, name: str) -> None:
 
 def _reason(error: ValueError) -> str:
     return error.msg.lower() if isinstance(error, json.JSONDecodeError) else str(error)
-
-
-def _broken(name: str, error: ValueError) -> str:
-    line = f", line {error.lineno}," if isinstance(error, json.JSONDecodeError) else ""
-    return f"{name}{line} is not valid JSON ({_reason(error)}); expected {_WANTED}."

@@ -38,7 +38,7 @@ def dataset_of(run: Run) -> Dataset:
     Returns
     -------
     Dataset
-        Passages stand in the order of their retrieval ranks, with titles, scores and gold marks.
+        Passages are in the order of their retrieval ranks, with titles, scores and gold marks.
         References, kind and language come along. Questions that have no passage with text are left out,
         and so are single passages without text; ``report`` names both.
 

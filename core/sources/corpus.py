@@ -18,23 +18,10 @@ _SUFFIXES = (".md", ".txt")
 
 
 def load_corpus(path: Path) -> tuple[Document, ...]:
-    """Read a collection of documents.
+    """Read documents: the ``.md`` and ``.txt`` files of a folder (not README), or JSON Lines.
 
-    Parameters
-    ----------
-    path : Path
-        A folder (every ``.md`` and ``.txt`` file in it, by name, README files left out) or a JSON
-        Lines file of ``{"title", "text"}``.
-
-    Returns
-    -------
-    tuple of Document
-        At least one; at most 200,000, each of at most a million characters.
-
-    Raises
-    ------
-    InputError
-        Nothing there, nothing usable, or a document that cannot be read; the message names it.
+    Each line of a JSON Lines file is ``{"title", "text"}``. InputError where there is no usable document, and
+    for the first one that cannot be read.
     """
     documents = _folder(path) if path.is_dir() else _json_lines(path)
     if not documents:

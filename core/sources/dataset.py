@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -12,16 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InputError
+from core.sources.content import Content, read_content
 from core.sources.corpus import document_from_text, load_corpus
-from core.sources.encoding import MAX_BYTES, read_source
+from core.sources.encoding import MAX_BYTES, read_source, to_utf8
 from core.sources.fields import MAX_LIST, FieldError, Fields, read_each
 from core.sources.gold import gold_spans
-from core.sources.lines import question_entries
 from core.sources.question import (
+    FIELDS,
     CorpusLoader,
     Document,
     PassageIn,
     Question,
+    names_of,
     parse_question,
     question_record,
     row_of_cells,
@@ -42,24 +47,17 @@ __all__ = [
 ]
 
 MAX_QUESTIONS = 100_000
-# Looking for gold fragments that stand nowhere reads every document for every question.
+_QUESTION = set(names_of("question"))
+# The search for gold fragments that occur nowhere reads every document for every question.
 _MAX_GOLD_SEARCH = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Questions to be run.
+    """Questions to run, at least one, with unique ids.
 
-    Attributes
-    ----------
-    name : str
-        Name for people.
-    questions : tuple of Question
-        At least one; ids are unique.
-    digest : str
-        SHA-256 over the questions and their documents: equal content, equal digest.
-    report : ValidationReport
-        What was found wrong in the file, and what was kept.
+    ``digest`` is the SHA-256 of the questions and their documents; ``report`` lists problems in the file and
+    what was kept.
     """
 
     name: str
@@ -91,7 +89,7 @@ def load_dataset(
         JSON Lines or CSV, UTF-8 (or with a byte order mark), also gzipped; or plain text, named ``.txt``,
         with one prompt a line. A ``corpus`` in a line is a path relative to this file and inside its folder.
     corpus : path, optional
-        A folder or a JSON Lines file of documents (see `load_corpus`): what is searched for lines that bring
+        A folder or a JSON Lines file of documents (see `load_corpus`) to search for lines that have
         neither passages nor documents.
     documents : tuple of Document, optional
         The same, already read; () where their passages will come from elsewhere. Without both, such a line
@@ -125,7 +123,7 @@ def load_dataset(
 def read_dataset(data: bytes, name: str, *, documents: tuple[Document, ...] | None = None) -> Dataset:
     """Read an uploaded data set; see `load_dataset`.
 
-    A ``corpus`` in a line names a path of this machine, so it is refused here: every line must bring its own
+    A ``corpus`` in a line names a path of this machine, so it is refused here: every line needs its own
     ``documents`` or ``passages``, unless ``documents`` for all of them are given.
     """
 
@@ -144,24 +142,9 @@ def single_question(
     reference_answers: Sequence[str] = (),
     name: str = "Typed question",
 ) -> Dataset:
-    """Make a data set of one typed question and pasted documents.
+    """Make a data set of one typed question and pasted documents; InputError if one is missing or too long.
 
-    Parameters
-    ----------
-    question : str
-        The question.
-    documents_text : str or sequence of str
-        Documents; in one text they are split at lines that hold only ``---``. The first line of
-        each may be ``# Title``.
-    reference_answers : sequence of str
-        Answers known to be right, if any.
-    name : str
-        Name of the data set.
-
-    Raises
-    ------
-    InputError
-        No question, no document, or one that is too long.
+    One text is split at lines that hold only ``---``. The first line of each document may be ``# Title``.
     """
     pieces = split_texts(documents_text) if isinstance(documents_text, str) else list(documents_text)
     documents = [document_from_text(piece) for piece in pieces]
@@ -180,7 +163,7 @@ def single_question(
 
 
 def make_dataset(name: str, questions: Sequence[Question], report: ValidationReport | None = None) -> Dataset:
-    """Make a data set of questions that are already read; without a report, nothing is said of them."""
+    """Make a data set of questions that are already read; without a report, an empty one."""
     kept = tuple(questions)
     if report is None:
         report = IssueLog().report(len(kept), rejected_frame(()), ())
@@ -188,7 +171,7 @@ def make_dataset(name: str, questions: Sequence[Question], report: ValidationRep
 
 
 def _corpus(folder: Path, value: str) -> tuple[Document, ...] | str:
-    """Load a shared corpus; a string says what would be right instead."""
+    """Load a shared corpus; a string is what would be right instead."""
     try:
         path = (folder / value).resolve()
         if not path.is_relative_to(folder):
@@ -203,7 +186,7 @@ def _corpus(folder: Path, value: str) -> tuple[Document, ...] | str:
 def _read(
     data: bytes, source: str, name: str, corpus: CorpusLoader, attached: tuple[Document, ...] | None
 ) -> Dataset:
-    content = question_entries(data, source)
+    content = _question_entries(data, source)
     log = IssueLog()
     content.log_bad(log, "row" if content.kind == "csv" else "line")
     numbers = sorted([*(n for n, _ in content.entries), *(bad.number for bad in content.bad)])
@@ -244,6 +227,55 @@ def _read(
     return make_dataset(name, kept, report)
 
 
+def _question_entries(data: bytes, source: str) -> Content:
+    """Parse the unpacked file of a data set into its records; InputError where it cannot be read as a whole.
+
+    In a file named ``.txt`` each line is a prompt, unless the file is JSON or its first line is a
+    CSV header with a column for the question. A file of that one column is read under any name.
+    """
+    text = to_utf8(data, source)
+    plain = text.utf8.decode()
+    notes = (text.note,) if text.note else ()
+    if plain.lstrip()[:1] not in ("{", "["):
+        header = _cells(plain)
+        if len(header) == 1 and header <= _QUESTION:
+            return Content(source, "csv", None, _one_column(plain, source), notes=notes)
+        if source.lower().removesuffix(".gz").endswith(".txt") and not header & _QUESTION:
+            return Content(source, "jsonl", None, prompts(plain), notes=notes)
+    content = read_content(data, source, strict=True).opened()
+    if content.kind == "csv" and not _QUESTION & set(content.columns):
+        raise InputError(
+            f"{source} has the columns {', '.join(map(shorten, content.columns[:20]))}; "
+            f"expected question and one of documents, passages and corpus (of {', '.join(FIELDS)}); "
+            "a plain list of prompts is named .txt."
+        )
+    return content
+
+
+def prompts(text: str) -> list[tuple[int, dict[str, str]]]:
+    """Return a record for each line of plain text that is not blank."""
+    return [(n, {"question": line}) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+
+
+def _one_column(text: str, source: str) -> list[tuple[int, dict[str, str]]]:
+    """Return a record for each row of a CSV with a question as its only column."""
+    rows = csv.reader(io.StringIO(text.lstrip(), newline=""))
+    try:
+        # Commas that nobody put between quotes are the prompt's own: there is no other column.
+        lines = [(row, ",".join(cells)) for row, cells in enumerate(rows, start=1)]
+    except csv.Error as error:
+        raise InputError(
+            f"{source}, line {rows.line_num} is not CSV ({error}); expected one prompt a line."
+        ) from error
+    return [(row, {"question": prompt}) for row, prompt in lines[1:] if prompt.strip()]
+
+
+def _cells(text: str) -> set[str]:
+    """Return the cells of the first line, whatever separates them."""
+    first = text.lstrip().split("\n", 1)[0].lower()
+    return {cell.strip().strip('"') for cell in re.split("[,;\t|]", first)}
+
+
 def dataset_jsonl(dataset: Dataset) -> bytes:
     """Write a data set as JSON Lines in UTF-8, as `load_dataset` and `read_dataset` read them.
 
@@ -266,14 +298,10 @@ def dataset_jsonl(dataset: Dataset) -> bytes:
     lines: list[bytes] = []
     size = 0
     for question in dataset.questions:
-        n_documents = len(question.documents)
-        line = (
-            b""
-            if n_documents > MAX_LIST
-            else json.dumps(question_record(question), ensure_ascii=False).encode()
-        )
+        fits = len(question.documents) <= MAX_LIST
+        line = json.dumps(question_record(question), ensure_ascii=False).encode() if fits else b""
         size += len(line) + 1
-        if n_documents > MAX_LIST or size > MAX_BYTES:
+        if not fits or size > MAX_BYTES:
             raise InputError(
                 f"The data set {dataset.name} is too large for one file with all documents in every line; "
                 "keep its questions as a list of prompts, and the documents as a corpus beside it."
@@ -291,24 +319,16 @@ def digest_of(questions: Sequence[Question]) -> str:
         if key not in corpora:
             corpora[key] = _hash([[d.title, d.text] for d in q.documents])
         passages = q.passages and [[p.passage_id, p.title, p.text, p.score, p.is_gold] for p in q.passages]
-        rest = [
-            q.query_id,
-            q.question,
-            corpora[key],
-            passages,
-            q.reference_answers,
-            q.gold,
-            q.kind,
-            q.language,
-        ]
+        asked = (q.query_id, q.question, corpora[key], passages)
+        known = (q.reference_answers, q.gold, q.kind, q.language)
         # Only where it is known, so that digests of data sets without it stay what they were.
-        known = [q.n_gold] if q.n_gold is not None else []
-        digest.update(_hash([*rest, *known]).encode())
+        n_gold = () if q.n_gold is None else (q.n_gold,)
+        digest.update(_hash([*asked, *known, *n_gold]).encode())
     return digest.hexdigest()
 
 
 def note_oddities(log: IssueLog, row: int, question: Question) -> None:
-    """Note what is odd but can be run: gold that stands nowhere, the same passage twice."""
+    """Note what is odd but can be run: gold that occurs nowhere, the same passage twice."""
     texts = [passage.text for passage in question.passages or ()]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
@@ -324,7 +344,7 @@ def note_oddities(log: IssueLog, row: int, question: Question) -> None:
 
 
 def possible(questions: Sequence[Question]) -> tuple[list[str], list[str]]:
-    """Say what a run of these questions will show, and what it cannot."""
+    """Return what a run of these questions will show, and what it cannot."""
     return possibilities(questions, _ANALYSES)
 
 
@@ -342,7 +362,6 @@ _ANALYSES: tuple[tuple[str, Callable[[Question], bool], str], ...] = (
 
 
 def _nothing_usable(source: str, n_rows: int, log: IssueLog) -> str:
-    """Say why a file gives no question at all."""
     if log.first_error is None:
         return f"{source} holds no question; expected one JSON object a line, or CSV with a column question."
     return log.nothing_usable(source, n_rows, "lines", "line")

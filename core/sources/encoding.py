@@ -15,7 +15,7 @@ from core.errors import InputError
 MAX_BYTES = 400_000_000
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
-# What people upload by mistake, by its first bytes.
+# First bytes of files uploaded by mistake.
 _BINARY = (
     (b"PAR1", "a Parquet file"),
     (b"PK\x03\x04", "a zip archive or an Excel workbook"),
@@ -49,20 +49,7 @@ class Text(NamedTuple):
 
 
 def read_source(source: bytes | str | os.PathLike[str], name: str) -> bytes:
-    """Return a file's bytes, unpacked if they are gzip.
-
-    Parameters
-    ----------
-    source : bytes or path
-        The content itself, or where it stands.
-    name : str
-        How messages call it.
-
-    Raises
-    ------
-    InputError
-        No such file, not readable, too large, or a damaged gzip file.
-    """
+    """Return the bytes of a file (its content or path), unpacked if gzipped; InputError if unreadable."""
     data = source if isinstance(source, bytes) else _read_file(Path(source))
     if len(data) > MAX_BYTES:
         raise InputError(_too_large(name))
@@ -70,15 +57,10 @@ def read_source(source: bytes | str | os.PathLike[str], name: str) -> bytes:
 
 
 def to_utf8(data: bytes, name: str) -> Text:
-    """Return the text of a file as UTF-8.
+    """Return the text of a file as UTF-8; InputError if it is empty or binary.
 
     UTF-8 with or without a byte order mark, UTF-16 and UTF-32 with one, else Windows-1252
     (Latin-1 where that has no such character), which is noted since it is a guess.
-
-    Raises
-    ------
-    InputError
-        The file is empty, is of a known binary kind or holds NUL bytes.
     """
     # Looking at the start first saves a copy of a large file.
     if not data[:4096].strip() and not data.strip():

@@ -1,4 +1,4 @@
-"""Reading one record of a file, field by field, with an exact word for everything that is wrong."""
+"""Reading one record of a file, field by field, with an exact message for every problem."""
 
 from __future__ import annotations
 
@@ -28,21 +28,9 @@ class Fields:
     """The fields of one record.
 
     A required field that cannot be used raises `FieldError`: the record is left out and the reader notes why.
-    An optional one that cannot be used is noted as a warning and read as absent, so that one odd field does
-    not cost the record, unless the reading is strict.
-
-    Parameters
-    ----------
-    record : Mapping
-        As parsed from the file.
-    row : int
-        1-based number of the record (or line) in the file.
-    log : IssueLog, optional
-        Takes the warnings.
-    path : str
-        Where the record stands inside a larger one, e.g. ``tasks[3].``; put before field names.
-    strict : bool
-        Optional fields that cannot be used raise `FieldError`, too: what will be paid for must be right.
+    An optional one is noted as a warning and read as absent, so that one odd field does not cost the record –
+    unless the reading is strict: what will be paid for must be right. ``row`` is the record's 1-based number
+    in the file, ``path`` its place inside a larger one, e.g. ``tasks[3].``.
     """
 
     def __init__(
@@ -56,7 +44,7 @@ class Fields:
         self.used: set[str] = set()
 
     def inner(self, record: object, name: str) -> Fields:
-        """Return the fields of an object that stands under a name of this record."""
+        """Return the fields of an object under a name of this record."""
         return Fields(record, self.row, self.log, f"{self.path}{name}.", self.strict)
 
     def required_text(self, *names: str) -> str:
@@ -78,13 +66,12 @@ class Fields:
         return entries
 
     def required_id(self, name: str) -> str:
-        """Return an identifier; `FieldError` where there is none of use."""
+        """Return an identifier; `FieldError` without a usable one."""
         value = self._first((name,))[1]
         found = as_id(value)
         if found is None:
-            raise FieldError(
-                self.path + name, "" if value is None else value, "an id: a text or a whole number"
-            )
+            value = "" if value is None else value
+            raise FieldError(self.path + name, value, "an id: a text or a whole number")
         return found
 
     def text(self, *names: str) -> str | None:
@@ -105,7 +92,7 @@ class Fields:
 
     def seconds(self, *names: str) -> float | None:
         """Return a time that something took; None where absent, null or unusable."""
-        return self._optional(names, lambda v: _as_number(v, 0), "seconds, 0 or more")
+        return self._optional(names, _as_seconds, "seconds, 0 or more")
 
     def flag(self, *names: str) -> bool | None:
         """Return a truth value; None where absent, null or unusable."""
@@ -120,7 +107,7 @@ class Fields:
         return self._optional(names, lambda v: v if isinstance(v, Mapping) else None, "an object") or {}
 
     def numbers(self, name: str) -> dict[str, float]:
-        """Return the finite numbers of an object; what is none, or has no name of use, is left out."""
+        """Return the finite numbers of an object; other values and unusable names are left out."""
         given = self.mapping(name)
         found = {key: n for key, value in given.items() if (n := finite(value)) is not None and as_id(key)}
         for key in (key for key in given if key not in found):
@@ -128,20 +115,17 @@ class Fields:
         return found
 
     def warn(self, name: str, value: object, expected: str) -> None:
-        """Note that a field is not used as it stands; `FieldError` where the reading is strict."""
+        """Note that a field is not used; `FieldError` where the reading is strict."""
         if self.strict:
             raise FieldError(self.path + name, value, expected)
         self.log.add(self.row, self.path + name, value, expected, "warning")
 
     def rest(self) -> dict[str, Any]:
-        """Return the fields that nobody asked for and that are not null."""
+        """Return the unused fields that are not null."""
         return {str(k): v for k, v in self.record.items() if k not in self.used and v is not None}
 
     def present(self, *names: str) -> str | None:
-        """Return the first of these names whose field is not null, and count it as used; None without any.
-
-        A further one of them that is there too stays unused, so that `rest` returns it.
-        """
+        """Return the first of these names whose field is not null, or None; only this one counts as used."""
         for name in names:
             if self.record.get(name) is not None:
                 self.used.add(name)
@@ -164,7 +148,7 @@ class Fields:
 
 
 def text_problem(text: str) -> str | None:
-    """Say what would be right where a text cannot be used, or None."""
+    """Return what would be right where a text cannot be used, or None."""
     if len(text) > MAX_TEXT:
         return f"a text of at most {MAX_TEXT:,} characters"
     return None if is_clean(text) else "valid Unicode (this holds half of a surrogate pair)"
@@ -179,10 +163,7 @@ def as_id(value: object) -> str | None:
 
 
 def unique(names: Sequence[str | None], stem: str = "d") -> tuple[str, ...]:
-    """Return the names made to differ: ``a, a, None`` becomes ``a, a (2), d3``.
-
-    The first holder of a name keeps it, and no new name is one that stands in the list already.
-    """
+    """Return unique names: ``a, a, None`` becomes ``a, a (2), d3``; no new name is already in the list."""
     given = {name for name in names if name is not None}
     used: set[str] = set()
     counts: dict[str, int] = {}
@@ -201,7 +182,7 @@ def unique(names: Sequence[str | None], stem: str = "d") -> tuple[str, ...]:
 def read_each(
     entries: Iterable[tuple[int, Any]], log: IssueLog, read: Callable[[int, Any], T]
 ) -> tuple[list[T], list[Rejected]]:
-    """Read entries one by one; those for which ``read`` raises `FieldError` are noted and put aside."""
+    """Read entries one by one; those for which ``read`` raises `FieldError` are logged and rejected."""
     records, rejected = [], []
     for number, entry in entries:
         try:
@@ -212,9 +193,9 @@ def read_each(
     return records, rejected
 
 
-def _as_number(value: object, least: float) -> float | None:
+def _as_seconds(value: object) -> float | None:
     number = finite(value)
-    return None if number is None or number < least else number
+    return None if number is None or number < 0 else number
 
 
 def _as_text(value: object) -> str | None:

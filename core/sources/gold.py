@@ -9,20 +9,7 @@ Span = tuple[int, int]
 
 
 def gold_spans(text: str, fragments: Iterable[str]) -> list[Span]:
-    """Find where fragments stand in a text.
-
-    Parameters
-    ----------
-    text : str
-        A document or a passage.
-    fragments : iterable of str
-        Exact pieces of text; only the amount of white space (a line break, two spaces) may differ.
-
-    Returns
-    -------
-    list of (start, end)
-        Character spans of every occurrence, ``text[start:end]``, in order of fragments.
-    """
+    """Return the character spans of every occurrence of the fragments; only white space may differ."""
     spans = []
     for fragment in fragments:
         parts = fragment.split()
@@ -33,18 +20,8 @@ def gold_spans(text: str, fragments: Iterable[str]) -> list[Span]:
 
 
 def holds_gold(start: int, end: int, spans: Iterable[Span]) -> bool:
-    """Tell whether the passage ``text[start:end]`` holds at least half of one of the spans.
+    """Return whether the passage ``text[start:end]`` holds at least half of one of the spans.
 
-    Parameters
-    ----------
-    start, end : int
-        Character offsets of the passage in its document.
-    spans : iterable of (start, end)
-        What `gold_spans` found in the same document.
-
-    Returns
-    -------
-    bool
-        A fragment cut exactly in the middle by a passage boundary counts for both passages.
+    A fragment cut exactly in the middle counts for both passages.
     """
     return any(2 * (min(end, last) - max(start, first)) >= last - first for first, last in spans)

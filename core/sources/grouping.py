@@ -16,14 +16,8 @@ Bools = NDArray[np.bool_]
 class Grouping:
     """Rows sorted into runs of questions.
 
-    Attributes
-    ----------
-    group : ndarray of int, shape (n,)
-        Number of the row's question run, from 0 in order of first appearance.
-    question : ndarray of int, shape (n_groups,)
-        Code of the question of each group.
-    run : ndarray of int, shape (n_groups,)
-        1 for the first run of a question in the file, 2 for the second …
+    ``group`` is each row's group, from 0 in order of first appearance; ``question`` and ``run`` are, per
+    group, the code of its question and 1 for its first run in the file, 2 for the second …
     """
 
     group: Ints
@@ -32,26 +26,16 @@ class Grouping:
 
     @property
     def n_repeated(self) -> int:
-        """How many questions stand in the file more than once."""
+        """How many questions occur in the file more than once."""
         return int(np.unique(self.question[self.run > 1]).size)
 
 
 def group_rows(question: Ints, passage: Ints | None) -> Grouping:
-    """Sort rows into questions, keeping two runs of the same question apart.
+    """Sort rows into questions by codes, keeping two runs of the same question apart.
 
-    Parameters
-    ----------
-    question : ndarray of int, shape (n,)
-        Code of each row's question.
-    passage : ndarray of int, shape (n,), optional
-        Code of each row's passage id (or retrieval rank); without it, rows of one question are one run.
-
-    Returns
-    -------
-    Grouping
-        A question is split where it stands in separate blocks of at least two rows that repeat
-        passages, or where one block runs through all its passages again and again. A single
-        repeated row is no second run: it stays, to be found as a duplicate.
+    A question is split where it appears in separate blocks of at least two rows that repeat passages (ids or
+    ranks), or where one block cycles through all its passages. A single repeated row is no second run, but
+    stays to be found as a duplicate. Without passages, the rows of one question are one run.
     """
     n = question.size
     if passage is None or not n:

@@ -19,7 +19,7 @@ _WINDOWS = (6, 12, 24, 48, 96)  # tokens on either side of an answer
 
 @dataclass(frozen=True, slots=True)
 class PlainPage:
-    """The text of a page and where its tokens stand in it.
+    """The text of a page and the places of its tokens.
 
     ``spans[i]`` is the character span of token i of the page, None for a tag or an empty token.
     """
@@ -29,13 +29,13 @@ class PlainPage:
 
     def piece(self, first: int, last: int) -> str:
         """Return the text of the tokens ``first`` to ``last - 1`` on one line; "" where all are tags."""
-        held = self._held(first, last)
+        held = [span for span in self.spans[first:last] if span is not None]
         return " ".join(self.text[held[0][0] : held[-1][1]].split()) if held else ""
 
     def fragment(self, first: int, last: int) -> str:
-        """Return a stretch of text around these tokens, wide enough to stand in the page only once.
+        """Return a stretch of text around these tokens, wide enough to occur in the page only once.
 
-        Six tokens on either side, then more, up to 96; what stands twice even then is returned as it is.
+        Six tokens on either side, then more, up to 96; what occurs twice even then is returned as it is.
         """
         places = [i for i, span in enumerate(self.spans) if span is not None]
         inside = [n for n, i in enumerate(places) if first <= i < last]
@@ -47,23 +47,12 @@ class PlainPage:
                 break
         return found
 
-    def _held(self, first: int, last: int) -> list[tuple[int, int]]:
-        return [span for span in self.spans[first:last] if span is not None]
-
 
 def plain_page(tokens: Iterable[tuple[str, bool]]) -> PlainPage:
-    r"""Join the tokens that are no tags.
+    r"""Join the tokens that are not HTML tags; each comes with whether it is one.
 
-    Parameters
-    ----------
-    tokens : iterable of (str, bool)
-        Each token and whether it is HTML.
-
-    Returns
-    -------
-    PlainPage
-        Words are separated by one space, none before a closing or after an opening mark; a block tag
-        (paragraph, heading, list item, table row …) that was dropped leaves a line break.
+    Words are separated by one space, none before a closing or after an opening mark; a dropped block tag
+    (paragraph, heading, list item, table row …) leaves a line break.
 
     Examples
     --------

@@ -20,14 +20,12 @@ from core.sources.encoding import read_source
 from core.sources.influence_rows import Rows, check_rows
 from core.sources.influence_tables import passage_table, query_table
 from core.sources.mapping import MAPPABLE, PUBLISHED_COLUMNS, check_mapping, suggest_mapping, template_csv
-from core.sources.question import MAX_PASSAGES
 from core.sources.report import IssueLog, ValidationReport, shorten
 from core.sources.table import RawTable, read_table
 from core.spreadsheet import restore
 
 __all__ = [
     "MAPPABLE",
-    "MAX_PASSAGES",
     "PUBLISHED_COLUMNS",
     "Imported",
     "read_influence_csv",
@@ -53,7 +51,7 @@ _ANALYSES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A run made of a file, and what was found wrong in the file."""
+    """A run made of a file, and the import report."""
 
     run: Run
     report: ValidationReport

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.schema import PASSAGES
-from core.sources.checks import Bools, ColumnChecks, Floats, outside_range
+from core.sources.checks import ColumnChecks, Floats, outside_range
 from core.sources.grouping import Grouping, Ints, group_rows, position_within
 from core.sources.question import MAX_PASSAGES
 from core.sources.report import counted
@@ -19,18 +19,9 @@ _ROUGE_SLACK = 1e-3  # both numbers may be rounded to three places
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a file that can be used.
+    """The usable rows of a file: their positions in the raw table, groups, ranks and influences.
 
-    Attributes
-    ----------
-    kept : ndarray of int, shape (n,)
-        Positions of the rows in the raw table.
-    grouping : Grouping
-        Which question run each kept row belongs to.
-    rank, influence : ndarray of float, shape (n,)
-        Retrieval rank from 1; influence in [0, 1] or NaN where it is not known.
-    notes : tuple of str
-        Decisions taken on the way.
+    Ranks count from 1; influence is in [0, 1] or NaN where unknown. ``notes`` are the decisions made.
     """
 
     kept: NDArray[np.int64]
@@ -51,7 +42,10 @@ def check_rows(checks: ColumnChecks) -> Rows:
     usable = np.flatnonzero(~checks.bad)
     key = checks.text("query_id").str.strip() if checks.has("query_id") else asked
     question = _codes(key.iloc[usable])
-    grouping = group_rows(question, _passage_codes(checks, rank, usable))
+    passage = None if rank is None else _codes(pd.Series(rank[usable]))
+    if checks.has("passage_id"):
+        passage = _codes(checks.text("passage_id").iloc[usable].str.strip())
+    grouping = group_rows(question, passage)
     if rank is None:
         rank = np.full(len(asked), np.nan)
         rank[usable] = position_within(grouping.group) + 1
@@ -63,7 +57,8 @@ def check_rows(checks: ColumnChecks) -> Rows:
 
     still = ~checks.bad[usable]
     kept = usable[still]
-    grouping = _compressed(grouping, still)
+    codes, left = pd.factorize(grouping.group[still])
+    grouping = Grouping(np.asarray(codes, np.int64), grouping.question[left], grouping.run[left])
     if grouping.n_repeated:
         notes.append(
             f"In the file more than once, as separate runs: {counted(grouping.n_repeated, 'question')}; "
@@ -120,12 +115,6 @@ def _ranks(checks: ColumnChecks) -> Floats | None:
     return values
 
 
-def _passage_codes(checks: ColumnChecks, rank: Floats | None, usable: Ints) -> Ints | None:
-    if checks.has("passage_id"):
-        return _codes(checks.text("passage_id").iloc[usable].str.strip())
-    return None if rank is None else _codes(pd.Series(rank[usable]))
-
-
 def _from_one(checks: ColumnChecks, rank: Floats, grouping: Grouping, usable: Ints, notes: list[str]) -> None:
     """Shift ranks that count from 0 in every question; ranks below 1 are errors otherwise."""
     lowest = pd.Series(rank[usable]).groupby(grouping.group).min()
@@ -143,11 +132,8 @@ def _duplicates(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
     passage = checks.text("passage_id").iloc[usable].str.strip()
     blank = (passage == "").to_numpy(dtype=bool)
     again = pd.DataFrame({"group": grouping.group, "passage": _codes(passage)}).duplicated().to_numpy()
-    for rows, expected in (
-        (usable[blank], "the id of the passage"),
-        (usable[again & ~blank], "an id that no earlier row of the question has"),
-    ):
-        checks.flag(rows, "passage_id", expected)
+    checks.flag(usable[blank], "passage_id", "the id of the passage")
+    checks.flag(usable[again & ~blank], "passage_id", "an id that no earlier row of the question has")
 
 
 def _too_many(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
@@ -155,11 +141,6 @@ def _too_many(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
     long = np.unique(grouping.group[position_within(grouping.group) >= MAX_PASSAGES])
     rows = usable[np.isin(grouping.group, long)]
     checks.flag(rows, "question", f"a question with at most {MAX_PASSAGES} passages")
-
-
-def _compressed(grouping: Grouping, still: Bools) -> Grouping:
-    codes, left = pd.factorize(grouping.group[still])
-    return Grouping(np.asarray(codes, np.int64), grouping.question[left], grouping.run[left])
 
 
 def _incomplete_note(checks: ColumnChecks, key: pd.Series, kept: Ints, notes: list[str]) -> None:

@@ -32,8 +32,13 @@ def query_table(checks: ColumnChecks, rows: Rows) -> pd.DataFrame:
     for definition in QUERIES.columns:
         if definition.name in checks.mapping and checks.has(definition.name):
             _warn_where_differing(checks, rows, first, definition.name)
-            if definition.name not in _DONE:
-                columns[definition.name] = _query_values(checks, definition, first)
+            if definition.name in _DONE:
+                continue
+            if definition.type == "list":
+                values = [_texts(cell) for cell in checks.text(definition.name).iloc[first]]
+            else:
+                values = _values(checks, definition).take(first).array
+            columns[definition.name] = values
     if "answer" in columns:
         columns["answer_status"] = _statuses(pd.Series(columns["answer"]))
     elif "answer" in checks.mapping:
@@ -73,12 +78,6 @@ def _query_ids(checks: ColumnChecks, rows: Rows, first: NDArray[np.int64]) -> pd
         number = pd.Series(pd.factorize(rows.grouping.question)[0] + 1).astype("str")
         base = "q" + number.str.zfill(max(4, int(number.str.len().max())))
     return (base + ("-" + run.astype("str")).where(run > 1, "")).array
-
-
-def _query_values(checks: ColumnChecks, definition: Column, first: NDArray[np.int64]) -> object:
-    if definition.type == "list":
-        return [_texts(cell) for cell in checks.text(definition.name).iloc[first]]
-    return _values(checks, definition).take(first).array
 
 
 def _values(checks: ColumnChecks, definition: Column) -> pd.Series:

@@ -15,7 +15,7 @@ _NOT_IN_FILES = {
     "slot", "ablated_status", "planted_case", "planted_rho", "planted_influence",
 }  # fmt: skip
 
-# Everything that a file of question x passage rows may bring, in the order of the mapping form.
+# Everything that a file of question x passage rows may hold, in the order of the mapping form.
 MAPPABLE: Mapping[str, Column] = {
     column.name: column
     for column in (*QUERIES.columns, *PASSAGES.columns)
@@ -57,18 +57,10 @@ _EXAMPLE_INFLUENCE = ((1.0, 0.0, 0.0), (0.0, 0.5556, 0.0909), (0.0, 0.0, 0.0))
 
 
 def suggest_mapping(columns: Iterable[str]) -> Mapping[str, str]:
-    """Propose which column of a file holds which field.
+    """Propose which column of a file holds which field, as schema field to column.
 
-    Parameters
-    ----------
-    columns : iterable of str
-        The file's column names.
-
-    Returns
-    -------
-    Mapping of str to str
-        Schema field to column. A field's own name comes first, then its aliases, then either of
-        them without regard to case, white space, ``_``, ``-`` and ``.``. Every column is used once.
+    A field's own name comes first, then its aliases, then either of them without regard to case, white space,
+    ``_``, ``-`` and ``.``. Every column is used once.
 
     Examples
     --------
@@ -90,40 +82,34 @@ def suggest_mapping(columns: Iterable[str]) -> Mapping[str, str]:
 
 
 def check_mapping(mapping: Mapping[str, str], columns: Iterable[str], name: str) -> dict[str, str]:
-    """Return a mapping in the schema's order, checked against a file's columns.
-
-    Raises
-    ------
-    InputError
-        A field or column that does not exist, or a field without which nothing can be computed.
-    """
+    """Return a mapping in the schema's order; InputError if it does not fit the columns or lacks a field."""
     present = list(columns)
-    listed = ", ".join(shorten(column) for column in present[:40])
-    for field, column in mapping.items():
-        if field not in MAPPABLE:
-            raise InputError(
-                f"There is no field {shorten(field)!r} to map; fields are {', '.join(MAPPABLE)}."
-            )
-        if column not in present:
-            raise InputError(
-                f"{name} has no column {shorten(column)!r} for the field {field}; its columns are {listed}."
-            )
-    if "question" not in mapping:
-        raise InputError(
-            f"{name} has no column for the question (query, question); its columns are {listed}."
-        )
-    if not any(field in mapping for field in _INFLUENCE_FIELDS):
-        raise InputError(
-            f"{name} has no column for the influence (influence_score, rouge_l or ablated_answer); "
-            f"its columns are {listed}."
-        )
+    check_columns(mapping, MAPPABLE, present, present[:40], name)
     influence = [field for field in _INFLUENCE_FIELDS if field in mapping]
-    if influence == ["ablated_answer"] and "answer" not in mapping:
-        raise InputError(
-            f"{name} has ablated answers but no column for the baseline answer (baseline_answer); "
-            f"its columns are {listed}."
-        )
+    lacks = ""
+    if "question" not in mapping:
+        lacks = "no column for the question (query, question)"
+    elif not influence:
+        lacks = "no column for the influence (influence_score, rouge_l or ablated_answer)"
+    elif influence == ["ablated_answer"] and "answer" not in mapping:
+        lacks = "ablated answers but no column for the baseline answer (baseline_answer)"
+    if lacks:
+        raise InputError(f"{name} has {lacks}; its columns are {', '.join(map(shorten, present[:40]))}.")
     return {field: mapping[field] for field in MAPPABLE if field in mapping}
+
+
+def check_columns(
+    mapping: Mapping[str, str], fields: Iterable[str], columns: Iterable[str], shown: Iterable[str], name: str
+) -> None:
+    """Raise InputError for a mapped field or column that does not exist; ``shown`` columns are listed."""
+    for field, column in mapping.items():
+        if field not in fields:
+            raise InputError(f"There is no field {shorten(field)!r} to map; fields are {', '.join(fields)}.")
+        if column not in columns:
+            raise InputError(
+                f"{name} has no column {shorten(column)!r} for the field {field}; "
+                f"its columns are {', '.join(map(shorten, shown))}."
+            )
 
 
 def template_csv() -> str:
@@ -152,9 +138,8 @@ def _explained(field: str) -> str:
         facts.append(f"{low} to {high}" if high is not None else f"{low} or more")
     facts += [part for part in (column.unit, column.direction) if part]
     # A semicolon or quotation mark would cut a comment in two in some spreadsheets.
-    return f"{column.meaning} ({', '.join([*facts, _NEEDED.get(field, 'optional')])})".replace(
-        '"', "'"
-    ).replace(";", ",")
+    text = f"{column.meaning} ({', '.join([*facts, _NEEDED.get(field, 'optional')])})"
+    return text.replace('"', "'").replace(";", ",")
 
 
 def _folded(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 from core.errors import BackendError, InputError
 from core.sources.dataset import Dataset, make_dataset, possible
 from core.sources.fields import MAX_LIST, FieldError, Fields
-from core.sources.html_tokens import PlainPage, plain_page
+from core.sources.html_tokens import plain_page
 from core.sources.question import Question, parse_question
 from core.sources.report import IssueLog, counted, rejected_frame, shorten
 
@@ -73,7 +73,7 @@ def load_natural_questions(
     -------
     Dataset
         ``answers``: the distinct short answers of all annotators, each of several spans on its own.
-        ``gold``: each short answer with a few words around it, so that it stands in the page only once. The
+        ``gold``: each short answer with a few words around it, so that it occurs in the page only once. The
         report's notes say how many records were examined and why others were left out.
 
     Raises
@@ -125,7 +125,7 @@ def _question(row: Row) -> Question:
         "question": text,
         "documents": [{"title": title, "text": page.text}],
         "answers": answers,
-        "gold": _gold(page, spans),
+        "gold": _distinct(page.fragment(*span) for span in spans),
         "language": "en",
     }
     try:
@@ -157,10 +157,6 @@ def _short_answers(annotations: Any, n_tokens: int) -> list[tuple[int, int]]:
         yes_or_no = any(value in (0, 1, "NO", "YES") for value in annotations.get("yes_no_answer") or ())
         raise _Unusable(YES_OR_NO if yes_or_no else NO_SHORT_ANSWER)
     return list(dict.fromkeys(spans))
-
-
-def _gold(page: PlainPage, spans: Sequence[tuple[int, int]]) -> list[str]:
-    return _distinct(page.fragment(*span) for span in spans)
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
@@ -198,7 +194,7 @@ def _records(source: str | os.PathLike[str] | None, split: str, seed: int | None
 
 @contextmanager
 def _silent(datasets: Any) -> Iterator[None]:
-    """Keep the library from writing its own lines for what is said in our sentence."""
+    """Keep the library from printing what our error message already covers."""
     level = datasets.logging.get_verbosity()
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)
     try:
@@ -231,9 +227,8 @@ def _dataset(
 ) -> Dataset:
     examined = len(kept) + left_out.total()
     why = "; ".join(f"{reason} ({count:,})" for reason, count in left_out.most_common())
-    note = f"{counted(examined, 'record')} examined, {len(kept):,} used" + (
-        f"; left out: {why}." if why else "."
-    )
+    left = f"; left out: {why}" if why else ""
+    note = f"{counted(examined, 'record')} examined, {len(kept):,} used{left}."
     if not kept:
         raise InputError(f"No record of Natural Questions can be used: {note}")
     notes = [note]

@@ -24,7 +24,7 @@ def as_passage(value: object, place: int = 1) -> PassageIn:
         A text; a pair of a passage and its score; a mapping with ``text`` and, if known, ``title``, ``id``,
         ``score``, ``is_gold``; or an object with such attributes: a ``Document`` of LangChain
         (``page_content``, ``metadata``) or Haystack (``content``, ``meta``, ``score``), a node of LlamaIndex,
-        with its score or without. The title may also stand in the metadata.
+        with its score or without. The title may also be in the metadata.
     place : int
         Its place in the ranking, from 1: names a passage that has no id.
 
@@ -71,7 +71,7 @@ def as_passage(value: object, place: int = 1) -> PassageIn:
 
 
 def _pair(value: Any) -> tuple[Any, object]:
-    """Split a pair of a passage and its score; a record that happens to have two fields is none."""
+    """Split a pair of a passage and its score; a record that happens to have two fields is not one."""
     is_pair = isinstance(value, (tuple, list)) and len(value) == 2 and not hasattr(value, "_fields")
     if is_pair and (value[1] is None or hasattr(value[1], "__float__")):
         return value[0], value[1]

@@ -59,23 +59,11 @@ class PassageIn:
 class Question:
     """One question with what may be retrieved for it.
 
-    Attributes
-    ----------
-    query_id, question : str
-        Neither is empty; the id is unique in its data set.
-    documents : tuple of Document
-        To be cut into passages and searched. Questions that share a corpus hold the very same tuple
-        (compare with ``is``), so that it is indexed once. Empty where ``passages`` are given.
-    passages : tuple of PassageIn or None
-        Passages in retrieval order, used as they are; None where they must be retrieved.
-    reference_answers, gold : tuple of str
-        Correct answers; exact fragments of the documents that hold the answer.
-    kind, language : str or None
-        Labels as the data set gives them.
-    problem : str or None
-        Why retrieval failed, where somebody tried before the run; it is not asked then.
-    n_gold : int or None
-        Passages known to be relevant, retrieved or not, where that is known beyond ``passages`` and ``gold``.
+    ``documents`` are to be cut into passages and searched; questions that share a corpus hold the very same
+    tuple (compare with ``is``), so that it is indexed once. ``passages`` are used as they are, in retrieval
+    order; None where they must be retrieved. ``gold`` are exact fragments of the documents that hold the
+    answer. ``problem`` says why an earlier retrieval failed; such a question is not asked. ``n_gold`` counts
+    the relevant passages, retrieved or not, where known beyond ``passages`` and ``gold``.
     """
 
     query_id: str
@@ -115,20 +103,10 @@ def split_texts(text: str) -> list[str]:
 
 
 def read_question(fields: Fields, passages: tuple[str, ...] = ("passages",)) -> Question:
-    """Read one question record: of a data set, of an import, of a program.
+    """Read one question record, without documents; ``passages`` are the names of that field.
 
-    Parameters
-    ----------
-    fields : Fields
-        Strict where the question is to be asked: then every field that cannot be used raises `FieldError`.
-    passages : tuple of str
-        Names under which passages may stand; the first that is there counts.
-
-    Returns
-    -------
-    Question
-        Without documents. ``query_id`` is "" where the record has none. ``gold`` fragments mark the passages
-        where no passage says itself whether it is gold.
+    ``query_id`` is "" where the record has none. ``gold`` fragments mark the passages unless a passage says
+    itself whether it is gold.
     """
     question = fields.required_text(*names_of("question"))
     gold = _filled_texts(fields, "gold")
@@ -150,23 +128,10 @@ def read_question(fields: Fields, passages: tuple[str, ...] = ("passages",)) -> 
 def parse_question(
     fields: Fields, default_id: str, load_corpus: CorpusLoader, shared: tuple[Document, ...] | None = None
 ) -> Question:
-    """Read one question that is to be asked.
+    """Read one question to be asked; `FieldError` for the first field that cannot be used.
 
-    Parameters
-    ----------
-    fields : Fields
-        Strict; the names of `FIELDS` with values of any type.
-    default_id : str
-        The id where the record gives none.
-    load_corpus : callable
-        From the value of ``corpus`` to its documents; raises `FieldError` where it may not be read.
-    shared : tuple of Document, optional
-        The documents of a question that brings neither passages nor documents; None where it must.
-
-    Raises
-    ------
-    FieldError
-        The first field that cannot be used: which, its value, and what would be right.
+    ``load_corpus`` reads the value of ``corpus``. ``shared`` are the documents of a question without its own
+    evidence; None where it must have some.
     """
     read = read_question(fields)
     given = [name for name in EVIDENCE if fields.present(*names_of(name))]
@@ -210,10 +175,7 @@ def askable(question: Question) -> Question:
 def read_document(value: object, fields: Fields, path: str) -> tuple[Document, Fields]:
     """Read a text, or an object with title and text; also return the fields of the object.
 
-    Raises
-    ------
-    FieldError
-        There is no text that can be used. Only where the reading is strict it must not be empty.
+    `FieldError` without a usable text; an empty one is an error only in a strict reading.
     """
     inner = fields.inner({"text": value} if isinstance(value, str) else value, path)
     name = inner.present(*_TEXT) or _TEXT[0]
@@ -225,7 +187,7 @@ def read_document(value: object, fields: Fields, path: str) -> tuple[Document, F
 
 
 def passage_text(field: str, value: object) -> str:
-    """Return the text of one passage, which may be empty; `FieldError` where it is none."""
+    """Return the text of one passage, which may be empty; else `FieldError`."""
     if not isinstance(value, str):
         raise FieldError(field, value, "a text")
     if wrong := text_problem(value):

@@ -1,4 +1,4 @@
-"""What was found wrong in a file, row by row, and what was kept."""
+"""The import report: problems in a file, row by row, and what was kept."""
 
 from __future__ import annotations
 
@@ -18,21 +18,10 @@ _SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One thing wrong with one value.
+    """One thing wrong with one value, which is shortened to 80 characters.
 
-    Attributes
-    ----------
-    row : int or None
-        1-based row of the file as a spreadsheet numbers it (the header is row 1), or the 1-based
-        line of a JSON Lines file; None for the file as a whole.
-    column : str or None
-        Column or field, as the file names it.
-    value : str
-        What stands there, shortened to 80 characters.
-    expected : str
-        What would be right.
-    severity : {"error", "warning"}
-        An error keeps the row out; a warning does not.
+    ``row`` is the 1-based row of a spreadsheet (the header is row 1) or line of a JSON Lines file; None for
+    the file as a whole. An error leaves the row out; a warning does not.
     """
 
     row: int | None
@@ -51,22 +40,11 @@ class Issue:
 
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
-    """What became of a file's rows.
+    """What became of a file's rows (or lines with content).
 
-    Attributes
-    ----------
-    n_rows, n_kept : int
-        Rows (or lines) with content in the file, and how many of them are used.
-    issues : tuple of Issue
-        The first 1,000 problems, in order of the file; ``n_issues`` is their true number.
-    rejected : DataFrame
-        The rows kept out, as they stand in the file, after the columns ``row`` and ``reason``.
-    notes : tuple of str
-        Plain remarks: encoding, columns not used, decisions taken.
-    enables, missing : tuple of str
-        What can be computed from this file, and what cannot, each with what it would need.
-    n_issues, n_errors : int
-        True number of issues, and how many of them are errors.
+    ``issues`` are the first 1,000, in file order; ``n_issues`` and ``n_errors`` count all. ``rejected`` holds
+    the rows left out, after the columns ``row`` and ``reason``. ``enables`` and ``missing`` list what can and
+    cannot be computed from the file.
     """
 
     n_rows: int
@@ -91,16 +69,9 @@ class ValidationReport:
 
     def to_frame(self) -> pd.DataFrame:
         """Return the listed issues: ``row, column, value, expected, severity``."""
-        frame = pd.DataFrame(
-            {
-                "row": pd.array([issue.row for issue in self.issues], dtype="Int64"),
-                "column": [issue.column for issue in self.issues],
-                "value": [issue.value for issue in self.issues],
-                "expected": [issue.expected for issue in self.issues],
-                "severity": [issue.severity for issue in self.issues],
-            }
-        )
-        return frame.astype(dict.fromkeys(("column", "value", "expected", "severity"), "str"))
+        types = {"row": "Int64", **dict.fromkeys(("column", "value", "expected", "severity"), "str")}
+        rows = [[getattr(issue, name) for name in types] for issue in self.issues]
+        return pd.DataFrame(rows, columns=list(types)).astype(types)
 
 
 @dataclass(slots=True)
@@ -145,7 +116,7 @@ class IssueLog:
 
     @property
     def first_error(self) -> Issue | None:
-        """The error that stands first in the file."""
+        """The first error in the file."""
         errors = [issue for issue in self._listed if issue.severity == "error"]
         return min(errors, key=lambda issue: issue.row or 0, default=None)
 
@@ -162,21 +133,12 @@ class IssueLog:
         possible: tuple[Iterable[str], Iterable[str]] = ((), ()),
     ) -> ValidationReport:
         """Return the report on a file; ``possible`` as `possibilities` gives it."""
-        enables, missing = possible
-        return ValidationReport(
-            n_kept + len(rejected),
-            n_kept,
-            self.listed(),
-            rejected,
-            tuple(notes),
-            tuple(enables),
-            tuple(missing),
-            self.n_issues,
-            self.counts["error"],
-        )
+        enables, missing = tuple(possible[0]), tuple(possible[1])
+        n, counts = n_kept + len(rejected), (self.n_issues, self.counts["error"])
+        return ValidationReport(n, n_kept, self.listed(), rejected, tuple(notes), enables, missing, *counts)
 
     def nothing_usable(self, name: str, n: int, things: str, place: str, column: str = "field") -> str:
-        """Say that none of ``n`` rows, lines or records can be used, and what is wrong with the first."""
+        """Return the message that no row, line or record can be used, with the first problem."""
         first = self.first_error
         if first is None:
             return f"{name} has no {things} with content."
@@ -214,19 +176,10 @@ def rejected_frame(rejected: Iterable[tuple[int, str, str]]) -> pd.DataFrame:
 def possibilities(
     questions: Sequence[T], analyses: Iterable[tuple[str, Callable[[T], bool], str]]
 ) -> tuple[list[str], list[str]]:
-    """Say what can be computed of questions, and what cannot.
+    """Return one line per analysis that the questions (at least one) allow, and one per analysis they do not.
 
-    Parameters
-    ----------
-    questions : sequence
-        At least one.
-    analyses : iterable of (name, test, needs)
-        What an analysis is called, whether a question brings what it needs, and what that is.
-
-    Returns
-    -------
-    enables, missing : list of str
-        One line an analysis; where only some questions bring what is needed, how many.
+    ``analyses`` are (name, whether a question has what it needs, what that is). Where only some questions
+    have it, the line says how many.
     """
     enables, missing = [], []
     for what, test, needs in analyses:

@@ -46,7 +46,7 @@ class SimulationOptions:
         Passages per ordinary question that carry influence, 1 to ``passages``. The others have none.
     share_divergent : float
         Share of the ordinary questions whose influential passages are placed at random; in the
-        others they stand first, strongest first. In [0, 1].
+        others they come first, strongest first. In [0, 1].
     noise : float
         Chance of each word to change in every ablated answer and every repeat. In [0, 1].
     share_ties, share_empty, share_inert, share_redundant, share_parametric, share_position : float
@@ -139,7 +139,8 @@ def simulate(options: SimulationOptions | None = None) -> Run:
         {
             "source": "simulation",
             "name": f"Simulated: {options.queries} questions × {options.passages}, seed {options.seed}",
-            "options": {name: _plain(value) for name, value in asdict(options).items()},
+            # As JSON can hold them, also where numpy's numbers were given.
+            "options": {n: v.item() if isinstance(v, np.generic) else v for n, v in asdict(options).items()},
             "notes": ["Simulated data: no model answered, and no document was searched."],
         },
         queries=queries,
@@ -274,8 +275,3 @@ def _planted_rho(planted: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _sentence(words: NDArray[np.int64]) -> str:
     return " ".join(WORDS[i] for i in words).capitalize() + "."
-
-
-def _plain(value: Any) -> int | float:
-    """Return a number as JSON can hold it."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -28,13 +28,7 @@ def read_options(text: str) -> SimulationOptions:
 
 
 def options_from_pairs(pairs: Iterable[tuple[str, str]]) -> SimulationOptions:
-    """Build options from names and values; those not named keep their defaults.
-
-    Raises
-    ------
-    InputError
-        An unknown name, a value that is no number, or one outside its range.
-    """
+    """Build options from names and values, the others by default; InputError for a wrong one."""
     fields = {f.name: f for f in dataclasses.fields(SimulationOptions)}
     values: dict[str, int | float] = {}
     for name, value in pairs:

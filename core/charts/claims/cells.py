@@ -1,4 +1,4 @@
-"""What a picture of one answer's claims against its passages shows: rows, columns, cells and their texts."""
+"""The data of the heat map of one answer's claims against its passages: rows, columns, cells and texts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.charts.theme import number, plain_text, safe_text, several
+from core.charts.theme import plain_text, safe_text
 from core.claims.analysis.answer import AnswerClaims
 from core.claims.causal import removal_matrix
 from core.claims.matrix import IRRELEVANT
 from core.claims.types import Bools, Floats, Labels
+from core.text.display import count, number
 
 MOST = 60  # rows and columns that are drawn one by one
 _LONG_TEXTS_UP_TO = 1_000  # cells; above it the texts of hover boxes are shorter, for the browser's sake
@@ -22,11 +23,11 @@ Group = tuple[int, ...]
 
 
 class Row(NamedTuple):
-    """One line of the picture: a claim, or several that share a line."""
+    """One row: a claim, or several that share a row."""
 
     name: str  # "C3", or "4 claims"
     text: str  # the claim; "" for several
-    style: str  # a state of `theme.STYLES`; "neutral" where the claims of the line differ
+    style: str  # a state of `theme.STYLES`; "neutral" where the claims of the row differ
     verdict: str  # "" where they differ
     uncertainty: float
     hover: str
@@ -47,7 +48,7 @@ class HeatmapCells(NamedTuple):
 
 
 def heatmap_cells(answer: AnswerClaims, most: int = MOST) -> HeatmapCells:
-    """Return the picture of one answer: one line per claim, or neighbours together above ``most``."""
+    """Return the data of one answer: one line per claim, or neighbours together above ``most``."""
     p = answer.matrix.probabilities
     claims, passages = _grouped(_order(answer), most), _grouped(range(p.shape[1]), most)
     states = [str(state) for state in answer.states]
@@ -90,10 +91,9 @@ def _row(answer: AnswerClaims, states: Sequence[str], group: Group) -> Row:
         style = next(iter(counted)) if len(counted) == 1 else "neutral"
         verdicts = {str(answer.verdicts[i]) for i in group}
         listed = "<br>".join(f"{n:,} {state}" for state, n in counted.items())
-        hover = f"{_listed('C', group)}<br>{listed}<br>Mean U(c) {number(mean)}"
-        return Row(
-            several(len(group), "claim"), "", style, verdicts.pop() if len(verdicts) == 1 else "", mean, hover
-        )
+        hover = f"{_listed(group)}<br>{listed}<br>Mean U(c) {number(mean)}"
+        verdict = verdicts.pop() if len(verdicts) == 1 else ""
+        return Row(count(len(group), "claim"), "", style, verdict, mean, hover)
     (i,) = group
     text = matrix.claims[i]
     best = float(matrix.support_maximum[i])
@@ -112,22 +112,25 @@ def _single_hovers(
     shape = answer.matrix.probabilities.shape
     claim_limit, sentence_limit = (120, 200) if shape[0] * shape[1] <= _LONG_TEXTS_UP_TO else (60, 80)
     passages = [
-        f"P{j + 1}: {safe_text(name, 40)}"
-        + (f"<br>{safe_text(title, 60)}" if plain_text(title) not in ("", "—") else "")
+        "<br>".join([f"P{j + 1}: {safe_text(name, 40)}", *_optional(title, 60)])
         for j, (name, title) in enumerate(zip(answer.passage_ids, answer.titles, strict=True))
     ]
+    claims = [f"C{i + 1}: {safe_text(text, claim_limit)}" for i, text in enumerate(answer.matrix.claims)]
     judge = safe_text(answer.judge, 40)
-    found = []
-    for (i,) in rows:
-        claim = f"C{i + 1}: {safe_text(answer.matrix.claims[i], claim_limit)}"
-        found.append(
-            tuple(
-                f"{claim}<br>{passage}<br>{_judged(answer, i, j, judge)}"
-                f"{_quoted(answer.sentences[i][j], sentence_limit)}{_without(answer, labels, i, j)}"
-                for j, passage in enumerate(passages)
-            )
-        )
-    return tuple(found)
+
+    def hover(i: int, j: int) -> str:
+        lines = [claims[i], passages[j], _judged(answer, i, j, judge)]
+        lines += [f"“{quote}”" for quote in _optional(answer.sentences[i][j], sentence_limit)]
+        if answer.causal is not None:
+            lines.append(f"Without P{j + 1} the claim is: {labels[i, j]}")
+        return "<br>".join(lines)
+
+    return tuple(tuple(hover(i, j) for j in range(shape[1])) for (i,) in rows)
+
+
+def _optional(text: object, limit: int) -> list[str]:
+    """Return the text as a list's only item, or an empty list where it is missing."""
+    return [] if plain_text(text, limit) in ("", "—") else [safe_text(text, limit)]
 
 
 def _judged(answer: AnswerClaims, i: int, j: int, judge: str) -> str:
@@ -142,19 +145,10 @@ def _judged(answer: AnswerClaims, i: int, j: int, judge: str) -> str:
     return f"Probability {number(p)}: {said}" + (f"<br>Judge: {judge}{agreed}" if judge else agreed)
 
 
-def _quoted(sentence: object, limit: int) -> str:
-    shown = plain_text(sentence, limit)
-    return "" if shown in ("", "—") else f"<br>“{safe_text(sentence, limit)}”"
-
-
-def _without(answer: AnswerClaims, labels: Labels, i: int, j: int) -> str:
-    return "" if answer.causal is None else f"<br>Without P{j + 1} the claim is: {labels[i, j]}"
-
-
 def _group_hover(claims: Group, passages: Group, value: float, unscored: float, removed: float) -> str:
     lines = [
-        f"{several(len(claims), 'claim')} × {several(len(passages), 'passage')}",
-        f"{_listed('C', claims)}<br>{_span('P', passages)}",
+        f"{count(len(claims), 'claim')} × {count(len(passages), 'passage')}",
+        f"{_listed(claims)}<br>P{passages[0] + 1}" + (f"–{passages[-1] + 1}" if passages[1:] else ""),
         f"Mean probability {number(value)}",
         f"Not scored: {100 * unscored:.0f} %",
     ]
@@ -163,15 +157,10 @@ def _group_hover(claims: Group, passages: Group, value: float, unscored: float, 
     return "<br>".join(lines)
 
 
-def _listed(letter: str, group: Group) -> str:
-    """Name the members of a group, the first few only: rows are in order of U, so they are no range."""
-    shown = ", ".join(f"{letter}{i + 1}" for i in group[:5])
+def _listed(group: Group) -> str:
+    """Name the claims of a group, the first few only: rows are in order of U, so they are no range."""
+    shown = ", ".join(f"C{i + 1}" for i in group[:5])
     return shown + (f" and {len(group) - 5:,} more" if len(group) > 5 else "")
-
-
-def _span(letter: str, group: Group) -> str:
-    first, last = group[0] + 1, group[-1] + 1
-    return f"{letter}{first}" if first == last else f"{letter}{first}–{last}"
 
 
 def _order(answer: AnswerClaims) -> list[int]:
@@ -181,7 +170,7 @@ def _order(answer: AnswerClaims) -> list[int]:
 
 
 def _grouped(items: Iterable[int], at_most: int) -> tuple[Group, ...]:
-    """Put neighbours together in at most so many groups of nearly equal size."""
+    """Put neighbours together in at most ``at_most`` groups of nearly equal size."""
     listed = list(items)
     n = min(len(listed), at_most)
     edges = [len(listed) * i // n for i in range(n + 1)] if n else [0]

@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import AXIS, STYLES, empty_figure, fade, marker, new_figure, number, several
+from core.charts.theme import BORDER, STYLES, add_band, add_marks, empty_figure, fade, marker, new_figure
 from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.rafe import DEFAULT_K
+from core.text.display import count, number
 
 LEAST, MOST = 20, 100  # the curve ends between these values of K
-
-
-class _Data(NamedTuple):
-    curve: pd.DataFrame  # k, mean, low, high, n; rows with a mean only
-    n_undefined: int
 
 
 def f1_at_k_chart(analysis: ClaimsAnalysis) -> go.Figure:
     """Draw the mean F1@K over the answers against K, the number of supported claims an answer should have.
 
-    Parameters
-    ----------
-    analysis : ClaimsAnalysis
-        The run's analysis.
-
-    Returns
-    -------
-    Figure
-        The mean with its 95 % interval, and a mark at the usual K = 10; an empty figure when no answer has
-        a claim with a verdict.
+    The mean has its 95 % interval, and a mark at the usual K = 10. Empty when no answer has a claim with a
+    verdict.
     """
-    return _draw(_data(analysis))
-
-
-def _data(analysis: ClaimsAnalysis) -> _Data:
     curve = analysis.f1_curve(ks_of(analysis))
     left_out = int(curve["n_undefined"].max()) if len(curve) else 0
-    return _Data(curve[curve["mean"].notna()].reset_index(drop=True), left_out)
+    return _draw(curve[curve["mean"].notna()], left_out)
 
 
 def ks_of(analysis: ClaimsAnalysis) -> tuple[int, ...]:
@@ -50,8 +32,7 @@ def ks_of(analysis: ClaimsAnalysis) -> tuple[int, ...]:
     return tuple(range(1, int(np.clip(2 * largest, LEAST, MOST)) + 1))
 
 
-def _draw(data: _Data) -> go.Figure:
-    curve = data.curve
+def _draw(curve: pd.DataFrame, n_undefined: int) -> go.Figure:
     if not len(curve):
         return empty_figure("No answer has a relevant claim with a verdict, so F1@K is undefined.")
     first, last = curve.iloc[0], curve.iloc[-1]
@@ -59,18 +40,21 @@ def _draw(data: _Data) -> go.Figure:
     shown = [first, *(row for _, row in usual.iterrows()), last]
     values = ", ".join(f"{number(row['mean'])} at K = {int(row['k'])}" for row in shown)
     n = int(last["n"])
-    alt = f"Mean F1@K over {several(n, 'answer')}: {values}; {data.n_undefined:,} undefined and left out."
+    alt = f"Mean F1@K over {count(n, 'answer')}: {values}; {n_undefined:,} undefined and left out."
     figure = new_figure(alt, "K, supported claims expected per answer", "Mean F1@K")
-    _add_band(figure, curve[curve["low"].notna() & curve["high"].notna()])
+    known = curve[curve["low"].notna() & curve["high"].notna()]
+    if len(known):
+        pale = fade("well supported", 0.22)[0][1]
+        add_band(figure, "95 % interval", known["k"], known["low"], known["high"], pale)
     color = STYLES["well supported"].color
     figure.add_scatter(
-        name=f"Mean of {several(n, 'answer')}",
+        name=f"Mean of {count(n, 'answer')}",
         mode="lines",
         x=curve["k"],
         y=curve["mean"],
         customdata=[
             (f"95 %: {number(row.low)} to {number(row.high)}<br>" if not np.isnan(row.low) else "")
-            + f"{several(row.n, 'answer')}, {row.n_undefined:,} left out"
+            + f"{count(row.n, 'answer')}, {row.n_undefined:,} left out"
             for row in curve.itertuples()
         ],
         hovertemplate="F1@%{x}: %{y:.3f}<br>%{customdata}<extra></extra>",
@@ -83,33 +67,13 @@ def _draw(data: _Data) -> go.Figure:
     return figure
 
 
-def _add_band(figure: go.Figure, known: pd.DataFrame) -> None:
-    if len(known):
-        figure.add_scatter(
-            name="95 % interval",
-            mode="lines",
-            x=[*known["k"], *known["k"][::-1]],
-            y=[*known["high"], *known["low"][::-1]],
-            fill="toself",
-            fillcolor=fade("well supported", 0.22)[0][1],
-            line={"width": 0},
-            hoverinfo="skip",
-        )
-
-
 def _add_usual(figure: go.Figure, usual: pd.DataFrame) -> None:
     if not len(usual):
         return
     value = float(usual["mean"].iloc[0])
-    figure.add_vline(x=DEFAULT_K, line={"color": AXIS, "width": 1.5, "dash": "dot"})
-    figure.add_scatter(
-        name=f"F1@{DEFAULT_K} = {number(value)}",
-        mode="markers",
-        x=[DEFAULT_K],
-        y=[value],
-        hoverinfo="skip",
-        marker={**marker("highlight", 13), "line": {"width": 1, "color": "white"}},
-    )
+    figure.add_vline(x=DEFAULT_K, line=BORDER)
+    star = {**marker("highlight", 13), "line": {"width": 1, "color": "white"}}
+    add_marks(figure, f"F1@{DEFAULT_K} = {number(value)}", [DEFAULT_K], [value], star)
 
 
 def _ticks(top: int) -> list[int]:

@@ -20,19 +20,14 @@ from core.charts.claims.layers import (
     add_text,
     add_verdicts,
 )
-from core.charts.theme import (
-    empty_figure,
-    new_figure,
-    number,
-    plain_text,
-    several,
-)
+from core.charts.theme import empty_figure, new_figure, plain_text
 from core.claims.analysis.answer import AnswerClaims
+from core.text.display import count, number
 
 Shown = Literal["text", "causal", "both"]
 SHOWN: tuple[Shown, ...] = ("text", "causal", "both")
 
-_LABEL_WIDTH, _LABEL_LINES = 17, 2
+_LABEL_WIDTH = 17
 _LEGEND_LINE = 22  # pixels
 _TICKS_UP_TO, _FEWER_TICKS = 12, 8  # columns that all have a label, and labels where there are more
 _TEXT_UP_TO = 40  # rows whose labels have the claim's text
@@ -41,9 +36,9 @@ _TEXT_UP_TO = 40  # rows whose labels have the claim's text
 def claims_heatmap(answer: AnswerClaims, shown: Shown = "text") -> go.Figure:
     """Draw the claims of an answer against its passages, most uncertain claim on top.
 
-    Columns are in retrieval order. HeatmapUnscored cells are crossed, never drawn as 0; irrelevant
-    claims are at the bottom in grey. A second column has the verdict on each claim, the symbol of its
-    state, and U(c). Beyond 60 claims or passages neighbours share a cell, which then shows their mean.
+    Columns are in retrieval order. Unscored cells are crossed, never drawn as 0; irrelevant claims are at
+    the bottom in grey. A second column has the verdict on each claim, the symbol of its state, and U(c).
+    Beyond 60 claims or passages neighbours share a cell, which then shows their mean.
 
     Parameters
     ----------
@@ -72,8 +67,7 @@ def claims_heatmap(answer: AnswerClaims, shown: Shown = "text") -> go.Figure:
         return empty_figure("This question has no passages.")
     if shown == "causal" and answer.causal is None:
         return empty_figure("No passage was left out of the prompt, so leave-one-out effects are unknown.")
-    cells = heatmap_cells(answer)
-    return _draw(cells, shown, answer.matrix.threshold)
+    return _draw(heatmap_cells(answer), shown, answer.matrix.threshold)
 
 
 def _draw(cells: HeatmapCells, shown: Shown, threshold: float) -> go.Figure:
@@ -93,18 +87,18 @@ def _draw(cells: HeatmapCells, shown: Shown, threshold: float) -> go.Figure:
 
 def _alt(cells: HeatmapCells, shown: Shown) -> str:
     n = sum(cells.states.values())
-    states = ", ".join(f"{count:,} {state}" for state, count in cells.states.most_common())
-    text = f"{several(n, 'claim')} against the passages in retrieval order: {states}."
+    states = ", ".join(f"{found:,} {state}" for state, found in cells.states.most_common())
+    text = f"{count(n, 'claim')} against the passages in retrieval order: {states}."
     known = cells.values[~np.isnan(cells.values)]
     if shown != "causal":
         span = f"{number(known.min())} to {number(known.max())}" if known.size else "none known"
         crossed = int((cells.unscored[~cells.grey] == 1).sum())
-        text += f" Probabilities of support {span}; {several(crossed, 'cell')} not scored."
+        text += f" Probabilities of support {span}; {count(crossed, 'cell')} not scored."
     if shown != "text":
         moved = int((cells.removed >= MOVED_FROM).sum())
         what = "a claim" if cells.labels is not None else "at least half of the claims"
         unknown = int(np.isnan(cells.removed).sum())
-        text += f" Leaving a passage out changes or removes {what} in {several(moved, 'cell')}"
+        text += f" Leaving a passage out changes or removes {what} in {count(moved, 'cell')}"
         text += f" and is unknown in {unknown:,}."
     if cells.labels is None:
         text += " Neighbouring claims or passages share a cell."
@@ -160,7 +154,7 @@ def _tick(name: str, text: str, n_rows: int) -> str:
     """Return a row's label: its number and the start of the claim, short enough for a phone."""
     if not text or n_rows > _TEXT_UP_TO:
         return name
-    lines = _LABEL_LINES if n_rows <= TWO_LINES_UP_TO else 1
+    lines = 2 if n_rows <= TWO_LINES_UP_TO else 1
     start = plain_text(text, _LABEL_WIDTH * lines - len(name))
     wrapped = textwrap.wrap(f"{name} {start}", _LABEL_WIDTH, max_lines=lines, placeholder="…")
     return "<br>".join(html.escape(line, quote=False).replace("$", "&#36;") for line in wrapped)

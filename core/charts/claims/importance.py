@@ -8,21 +8,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import (
-    STYLES,
-    bar_marker,
-    empty_figure,
-    marker,
-    new_figure,
-    number,
-    plain_text,
-    safe_text,
-    several,
-)
+from core.charts import theme
 from core.claims.analysis.answer import AnswerClaims
 from core.claims.three_valued import thresholded
-
-_MOST_TICKS = 60
+from core.text.display import count, number
 
 
 class _Data(NamedTuple):
@@ -33,21 +22,11 @@ class _Data(NamedTuple):
 def passage_importance_bars(answer: AnswerClaims, passages: pd.DataFrame | None = None) -> go.Figure:
     """Draw the mean support of each passage for the relevant claims, in retrieval order.
 
-    Bars of passages that support no claim are hatched; a passage against which nothing was scored has no
-    bar and is called unscored. Circles show the influence, so that support and use can be compared.
+    Bars of passages that support no claim are hatched; a passage without any score has no bar and is marked
+    unscored. Circles show the influence, so that support and use can be compared.
 
-    Parameters
-    ----------
-    answer : AnswerClaims
-        One question of a `ClaimsAnalysis`.
-    passages : DataFrame, optional
-        Rows of ``ClaimsAnalysis.passages``, with ``passage_id``, ``influence`` and ``quadrant``; rows of
-        other questions are left out.
-
-    Returns
-    -------
-    Figure
-        An empty figure where there are no passages or no relevant claims.
+    ``passages`` are rows of ``ClaimsAnalysis.passages``, with ``passage_id``, ``influence`` and ``quadrant``;
+    rows of other questions are ignored. Empty where there are no passages or no relevant claims.
     """
     return _draw(_data(answer, passages))
 
@@ -65,16 +44,10 @@ def _data(answer: AnswerClaims, passages: pd.DataFrame | None) -> _Data:
             "influence": known["influence"].astype(float).to_numpy(),
         }
     )
+    columns = answer.passage_ids, answer.titles, n_supported, known["quadrant"]
     bars["hover"] = [
         _hover(row.place, name, title, row.importance, n, row.influence, quadrant)
-        for row, name, title, n, quadrant in zip(
-            bars.itertuples(),
-            answer.passage_ids,
-            answer.titles,
-            n_supported,
-            known["quadrant"],
-            strict=True,
-        )
+        for row, name, title, n, quadrant in zip(bars.itertuples(), *columns, strict=True)
     ]
     return _Data(bars, int(matrix.relevant.sum()))
 
@@ -94,61 +67,51 @@ def _known(answer: AnswerClaims, passages: pd.DataFrame | None) -> pd.DataFrame:
 def _hover(
     place: int, name: str, title: object, importance: float, n: int, influence: float, quadrant: str
 ) -> str:
-    lines = [f"P{place}: {safe_text(name, 40)}"]
-    if plain_text(title) not in ("", "—"):
-        lines.append(safe_text(title, 60))
+    lines = [f"P{place}: {theme.safe_text(name, 40)}"]
+    if theme.plain_text(title) not in ("", "—"):
+        lines.append(theme.safe_text(title, 60))
     lines.append(
         "No claim was scored against it"
         if np.isnan(importance)
-        else f"Mean support {number(importance, 3)}<br>Supports {several(n, 'claim')}"
+        else f"Mean support {number(importance, '{:.3f}')}<br>Supports {count(n, 'claim')}"
     )
-    lines.append(f"Influence {'unknown' if np.isnan(influence) else number(influence, 3)}")
-    return "<br>".join([*lines, safe_text(quadrant, 40)] if quadrant else lines)
+    lines.append(f"Influence {'unknown' if np.isnan(influence) else number(influence, '{:.3f}')}")
+    return "<br>".join([*lines, theme.safe_text(quadrant, 40)] if quadrant else lines)
 
 
 def _draw(data: _Data) -> go.Figure:
     bars = data.bars
     if not len(bars):
-        return empty_figure("This question has no passages.")
+        return theme.empty_figure("This question has no passages.")
     if not data.n_relevant:
-        return empty_figure("This answer has no relevant claim that a passage could support.")
+        return theme.empty_figure("This answer has no relevant claim that a passage could support.")
     known = bars[bars["importance"].notna()]
     influence = bars[bars["influence"].notna()]
     height = int(np.clip(160 + 26 * len(bars), 260, 1_600))
     title = "Mean support" if not len(influence) else "Mean support (bar), influence (circle)"
-    figure = new_figure(_alt(data, known, influence), title, "Passage, in retrieval order", height)
-    _add_bars(figure, known[known["supports"] == 1], "Supports a claim", "well supported")
-    _add_bars(figure, known[known["supports"] == 0], "Supports no claim", "unsupported")
-    _add_bars(figure, known[known["supports"].isna()], "No support found, not all scored", "unscored")
-    if len(influence):
-        figure.add_scatter(
-            name="Influence",
-            mode="markers",
-            x=influence["influence"],
-            y=influence["place"],
-            customdata=influence["hover"],
-            hovertemplate="%{customdata}<extra></extra>",
-            cliponaxis=False,
-            marker={**marker("influence", 11), "line": {"width": 1.5, "color": "white"}},
-        )
+    figure = theme.new_figure(_alt(data, known, influence), title, "Passage, in retrieval order", height)
+    supports = known["supports"]
+    for name, rows, style in (
+        ("Supports a claim", known[supports == 1], "well supported"),
+        ("Supports no claim", known[supports == 0], "unsupported"),
+        ("No support found, not all scored", known[supports.isna()], "unscored"),
+    ):
+        name = f"{name} ({len(rows):,})"
+        theme.add_row_bars(figure, name, rows["importance"], rows["place"], style, rows["hover"])
+    circle = {**theme.marker("influence", 11), "line": {"width": 1.5, "color": "white"}}
+    x, y, hover = (influence[name] for name in ("influence", "place", "hover"))
+    theme.add_marks(figure, "Influence", x, y, circle, hover, cliponaxis=False)
     for at in bars.loc[bars["importance"].isna(), "place"]:
         figure.add_annotation(text="unscored", x=0, y=at, xanchor="left", xshift=8, showarrow=False)
-    step = max(1, int(np.ceil(len(bars) / _MOST_TICKS)))
-    shown = bars["place"].iloc[::step]
     figure.update_xaxes(range=[0, 1.02], tickvals=[0, 0.25, 0.5, 0.75, 1])
-    figure.update_yaxes(
-        range=[len(bars) + 0.6, 0.4],
-        tickvals=shown,
-        ticktext=[f"P{at}" for at in shown],
-        showgrid=False,
-    )
+    theme.name_rows(figure, [f"P{at}" for at in bars["place"]])
     figure.update_layout(barmode="overlay")
     return figure
 
 
 def _alt(data: _Data, known: pd.DataFrame, influence: pd.DataFrame) -> str:
     n = len(data.bars)
-    text = f"Mean support of {several(n, 'passage')} for {several(data.n_relevant, 'relevant claim')}: "
+    text = f"Mean support of {count(n, 'passage')} for {count(data.n_relevant, 'relevant claim')}: "
     if len(known):
         best = known.loc[known["importance"].idxmax()]
         text += f"highest {number(best['importance'])} (P{int(best['place'])}), "
@@ -158,23 +121,3 @@ def _alt(data: _Data, known: pd.DataFrame, influence: pd.DataFrame) -> str:
         text += f"; highest influence {number(most['influence'])} (P{int(most['place'])})"
         text += f", unknown for {n - len(influence)}"
     return f"{text}."
-
-
-def _add_bars(figure: go.Figure, bars: pd.DataFrame, name: str, style: str) -> None:
-    if len(bars):
-        figure.add_bar(
-            name=f"{name} ({len(bars):,})",
-            orientation="h",
-            x=bars["importance"],
-            y=bars["place"],
-            # Left alone, a trace whose bars are far apart would draw them wide.
-            width=0.7,
-            customdata=bars["hover"],
-            hovertemplate="%{customdata}<extra></extra>",
-            # Outlined, so that a 0 shows as a line; pale, so that a circle shows on it.
-            marker={
-                **bar_marker(style),
-                "line": {"width": 1.5, "color": STYLES[style].color},
-                "opacity": 0.65,
-            },
-        )

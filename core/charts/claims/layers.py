@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import plotly.graph_objects as go
 
 from core.charts.claims.cells import HeatmapCells
-from core.charts.theme import STYLES, fade, marker, number, several
+from core.charts.theme import STYLES, add_marks, fade, marker
 from core.claims.causal import CHANGED, GONE, KEPT, UNKNOWN
 from core.claims.rafe import IRRELEVANT, NOT_SUPPORTED, SUPPORTED, UNSCORED
 from core.claims.types import Bools, Floats
+from core.text.display import count, number
 
 MATRIX_SHARE = 0.8  # of the width; the rest is the column of verdicts
 TWO_LINES_UP_TO = 25  # rows with room for two lines of text
@@ -20,20 +19,12 @@ _SIGNS_UP_TO = 20  # columns whose cells have room for a letter
 _LETTERS = {SUPPORTED: "S", NOT_SUPPORTED: "N", IRRELEVANT: "I", UNSCORED: "?"}
 _SIGNS = {KEPT: "=", CHANGED: "≠", GONE: "×", UNKNOWN: "?"}
 
-
-class _Mark(NamedTuple):
-    name: str
-    symbol: str
-    color: str
-    size: int
-
-
 # White and outlined where it lies on strong blue: seen there, and in the legend of either page.
-_MARKS = {
-    "both": _Mark("Supports; gone or changed without it", "star", "#FFFFFF", 14),
-    "text only": _Mark("Supports; kept without it", "circle", "#FFFFFF", 8),
-    "causal only": _Mark("No support; gone or changed without it", "diamond", "#F0A030", 11),
-    "unscored": _Mark("Not scored; gone or changed without it", "diamond-tall", "#B8679A", 13),
+_MARKS = {  # name, symbol, colour, size
+    "both": ("Supports; gone or changed without it", "star", "#FFFFFF", 14),
+    "text only": ("Supports; kept without it", "circle", "#FFFFFF", 8),
+    "causal only": ("No support; gone or changed without it", "diamond", "#F0A030", 11),
+    "unscored": ("Not scored; gone or changed without it", "diamond-tall", "#B8679A", 13),
 }
 
 
@@ -71,17 +62,10 @@ def add_text(figure: go.Figure, cells: HeatmapCells, threshold: float) -> None:
     _add_heatmap(figure, cells.values, cells, *scales, zmin=0, zmax=1, showscale=True, colorbar=bar)
     # An irrelevant claim is not verified, so nothing is missing.
     rows, columns = np.nonzero((cells.unscored > 0) & ~cells.grey[:, None])
-    if len(rows):
-        share = cells.unscored[rows, columns]
-        name = "Not scored" if cells.labels is not None else "Not scored, in part or all"
-        figure.add_scatter(
-            name=f"{name} ({several(len(rows), 'cell')})",
-            mode="markers",
-            x=columns,
-            y=rows,
-            hoverinfo="skip",
-            marker={**marker("unscored"), "size": np.where(share == 1, 9, 5) * _scale(cells)},
-        )
+    name = "Not scored" if cells.labels is not None else "Not scored, in part or all"
+    size = np.where(cells.unscored[rows, columns] == 1, 9, 5) * _scale(cells)
+    cross = {**marker("unscored"), "size": size}
+    add_marks(figure, f"{name} ({count(len(rows), 'cell')})", columns, rows, cross)
 
 
 def _scale(cells: HeatmapCells) -> float:
@@ -122,7 +106,10 @@ def add_causal(figure: go.Figure, cells: HeatmapCells) -> None:
         where = cells.labels == label
         if where.any():
             add_signs(figure, where, _SIGNS[label], "white" if label in (CHANGED, GONE) else None)
-            _add_key(figure, f"{_SIGNS[label]} {label} ({int(where.sum()):,})", fill)
+            # A line in the legend that draws nothing.
+            outline = {"width": 1, "color": STYLES["unscored"].color}
+            look = {"symbol": "square", "color": fill, "size": 11, "line": outline}
+            add_marks(figure, f"{_SIGNS[label]} {label} ({int(where.sum()):,})", [None], [None], look)
 
 
 def add_signs(figure: go.Figure, where: Bools, sign: str, color: str | None) -> None:
@@ -140,18 +127,6 @@ def add_signs(figure: go.Figure, where: Bools, sign: str, color: str | None) -> 
         )
 
 
-def _add_key(figure: go.Figure, name: str, color: str) -> None:
-    """Add a line to the legend that draws nothing."""
-    outline = {"width": 1, "color": STYLES["unscored"].color}
-    figure.add_scatter(
-        name=name,
-        mode="markers",
-        x=[None],
-        y=[None],
-        marker={"symbol": "square", "color": color, "size": 11, "line": outline},
-    )
-
-
 def add_removals(figure: go.Figure, cells: HeatmapCells, threshold: float) -> None:
     """Mark where support and leave-one-out effect agree, and where there is only one of them."""
     moved, kept = cells.removed >= MOVED_FROM, cells.removed < MOVED_FROM
@@ -164,45 +139,23 @@ def add_removals(figure: go.Figure, cells: HeatmapCells, threshold: float) -> No
     }
     for key, mask in where.items():
         rows, columns = np.nonzero(mask)
-        if len(rows):
-            look = _MARKS[key]
-            figure.add_scatter(
-                name=f"{look.name} ({len(rows):,})",
-                mode="markers",
-                x=columns,
-                y=rows,
-                hoverinfo="skip",
-                marker={
-                    "symbol": look.symbol,
-                    "color": look.color,
-                    "size": look.size * _scale(cells),
-                    "line": {"width": 1, "color": "#333333"},
-                },
-            )
+        name, symbol, color, size = _MARKS[key]
+        outline = {"width": 1, "color": "#333333"}
+        look = {"symbol": symbol, "color": color, "size": size * _scale(cells), "line": outline}
+        add_marks(figure, f"{name} ({len(rows):,})", columns, rows, look)
 
 
 def add_verdicts(figure: go.Figure, cells: HeatmapCells) -> None:
     """Draw the column of verdicts: one trace per state, so that the legend names the symbols."""
     for style in dict.fromkeys(row.style for row in cells.rows):
         chosen = [(i, row) for i, row in enumerate(cells.rows) if row.style == style]
-        name = (
-            f"{style[0].upper()}{style[1:]} ({cells.states[style]:,})"
-            if style != "neutral"
-            else "Several states"
-        )
-        figure.add_scatter(
-            name=name,
-            mode="markers+text",
-            xaxis="x2",
-            x=[0.0] * len(chosen),
-            y=[i for i, _ in chosen],
-            text=[_verdict_text(row.verdict, row.uncertainty, len(cells.rows)) for _, row in chosen],
-            textposition="middle right",
-            textfont={"size": 11},
-            customdata=[row.hover for _, row in chosen],
-            hovertemplate="%{customdata}<extra></extra>",
-            marker=marker(style, 10),
-        )
+        one = style != "neutral"
+        name = f"{style.capitalize()} ({cells.states[style]:,})" if one else "Several states"
+        texts = [_verdict_text(row.verdict, row.uncertainty, len(cells.rows)) for _, row in chosen]
+        beside = {"text": texts, "textposition": "middle right", "textfont": {"size": 11}}
+        y, hover = [i for i, _ in chosen], [row.hover for _, row in chosen]
+        look = {"mode": "markers+text", "xaxis": "x2", **beside}
+        add_marks(figure, name, [0.0] * len(y), y, marker(style, 10), hover, **look)
 
 
 def _verdict_text(verdict: str, uncertainty: float, n_rows: int) -> str:

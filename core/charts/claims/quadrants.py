@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
-from core.charts.theme import AXIS, count_heatmap, empty_figure, marker, new_figure, safe_text, several
+from core.arrays import Floats
+from core.charts.theme import BORDER, add_marks, count_heatmap, empty_figure, marker, new_figure, safe_text
 from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.quadrants import DISTRACTOR, IDLE, REDUNDANT, UNDEFINED, USED, quadrant_counts
+from core.text.display import count
 
 DENSITY_ABOVE = 2_000  # passages
 _CELLS = 30  # a side
@@ -30,28 +31,19 @@ class _Data(NamedTuple):
 
 
 class _Grid(NamedTuple):
-    influence: NDArray[np.float64]  # edges; the first cell is for no influence at all
-    support: NDArray[np.float64]  # edges; the threshold is one of them
-    counts: NDArray[np.float64]  # rows are support
+    influence: Floats  # edges; the first cell is for no influence at all
+    support: Floats  # edges; the threshold is one of them
+    counts: Floats  # rows are support
 
 
 def claims_quadrants(analysis: ClaimsAnalysis) -> go.Figure:
     """Draw the best support of every passage for a relevant claim against its influence.
 
     Symbols and colours are the quadrants; their names are in the corners with the number and the share
-    of the passages. Nothing is moved to make room: passages with the same numbers share a marker, whose
-    area grows with them. Above 2,000 passages counts per cell are drawn instead. Where the noise of a
-    question is known, influence counts only above it, so the quadrants have no common border there.
-
-    Parameters
-    ----------
-    analysis : ClaimsAnalysis
-        The run's analysis.
-
-    Returns
-    -------
-    Figure
-        Passages with unknown influence or support are left out and counted; an empty figure when all are.
+    of the passages. There is no jitter: passages with the same numbers share a marker, whose area grows with
+    their number. Above 2,000 passages counts per cell are drawn instead. Where the noise of a question is
+    known, influence counts only above it, so the quadrants have no common border there. Passages with
+    unknown influence or support are left out and counted; empty when all are.
     """
     return _draw(_data(analysis))
 
@@ -86,7 +78,7 @@ def _data(analysis: ClaimsAnalysis) -> _Data:
     return _Data(places, counts, analysis.threshold, with_noise, len(known), None)
 
 
-def _grid(influence: NDArray[np.float64], support: NDArray[np.float64], threshold: float) -> _Grid:
+def _grid(influence: Floats, support: Floats, threshold: float) -> _Grid:
     top = max(float(influence.max()), 1e-9)
     across = np.linspace(0, top, _CELLS + 1)
     below = max(1, round(_CELLS * threshold))
@@ -113,34 +105,26 @@ def _draw(data: _Data) -> go.Figure:
         )
     listed = ", ".join(f"{n:,} {name} ({_percent(share)})" for name, n, share in _defined(data))
     alt = (
-        f"Best support against influence of {several(data.n_passages, 'passage')}: {listed}; "
+        f"Best support against influence of {count(data.n_passages, 'passage')}: {listed}; "
         f"{undefined:,} undefined and not shown."
     )
-    figure = new_figure(alt, f"Influence ({_rule(data)})", "Best support for a relevant claim", height=460)
+    rule = "used = above the noise" if data.with_noise else "used = above 0"
+    figure = new_figure(alt, f"Influence ({rule})", "Best support for a relevant claim", height=460)
     if data.cells:
         _add_grid(figure, data.cells)
     else:
         _add_markers(figure, data.places)
-    figure.add_hline(y=data.threshold, line={"color": AXIS, "width": 1.5, "dash": "dot"})
+    figure.add_hline(y=data.threshold, line=BORDER)
     if not data.with_noise:
-        # Not over the full height: there are the names of the quadrants.
-        line = {"color": AXIS, "width": 1.5, "dash": "dot"}
-        figure.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, line=line, layer="below")
+        # Not over the full height: the names of the quadrants need the room.
+        figure.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, line=BORDER, layer="below")
     _name_corners(figure, data)
     top = float(data.cells.influence[-1] if data.cells else data.places["influence"].max())
     margin = 0.06 * max(top, 0.1)
-    low = (
-        float(data.cells.influence[0])
-        if data.cells
-        else min(0.0, float(data.places["influence"].min())) - margin
-    )
-    figure.update_xaxes(range=[low, max(top, 0.1) + margin])
+    low = data.cells.influence[0] if data.cells else min(0.0, data.places["influence"].min()) - margin
+    figure.update_xaxes(range=[float(low), max(top, 0.1) + margin])
     figure.update_yaxes(range=[-_ROOM, 1 + _ROOM], tickvals=[0, 0.25, 0.5, 0.75, 1])
     return figure
-
-
-def _rule(data: _Data) -> str:
-    return "used = above the noise" if data.with_noise else "used = above 0"
 
 
 def _defined(data: _Data) -> list[tuple[str, int, float]]:
@@ -164,28 +148,18 @@ def _add_markers(figure: go.Figure, places: pd.DataFrame) -> None:
     most = int(places["n"].max())
     for quadrant, style in _STYLES.items():
         chosen = places[places["quadrant"] == quadrant]
-        if len(chosen):
-            figure.add_scatter(
-                name=f"{quadrant[0].upper()}{quadrant[1:]} ({int(chosen['n'].sum()):,})",
-                mode="markers",
-                cliponaxis=False,
-                x=chosen["influence"],
-                y=chosen["support"],
-                text=[_named(row.n, row.names) for row in chosen.itertuples()],
-                hovertemplate="%{text}<br>Influence %{x:.3f} · support %{y:.3f}"
-                f"<extra>{quadrant}</extra>",
-                marker={
-                    **marker(style),
-                    "size": 8 + 18 * np.sqrt((chosen["n"].to_numpy() - 1) / most),
-                    "opacity": 0.75,
-                    "line": {"width": 0.5, "color": "white"},
-                },
-            )
+        size = 8 + 18 * np.sqrt((chosen["n"].to_numpy() - 1) / most)
+        look = {**marker(style), "size": size, "opacity": 0.75, "line": {"width": 0.5, "color": "white"}}
+        hover = f"%{{text}}<br>Influence %{{x:.3f}} · support %{{y:.3f}}<extra>{quadrant}</extra>"
+        name = f"{quadrant.capitalize()} ({int(chosen['n'].sum()):,})"
+        text = [_named(row.n, row.names) for row in chosen.itertuples()]
+        x, y = chosen["influence"], chosen["support"]
+        add_marks(figure, name, x, y, look, hover, text=text, cliponaxis=False)
 
 
 def _named(n: int, names: list[str]) -> str:
-    more = f"<br>and {n - len(names):,} more" if n > len(names) else ""
-    return "<br>".join(names) + more
+    more = [f"and {n - len(names):,} more"] if n > len(names) else []
+    return "<br>".join([*names, *more])
 
 
 def _name_corners(figure: go.Figure, data: _Data) -> None:
@@ -193,14 +167,7 @@ def _name_corners(figure: go.Figure, data: _Data) -> None:
     for quadrant, n, share in _defined(data):
         x, y = corners[quadrant]
         figure.add_annotation(
-            text=f"<b>{quadrant[0].upper()}{quadrant[1:]}</b><br>{n:,} ({_percent(share)})",
-            xref="paper",
-            yref="paper",
-            x=x,
-            y=y,
-            xanchor="right" if x else "left",
-            yanchor="top" if y else "bottom",
-            align="right" if x else "left",
-            showarrow=False,
-            font={"size": 12},
-        )
+            text=f"<b>{quadrant.capitalize()}</b><br>{n:,} ({_percent(share)})",
+            x=x, xref="paper", xanchor="right" if x else "left", align="right" if x else "left",
+            y=y, yref="paper", yanchor="top" if y else "bottom", showarrow=False, font={"size": 12},
+        )  # fmt: skip

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import BAND, STYLES, empty_figure, marker, new_figure, number, place, several
+from core.charts.theme import STYLES, add_band, empty_figure, error_bars, marker, new_figure
 from core.influence import InfluenceAnalysis
 from core.stats import mean_interval
+from core.text.display import count, number
 
 
 class _Data(NamedTuple):
@@ -24,21 +25,11 @@ def influence_by_rank(analysis: InfluenceAnalysis) -> go.Figure:
     """Draw the mean influence of the passages at each place of the retriever's order.
 
     Error bars are 95 % t intervals of the mean over questions. Every passage with a known
-    influence counts, those of inert questions too. The grey band holds the middle 95 % of means when each
-    question's influences come in random order. With repeats, a line shows the mean noise floor.
-
-    Parameters
-    ----------
-    analysis : InfluenceAnalysis
-        The run's analysis.
-
-    Returns
-    -------
-    Figure
-        An empty figure when no influence is known.
+    influence counts, including those of inert questions. The grey band holds the middle 95 % of means when
+    each question's influences come in random order. With repeats, a line shows the mean noise floor.
+    Empty when no influence is known.
     """
-    data = _data(analysis)
-    return _draw(data)
+    return _draw(_data(analysis))
 
 
 def _data(analysis: InfluenceAnalysis) -> _Data:
@@ -49,7 +40,7 @@ def _data(analysis: InfluenceAnalysis) -> _Data:
     rows = []
     for order, found in at_place.join(own).groupby("retrieval_order"):
         low, high = mean_interval(found["mean"], lower=0.0, upper=1.0)
-        # Mean of so many values drawn from the question's own ones without putting them back.
+        # Variance of the mean of that many of the question's own values, drawn without replacement.
         variance = found["own_var"].fillna(0) / found["size"] * (1 - found["size"] / found["own_size"])
         expected, half = found["own_mean"].mean(), 1.96 * np.sqrt(variance.sum()) / len(found)
         rows.append((order, found["mean"].mean(), low, high, len(found), expected - half, expected + half))
@@ -65,24 +56,16 @@ def _data(analysis: InfluenceAnalysis) -> _Data:
 def _draw(data: _Data) -> go.Figure:
     means = data.means
     if not len(means):
-        return empty_figure("No influence is known: no passage was left out of a prompt yet.")
+        return empty_figure("No influence is known: no passage has been left out of a prompt yet.")
     first, last = means.iloc[0], means.iloc[-1]
     alt = (
-        f"Mean influence by retrieval order over {several(data.n_queries, 'question')}: "
-        f"{number(first['mean'])} at place {place(first['order'])}, {number(last['mean'])} at place "
-        f"{place(last['order'])}; mean noise floor {number(data.noise)}."
+        f"Mean influence by retrieval order over {count(data.n_queries, 'question')}: "
+        f"{number(first['mean'])} at place {first['order']:g}, {number(last['mean'])} at place "
+        f"{last['order']:g}; mean noise floor {number(data.noise)}."
     )
     figure = new_figure(alt, "Retrieval order (1 = first)", "Mean influence")
-    figure.add_scatter(
-        name="Middle 95 % by chance",
-        mode="lines",
-        x=[*means["order"], *means["order"][::-1]],
-        y=[*means["chance_high"], *means["chance_low"][::-1]],
-        fill="toself",
-        fillcolor=BAND,
-        line={"width": 0},
-        hoverinfo="skip",
-    )
+    add_band(figure, "Middle 95 % by chance", means["order"], means["chance_low"], means["chance_high"])
+    color = STYLES["influence"].color
     figure.add_scatter(
         name="Mean, 95 % interval",
         mode="lines+markers",
@@ -90,22 +73,14 @@ def _draw(data: _Data) -> go.Figure:
         cliponaxis=False,
         x=means["order"],
         y=means["mean"],
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "array": (means["high"] - means["mean"]).fillna(0),
-            "arrayminus": (means["mean"] - means["low"]).fillna(0),
-            "thickness": 1.5,
-            "width": 4,
-            "color": STYLES["influence"].color,
-        },
+        error_y=error_bars(means["mean"], means["low"], means["high"], color, 1.5),
         customdata=[
-            f"95 %: {number(row.low)} to {number(row.high)}<br>{several(row.n, 'question')}<br>"
+            f"95 %: {number(row.low)} to {number(row.high)}<br>{count(row.n, 'question')}<br>"
             f"By chance {number(row.chance_low)} to {number(row.chance_high)}"
             for row in means.itertuples()
         ],
         hovertemplate="Place %{x}: %{y:.3f}<br>%{customdata}<extra></extra>",
-        line={"color": STYLES["influence"].color, "width": 2},
+        line={"color": color, "width": 2},
         marker=marker("influence", 8),
     )
     if not np.isnan(data.noise):
@@ -113,7 +88,7 @@ def _draw(data: _Data) -> go.Figure:
             y=data.noise,
             line={"color": STYLES["Divergent"].color, "width": 2, "dash": "dash"},
             showlegend=True,
-            name=f"Mean noise floor ({several(data.n_noise, 'question')})",
+            name=f"Mean noise floor ({count(data.n_noise, 'question')})",
         )
     figure.update_xaxes(dtick=max(1, int(np.ceil(float(last["order"]) / 10))), tick0=1)
     figure.update_yaxes(rangemode="tozero")

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from core.charts.theme import bar_marker, empty_figure, new_figure, safe_text, several
+from core.charts.theme import bar_marker, empty_figure, new_figure, safe_text
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import REASONS
+from core.text.display import count
 
 _SHOW_COUNT_FROM = 0.06
 _PATTERNS = ("", "x", "-", "|", "+", "\\", ".", "/", "/")  # the last has another colour: ties leave a ρ
@@ -25,18 +26,9 @@ class _Part(NamedTuple):
 def label_counts(analysis: InfluenceAnalysis) -> go.Figure:
     """Draw the questions as one bar: aligned, divergent, and undefined by reason.
 
-    Parameters
-    ----------
-    analysis : InfluenceAnalysis
-        The run's analysis.
-
-    Returns
-    -------
-    Figure
-        One trace per part that is not 0; an empty figure when there are no questions.
+    One trace per part that is not 0; empty without questions.
     """
-    data = _data(analysis)
-    return _draw(data)
+    return _draw(_data(analysis))
 
 
 def _data(analysis: InfluenceAnalysis) -> tuple[_Part, ...]:
@@ -60,7 +52,7 @@ def _draw(parts: tuple[_Part, ...]) -> go.Figure:
     if not total:
         return empty_figure("There are no questions to label.")
     listed = ", ".join(f"{part.n:,} {part.name.lower()}" for part in parts)
-    figure = new_figure(f"Labels of {several(total, 'question')}: {listed}.", "Questions", "")
+    figure = new_figure(f"Labels of {count(total, 'question')}: {listed}.", "Questions", "")
     for part in parts:
         fill = bar_marker(part.style)
         if part.pattern is not None:

@@ -1,37 +1,29 @@
-"""Whether the retriever puts first what the model uses: nDCG by influence against chance."""
+"""Whether the retriever ranks first the passages that the model uses: nDCG by influence against chance."""
 
 from __future__ import annotations
 
 import plotly.graph_objects as go
 
 from core.charts.influence.points import add_questions
-from core.charts.theme import AXIS, empty_figure, new_figure, number, several
+from core.charts.theme import AXIS, empty_figure, new_figure
 from core.influence import InfluenceAnalysis
 from core.influence.summary import p_text
+from core.text.display import count, number
 
 
 def ndcg_against_chance(analysis: InfluenceAnalysis) -> go.Figure:
     """Draw nDCG by influence against the level that random orders of the same influences give.
 
-    One marker a question, or counts per cell above 5,000. Above the diagonal the retriever puts first what
-    the model uses; below it, last.
-
-    Parameters
-    ----------
-    analysis : InfluenceAnalysis
-        The run's analysis.
-
-    Returns
-    -------
-    Figure
-        An empty figure when no question has an nDCG.
+    One marker a question, or counts per cell above 5,000. Above the diagonal the retriever ranks the
+    passages that the model uses first; below it, last.
+    Empty when no question has an nDCG.
     """
     points = analysis.queries.dropna(subset=["influence_ndcg"])
     use = analysis.order_of_use
     if not use.n:
         return empty_figure("No question has an nDCG by influence: no removal changed an answer.")
     alt = (
-        f"nDCG by influence against chance of {several(use.n, 'question')}: mean {number(use.mean)}, "
+        f"nDCG by influence against chance of {count(use.n, 'question')}: mean {number(use.mean)}, "
         f"{number(use.chance)} by chance ({p_text(use.p_value)}); excess {number(use.excess)}."
     )
     figure = new_figure(alt, "nDCG by chance", "nDCG by influence")

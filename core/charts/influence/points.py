@@ -1,4 +1,4 @@
-"""Two numbers of every question against each other: a marker each, or counts where there are very many."""
+"""Two metrics of every question against each other: a marker each, or counts where there are very many."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.arrays import Floats
-from core.charts.theme import count_heatmap, marker, number, safe_text
+from core.charts.theme import count_heatmap, marker, safe_text
 from core.influence.definitions import LABELS
+from core.text.display import number
 
 WEBGL_ABOVE = 1_000
 DENSITY_ABOVE = 5_000
@@ -21,17 +22,9 @@ _SHORT = 20  # characters of a question where thousands of them travel to the br
 def add_questions(figure: go.Figure, points: pd.DataFrame, x: str, y: str, names: Sequence[str]) -> None:
     """Add one marker a question by label, or counts per cell above 5,000 questions.
 
-    Parameters
-    ----------
-    figure : Figure
-        Markers carry the ``query_id`` as ``customdata``, so that a click can select the question.
-    points : DataFrame
-        ``query_id, question, label, rho`` and the columns ``x`` and ``y``, both known and not negative; y is
-        at most 1.
-    x, y : str
-        Columns to draw.
-    names : (str, str)
-        What a hover calls them.
+    ``points`` has ``query_id, question, label, rho`` and the columns ``x`` and ``y``, both known and not
+    negative, y at most 1; ``names`` are their names in the hover. Markers have the ``query_id`` as
+    ``customdata``, so that a click can select the question.
     """
     hover = f"{names[0]} %{{x:.2f}}<br>{names[1]} %{{y:.2f}}"
     if len(points) > DENSITY_ABOVE:

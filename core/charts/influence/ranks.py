@@ -1,4 +1,4 @@
-"""Retrieval order against order of use, over all questions or a few."""
+"""Retrieval order against rank by influence, over all questions or a few."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.arrays import Floats, Ints
-from core.charts.theme import AXIS, empty_figure, fade, marker, new_figure, place, safe_text, several
+from core.charts.theme import AXIS, empty_figure, marker, new_figure, safe_text, two_sided
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import MODES
+from core.text.display import count
 
 HEATMAP_ABOVE = 400  # passages
 _LABELS_UP_TO = 30  # passages
@@ -36,27 +37,17 @@ class _Cells(NamedTuple):
 
 
 def rank_against_rank(analysis: InfluenceAnalysis, query_ids: Iterable[str] | None = None) -> go.Figure:
-    """Draw each passage's place in the order of use against its place in the retriever's order.
+    """Draw each passage's rank by influence against its retrieval order.
 
     Passages that share a place share one marker, whose area grows with their number. Above 400 passages a
     heat map below shows where more, or fewer, passages are than random orders of each question's own
     influences would put there. On the diagonal a passage is used as it was retrieved. Ignored top hits and
     buried evidence have symbols of their own.
 
-    Parameters
-    ----------
-    analysis : InfluenceAnalysis
-        The run's analysis.
-    query_ids : iterable of str, optional
-        Only these questions; all by default. Unknown ones are left out.
-
-    Returns
-    -------
-    Figure
-        Only questions with a defined rank agreement enter; an empty figure when there are none.
+    Only questions with a defined rank agreement enter, and of these only ``query_ids`` where given (unknown
+    ones are ignored); empty when there are none.
     """
-    data = _data(analysis, query_ids)
-    return _draw(data)
+    return _draw(_data(analysis, query_ids))
 
 
 def _data(analysis: InfluenceAnalysis, query_ids: Iterable[str] | None) -> _Data:
@@ -68,25 +59,20 @@ def _data(analysis: InfluenceAnalysis, query_ids: Iterable[str] | None) -> _Data
     order, rank = passages["retrieval_order"].to_numpy(), passages["influence_rank"].to_numpy()
     n = len(passages)
     top = float(max(order.max(), rank.max())) if n else 0.0
-    kind = np.select(
-        [passages[name].to_numpy(dtype=bool) for name in ("ignored_top_hit", "buried_evidence")],
-        ["ignored_top_hit", "buried_evidence"],
-        default="other",
-    )
-    frame = pd.DataFrame(
-        {"kind": kind, "order": order, "rank": rank, "passage_id": passages["passage_id"].to_numpy()}
-    )
+    flagged = ["ignored_top_hit", "buried_evidence"]
+    kind = np.select([passages[name].to_numpy(dtype=bool) for name in flagged], flagged, default="other")
+    frame = pd.DataFrame({"kind": kind, "order": order, "rank": rank, "name": passages["passage_id"].array})
     places = frame.groupby(["kind", "order", "rank"], as_index=False).agg(
-        n=("rank", "size"), passage_id=("passage_id", "first")
+        n=("rank", "size"), name=("name", "first")
     )
     single = n <= _LABELS_UP_TO
     places["text"] = [
-        safe_text(name, 16) if single and count == 1 else ""
-        for name, count in zip(places["passage_id"], places["n"], strict=True)
+        safe_text(name, 16) if single and shared == 1 else ""
+        for name, shared in zip(places["name"], places["n"], strict=True)
     ]
     group = pd.factorize(passages["query_id"])[0].astype(np.int64)
     cells = _cells(order, rank, group, top) if n > HEATMAP_ABOVE else None
-    return _Data(places.drop(columns="passage_id"), n, len(wanted), top, cells)
+    return _Data(places.drop(columns="name"), n, len(wanted), top, cells)
 
 
 def _cells(order: Floats, rank: Floats, group: Ints, top: float) -> _Cells:
@@ -100,7 +86,7 @@ def _cells(order: Floats, rank: Floats, group: Ints, top: float) -> _Cells:
     for row in rows:
         for column in columns:
             counts += np.bincount(row * side + column, minlength=side * side) / 4
-    # Dealt at random, each passage of a question is equally likely to get each of its influence ranks.
+    # By chance, each passage of a question is equally likely to get each of its influence ranks.
     size = np.bincount(group)
     used, retrieved = (
         np.bincount((group * side + halves).ravel(), minlength=size.size * side).reshape(-1, side) / 2
@@ -117,8 +103,8 @@ def _draw(data: _Data) -> go.Figure:
     number_of = data.places.groupby("kind")["n"].sum().to_dict()
     ignored, buried = (int(number_of.get(kind, 0)) for kind in ("ignored_top_hit", "buried_evidence"))
     alt = (
-        f"Influence rank against retrieval order of {several(data.n_passages, 'passage')} from "
-        f"{several(data.n_queries, 'question')}: {several(ignored, 'ignored top hit')}, "
+        f"Influence rank against retrieval order of {count(data.n_passages, 'passage')} from "
+        f"{count(data.n_queries, 'question')}: {count(ignored, 'ignored top hit')}, "
         f"{buried:,} passages of buried evidence."
     )
     figure = new_figure(alt, "Retrieval order (1 = first)", "Influence rank (1 = most used)", height=420)
@@ -144,15 +130,15 @@ def _draw(data: _Data) -> go.Figure:
             text=chosen["text"],
             textposition="middle left" if kind == "buried_evidence" else "middle right",
             customdata=[
-                several(int(n), "passage") + (f"<br>{text}" if text else "")
+                count(int(n), "passage") + (f"<br>{text}" if text else "")
                 for n, text in zip(chosen["n"], chosen["text"], strict=True)
             ],
             hovertemplate=f"{hover}<br>%{{customdata}}<extra>{title}</extra>",
             marker={**marker(style), "symbol": _SYMBOLS[kind], "size": size, "opacity": 0.9, "line": outline},
         )
     ticks = _ticks(data.top)
-    figure.update_xaxes(range=[0.4, data.top + 0.6], tickvals=ticks, ticktext=[place(t) for t in ticks])
-    figure.update_yaxes(range=[data.top + 0.6, 0.4], tickvals=ticks, ticktext=[place(t) for t in ticks])
+    figure.update_xaxes(range=[0.4, data.top + 0.6], tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
+    figure.update_yaxes(range=[data.top + 0.6, 0.4], tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
     return figure
 
 
@@ -166,10 +152,7 @@ def _excess_heatmap(cells: _Cells, hover: str) -> go.Heatmap:
         z=np.round(excess, 1),
         zmin=-most,
         zmax=most,
-        colorscale=[
-            *[[0.5 - at / 2, color] for at, color in reversed(fade("Divergent", 0.0))],
-            *[[0.5 + at / 2, color] for at, color in fade("Aligned", 0.0)],
-        ],
+        colorscale=two_sided(),
         customdata=np.round(np.dstack([cells.counts, cells.expected]), 1),
         hovertemplate=hover + "<br>%{customdata[0]:,} passages, %{customdata[1]:,} by chance<extra></extra>",
         xgap=1,

@@ -1,4 +1,4 @@
-"""How well the metrics find what the simulation planted."""
+"""How well the metrics recover the simulation's ground truth."""
 
 from __future__ import annotations
 
@@ -6,44 +6,26 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import (
-    AXIS,
-    STYLES,
-    empty_figure,
-    marker,
-    new_figure,
-    number,
-    plain_text,
-    safe_text,
-    several,
-)
+from core.charts import theme
+from core.text.display import count, number
 
 
 def recovery_chart(frame: pd.DataFrame) -> go.Figure:
-    """Draw each check of a simulated run with its interval, and where it should lie.
+    """Draw each check of a simulated run (`core.influence.recovery`) with its interval and its ideal value.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        What `core.influence.recovery` returns: ``check, value, low, high, n, meaning``.
-
-    Returns
-    -------
-    Figure
-        One row per check, in the frame's order; shares are circles, differences of ρ diamonds,
-        open squares the ideal. Rows without cases say so. An empty figure for an empty frame.
+    One row per check, in the frame's order; shares are circles, differences of ρ diamonds, open squares the
+    ideal. Rows without cases say so. Empty for an empty frame.
     """
-    data = _data(frame)
-    return _draw(data)
+    return _draw(_data(frame))
 
 
 def _data(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row per check: check, value, low, high, n, meaning, known, difference, ideal."""
+    """Return the frame with the columns known, difference and ideal."""
     data = frame.copy().reset_index(drop=True)
     data["known"] = (data["n"] > 0) & data["value"].notna()
     check = data["check"].astype("str")
     data["difference"] = check.str.contains("ρ", regex=False)
-    # To find all that was planted is right; to be off, or to raise an alarm, is not.
+    # Found and recognised shares should be 1; errors and false alarms 0.
     data["ideal"] = np.where(check.str.startswith(("Power", "Recognised")), 1.0, 0.0)
     for bound in ("low", "high"):
         data[bound] = data[bound].fillna(data["value"])
@@ -52,25 +34,18 @@ def _data(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _draw(data: pd.DataFrame) -> go.Figure:
     if not len(data):
-        return empty_figure("Nothing was planted in this run, so there is nothing to recover.")
+        return theme.empty_figure("This run has no ground truth, so there is nothing to recover.")
     known = data[data["known"]]
-    listed = ", ".join(f"{plain_text(row.check, 40)} {number(row.value)}" for row in known.itertuples())
-    alt = f"Recovery of what was planted: {listed or 'no cases'}."
-    figure = new_figure(alt, "Share, or difference of ρ", "", height=120 + 32 * len(data))
-    figure.add_scatter(
-        name="Ideal",
-        mode="markers",
-        x=data["ideal"],
-        y=data.index,
-        hovertemplate="Ideal: %{x:.0f}<extra></extra>",
-        marker={"symbol": "square-open", "size": 13, "color": AXIS, "line": {"width": 2}},
-    )
+    listed = ", ".join(f"{theme.plain_text(row.check, 40)} {number(row.value)}" for row in known.itertuples())
+    alt = f"Recovery of the ground truth: {listed or 'no cases'}."
+    figure = theme.new_figure(alt, "Share, or difference of ρ", "", height=120 + 32 * len(data))
+    ideal = {"symbol": "square-open", "size": 13, "color": theme.AXIS, "line": {"width": 2}}
+    theme.add_marks(figure, "Ideal", data["ideal"], data.index, ideal, "Ideal: %{x:.0f}")
     for name, style, rows in (
         ("Share, 95 % interval", "Aligned", known[~known["difference"]]),
         ("Difference of ρ", "Divergent", known[known["difference"]]),
     ):
-        if len(rows):
-            _add_points(figure, rows, name, style)
+        _add_points(figure, rows, name, style)
     for at in data.index[~data["known"]]:
         figure.add_annotation(text="no cases", x=0.5, y=at, yshift=9, showarrow=False)
     values = np.r_[data["ideal"], known["low"], known["high"]]
@@ -78,32 +53,17 @@ def _draw(data: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(
         range=[len(data) - 0.4, -0.6],
         tickvals=data.index,
-        ticktext=[safe_text(check, 24) for check in data["check"]],
+        ticktext=[theme.safe_text(check, 24) for check in data["check"]],
         showgrid=True,
     )
     return figure
 
 
 def _add_points(figure: go.Figure, rows: pd.DataFrame, name: str, style: str) -> None:
-    figure.add_scatter(
-        name=name,
-        mode="markers",
-        x=rows["value"],
-        y=rows.index,
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": rows["high"] - rows["value"],
-            "arrayminus": rows["value"] - rows["low"],
-            "thickness": 2,
-            "width": 4,
-            "color": STYLES[style].color,
-        },
-        customdata=[
-            f"{number(row.value, 3)} ({number(row.low)} to {number(row.high)}), "
-            f"{several(row.n, 'case')}<br>{safe_text(row.meaning)}"
-            for row in rows.itertuples()
-        ],
-        hovertemplate="%{customdata}<extra></extra>",
-        marker=marker(style, 10),
-    )
+    hover = [
+        f"{number(row.value, '{:.3f}')} ({number(row.low)} to {number(row.high)}), "
+        f"{count(row.n, 'case')}<br>{theme.safe_text(row.meaning)}"
+        for row in rows.itertuples()
+    ]
+    bars = theme.error_bars(rows["value"], rows["low"], rows["high"], theme.STYLES[style].color)
+    theme.add_marks(figure, name, rows["value"], rows.index, theme.marker(style, 10), hover, error_x=bars)

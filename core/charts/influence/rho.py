@@ -8,8 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Floats, Ints
-from core.charts.theme import BAND, bar_marker, count_step, empty_figure, new_figure, number, several
+from core.charts.theme import add_band, bar_marker, count_step, empty_figure, new_figure
 from core.influence import InfluenceAnalysis
+from core.text.display import count, number
 
 N_BINS = 20
 _NARROWEST = 0.02  # a bar that a mouse can still hit
@@ -31,17 +32,7 @@ def rho_histogram(analysis: InfluenceAnalysis) -> go.Figure:
 
     Twenty bins over [-1, 1]; the bin that holds the threshold is split there, so the change of
     colour and hatch lies exactly on it. The grey band holds the middle 95 % of the counts
-    that random orders of each question's own influences give.
-
-    Parameters
-    ----------
-    analysis : InfluenceAnalysis
-        The run's analysis; its threshold is the one drawn.
-
-    Returns
-    -------
-    Figure
-        A trace for each label that occurs; an empty figure when no question has a ρ.
+    that random orders of each question's own influences give. Empty when no question has a ρ.
     """
     return _draw(_data(analysis))
 
@@ -60,7 +51,7 @@ def _data(analysis: InfluenceAnalysis) -> _Data:
 
 
 def _edges(threshold: float) -> Floats:
-    """Twenty equal bins and one edge at the threshold; slivers beside it join their neighbour."""
+    """Return twenty equal bins and one edge at the threshold; slivers beside it join their neighbour."""
     # Rounded, so that a ρ of 0.7 and an edge of 0.7 are the same number.
     regular = np.round(np.linspace(-1, 1, N_BINS + 1), 9)
     apart = (np.abs(regular - threshold) >= _NARROWEST) | (np.abs(regular) == 1)
@@ -81,22 +72,13 @@ def _draw(data: _Data) -> go.Figure:
     tied = f", {shown['Undefined']:,} too tied for a label" if shown["Undefined"] else ""
     by_chance = float(data.expected[edges[:-1] < data.threshold].sum())
     alt = (
-        f"Histogram of rank agreement ρ over {several(n, 'question')}: {shown['Divergent']:,} divergent "
+        f"Histogram of rank agreement ρ over {count(n, 'question')}: {shown['Divergent']:,} divergent "
         f"below the threshold of {threshold}, {shown['Aligned']:,} aligned{tied}, {undefined}; "
         f"chance alone puts {by_chance:.1f} below the threshold."
     )
     figure = new_figure(alt, "Rank agreement ρ", "Questions")
     steps = np.repeat(edges, 2)[1:-1]
-    figure.add_scatter(
-        name="Middle 95 % by chance",
-        mode="lines",
-        x=[*steps, *steps[::-1]],
-        y=[*np.repeat(data.high, 2), *np.repeat(data.low, 2)[::-1]],
-        fill="toself",
-        fillcolor=BAND,
-        line={"width": 0},
-        hoverinfo="skip",
-    )
+    add_band(figure, "Middle 95 % by chance", steps, np.repeat(data.low, 2), np.repeat(data.high, 2))
     hover = [
         f"{number(a)} to {number(b)}<br>By chance {expected:.1f} ({low:.1f} to {high:.1f})"
         for a, b, expected, low, high in zip(edges, edges[1:], *data[2:5], strict=False)

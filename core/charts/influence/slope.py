@@ -1,4 +1,4 @@
-"""One question: from each passage's place in the retriever's order to its place in the order of use."""
+"""One question: each passage's retrieval order and its rank by influence."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.charts.theme import STYLES, Style, empty_figure, new_figure, number, place, safe_text, several
+from core.charts.theme import STYLES, Style, empty_figure, new_figure, safe_text
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import REASONS
+from core.text.display import count, number
 
 FAR = 3.0  # places
 _MOST_NAMES = 3
@@ -23,42 +24,29 @@ class _Line(NamedTuple):
 
 
 class _Data(NamedTuple):
-    missing: str | None
     rho: float
     lines: tuple[_Line, ...]
-    ends: tuple[tuple[float, str], ...]  # influence rank, the passages that stand there
+    ends: tuple[tuple[float, str], ...]  # influence rank, the passages at this rank
 
 
 def rank_slope(analysis: InfluenceAnalysis, query_id: str) -> go.Figure:
     """Draw one line per passage from its retrieval order (left) to its influence rank (right).
 
-    Passages that move three places or more stand out, up and down each with colour, symbol and
-    dash; a passage without any influence never counts as moved up. Tied passages meet
-    at the same height. A passage is named by its retrieval order.
-
-    Parameters
-    ----------
-    analysis : InfluenceAnalysis
-        The run's analysis.
-    query_id : str
-        The question.
-
-    Returns
-    -------
-    Figure
-        An empty figure with the reason in words where the order of use is undefined.
+    Moves of three places or more, up or down, have a colour, symbol and dash of their own; a passage
+    without any influence never counts as moved up. Tied passages meet at the same height. A passage is
+    named by its retrieval order. Where ranks by influence are undefined, an empty figure gives the reason.
     """
-    data = _data(analysis, query_id)
-    return _draw(data)
+    return _draw(_data(analysis, query_id))
 
 
-def _data(analysis: InfluenceAnalysis, query_id: str) -> _Data:
+def _data(analysis: InfluenceAnalysis, query_id: str) -> _Data | str:
+    """Return the lines, or why there are none."""
     found = analysis.queries[analysis.queries["query_id"] == query_id]
     if not len(found):
-        return _Data("This run has no such question.", np.nan, (), ())
+        return "This run has no such question."
     reason = found["reason"].iloc[0]
     if isinstance(reason, str):
-        return _Data(f"No order of use: {REASONS[reason].meaning}", np.nan, (), ())
+        return f"Ranks by influence undefined: {REASONS[reason].meaning}"
     passages = analysis.passages
     passages = passages[passages["query_id"] == query_id].sort_values("retrieval_order", kind="stable")
     lines = [
@@ -66,20 +54,20 @@ def _data(analysis: InfluenceAnalysis, query_id: str) -> _Data:
             row.retrieval_order,
             row.influence_rank,
             _style(row.rank_shift, row.influence),
-            f"{safe_text(row.passage_id, 40)}<br>Retrieved as {place(row.retrieval_order)}, used as "
-            f"{place(row.influence_rank)}<br>Influence {number(row.influence)}",
+            f"{safe_text(row.passage_id, 40)}<br>Retrieved as {row.retrieval_order:g}, used as "
+            f"{row.influence_rank:g}<br>Influence {number(row.influence)}",
         )
         for row in passages.itertuples()
     ]
     ends = tuple(
-        (float(rank), _names([place(order) for order in group]))
+        (float(rank), _names([f"{order:g}" for order in group]))
         for rank, group in passages.groupby("influence_rank")["retrieval_order"]
     )
-    return _Data(None, float(found["rho"].iloc[0]), tuple(lines), ends)
+    return _Data(float(found["rho"].iloc[0]), tuple(lines), ends)
 
 
 def _style(shift: float, influence: float) -> str:
-    """Name how a passage moved; one without influence was not used, however high its tie stands."""
+    """Name how a passage moved; one without influence was not used, however high its tied rank."""
     if abs(shift) < FAR or (shift > 0 and not influence):
         return "neutral"
     return "raised" if shift > 0 else "lowered"
@@ -93,19 +81,18 @@ def _names(orders: list[str]) -> str:
     return "= " + ", ".join(f"#{order}" for order in orders)
 
 
-def _draw(data: _Data) -> go.Figure:
-    if data.missing:
-        return empty_figure(data.missing)
+def _draw(data: _Data | str) -> go.Figure:
+    if isinstance(data, str):
+        return empty_figure(data)
     k = len(data.lines)
     moved = {style: sum(line.style == style for line in data.lines) for style in ("raised", "lowered")}
     tied = k - sum(text.startswith("#") for _, text in data.ends)
     alt = (
-        f"Retrieval order against influence rank of {several(k, 'passage')}, ρ {number(data.rho)}: "
+        f"Retrieval order against influence rank of {count(k, 'passage')}, ρ {number(data.rho)}: "
         f"{moved['raised']} used at least three places higher than retrieved, {moved['lowered']} at least "
         f"three lower, {tied} tied."
     )
-    height = int(np.clip(130 + 28 * k, 300, 1_200))
-    figure = new_figure(alt, "", "Rank (1 on top)", height=height)
+    figure = new_figure(alt, "", "Rank (1 on top)", height=int(np.clip(130 + 28 * k, 300, 1_200)))
     titles = {"neutral": "Less than 3 places, or unused", "raised": "Used higher", "lowered": "Used lower"}
     dashes = {"neutral": "dot", "raised": "solid", "lowered": "dash"}
     for style, title in titles.items():

@@ -9,50 +9,41 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from core.charts.theme import empty_figure, fade, new_figure, safe_text, several
+from core.charts.theme import empty_figure, new_figure, safe_text, two_sided
 from core.influence.definitions import LABELS
+from core.text.display import count
 
 _REPORTED = ("Aligned", "Divergent")
 
 
 class _Data(NamedTuple):
     counts: NDArray[np.int64]  # rows: reported Aligned, Divergent; columns: recomputed LABELS
-    causes: tuple[tuple[str, ...], ...]  # the same shape: "cause n" lines
+    causes: NDArray[np.object_]  # the same shape: "cause: n" lines
     n_changed: int
 
 
 def verdict_changes(comparison: pd.DataFrame) -> go.Figure:
-    """Draw how many reported verdicts stand and how many change, and to what.
+    """Draw how many reported verdicts stay the same and how many change, and to what.
 
-    Parameters
-    ----------
-    comparison : DataFrame
-        What `core.influence.compare_reported` returns.
-
-    Returns
-    -------
-    Figure
-        A matrix of counts, causes in the hover; an empty figure when the file reports no verdicts.
+    A matrix of counts from `core.influence.compare_reported`, with causes in the hover; empty when the file
+    reports no verdicts.
     """
-    data = _data(comparison)
-    return _draw(data)
+    return _draw(_data(comparison))
 
 
 def _data(comparison: pd.DataFrame) -> _Data:
     counts = np.zeros((len(_REPORTED), len(LABELS)), dtype=np.int64)
-    causes = []
+    causes = np.full(counts.shape, "", dtype=object)
     for i, reported in enumerate(_REPORTED):
-        row = []
         for j, label in enumerate(LABELS):
             cell = comparison[(comparison["reported_label"] == reported) & (comparison["label"] == label)]
             counts[i, j] = len(cell)
             found = cell["cause"].value_counts()
-            row.append(
-                "<br>".join(f"{safe_text(str(c), 30).replace('_', ' ')}: {n:,}" for c, n in found.items())
+            causes[i, j] = "<br>".join(
+                f"{safe_text(str(c), 30).replace('_', ' ')}: {n:,}" for c, n in found.items()
             )
-        causes.append(tuple(row))
     n_changed = int(counts.sum() - counts[0, 0] - counts[1, 1])
-    return _Data(counts, tuple(causes), n_changed)
+    return _Data(counts, causes, n_changed)
 
 
 def _draw(data: _Data) -> go.Figure:
@@ -60,22 +51,19 @@ def _draw(data: _Data) -> go.Figure:
     if not total:
         return empty_figure("The file reports no verdicts to compare with.")
     alt = (
-        f"Reported against recomputed labels of {several(total, 'question')}: {data.n_changed:,} change, of "
+        f"Reported against recomputed labels of {count(total, 'question')}: {data.n_changed:,} change, of "
         f"which {int(data.counts[:, 2].sum()):,} become undefined."
     )
     figure = new_figure(alt, "Recomputed label", "Reported label", height=280)
-    stands = np.array([[reported == label for label in LABELS] for reported in _REPORTED])
+    same = np.array([[reported == label for label in LABELS] for reported in _REPORTED])
     figure.add_heatmap(
         x=list(LABELS),
         y=list(_REPORTED),
-        z=np.where(stands, data.counts, -data.counts),
+        z=np.where(same, data.counts, -data.counts),
         zmin=-total,
         zmax=total,
         # Unchanged and changed in two hues, pale enough for the page's own text colour on top.
-        colorscale=[
-            *[[0.5 - at / 2, color] for at, color in reversed(fade("Divergent", 0.1, 0.4))],
-            *[[0.5 + at / 2, color] for at, color in fade("Aligned", 0.1, 0.4)],
-        ],
+        colorscale=two_sided(0.1, 0.4),
         showscale=False,
         xgap=3,
         ygap=3,
@@ -87,7 +75,7 @@ def _draw(data: _Data) -> go.Figure:
     )
     for i, reported in enumerate(_REPORTED):
         for j, label in enumerate(LABELS):
-            what = "unchanged" if stands[i, j] else "changed"
+            what = "unchanged" if same[i, j] else "changed"
             n = int(data.counts[i, j])
             figure.add_annotation(
                 x=label, y=reported, showarrow=False, text=f"<b>{n:,}</b><br>{what}" if n else "0"

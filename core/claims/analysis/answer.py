@@ -1,4 +1,4 @@
-"""The claims of one answer with everything known of them: what a page draws."""
+"""The claims of one answer with all that is known of them, for a page to draw."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _words_of(column: pd.Series) -> tuple[tuple[str, ...], ...]:
 
 
 def _filled(sentences: Labels, claims: Sequence[str], passages: Iterable[object]) -> Labels:
-    """Fill in what a file does not say: which sentence of a passage shares most words with a claim."""
+    """Fill in the sentence of a passage that shares most words with a claim where a file names none."""
     for j, passage in enumerate(passages):
         unknown = np.flatnonzero(sentences[:, j] == "")
         if unknown.size and isinstance(passage, str):

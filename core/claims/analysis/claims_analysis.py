@@ -12,12 +12,10 @@ import pandas as pd
 
 from core.claims import rafe
 from core.claims.analysis.answer import AnswerClaims, answer_claims, judges_of
-from core.claims.analysis.cell_table import cell_table
 from core.claims.analysis.layout import MatrixLayout, Pair, layout_of
-from core.claims.analysis.question_table import SILENT, question_table, was_extracted
-from core.claims.analysis.ragchecker_table import ragchecker_table
+from core.claims.analysis.question_tables import SILENT, question_table, ragchecker_table, was_extracted
 from core.claims.analysis.scores import claim_scores, passage_scores
-from core.claims.analysis.spans import claim_spans
+from core.claims.analysis.spans import claim_spans, sentences_of
 from core.claims.causal import removal_matrix
 from core.claims.quadrants import UNDEFINED, quadrants
 from core.claims.ragchecker import METRICS
@@ -27,17 +25,8 @@ from core.errors import InputError
 from core.run import Run
 from core.stats import mean_in_unit
 
-_FROM_SCORES = (
-    "relevant",
-    "state",
-    "verdict",
-    "uncertainty",
-    "support_maximum",
-    "any_support",
-    "n_supporting",
-    "n_passages",
-    "n_unscored",
-)
+_SCORES = ["relevant", "state", "verdict", "uncertainty", "support_maximum", "any_support"]
+_COUNTS = ["n_supporting", "n_passages", "n_unscored"]
 
 
 class PassageInfluence(Protocol):
@@ -116,7 +105,7 @@ class ClaimsAnalysis:
         layout, own = self.layout, np.flatnonzero(self.layout.of_answer)
         table, scores = layout.claims.iloc[own].reset_index(drop=True), self.scores.iloc[own]
         frame = table[["query_id", "claim_id", "text"]].copy()
-        for name in _FROM_SCORES:
+        for name in _SCORES + _COUNTS:
             frame[name] = scores[name].array
         frame["best_passage_id"] = self._best_passages[own]
         frame["joint"] = scores["joint"].array
@@ -234,7 +223,35 @@ class ClaimsAnalysis:
         any_support, joint, passage_id, retrieval_rank, title, probability, agreement, judge, sentence``,
         ``causal`` (the leave-one-out effect), ``influence, above_noise, quadrant``.
         """
-        return cell_table(self)
+        run, layout = self.run, self.layout
+        own = np.flatnonzero(layout.of_answer)
+        n = np.maximum(layout.width[own], 1)  # a claim without passages is still a claim
+        claim = np.repeat(np.arange(own.size), n)
+        place = np.arange(claim.size) - np.repeat(np.cumsum(n) - n, n)
+        cell = np.where(layout.width[own][claim] > 0, layout.start[own][claim] + place, -1)
+        passage, support = (
+            np.append(values, -1)[cell] for values in (layout.passage_of_cell, layout.support)
+        )
+        said = self.claims.iloc[claim]
+        frame = pd.DataFrame(
+            {
+                "query_id": said["query_id"].array,
+                "question": run.queries["question"].iloc[layout.query[own][claim]].array,
+                "claim_id": said["claim_id"].array,
+                "claim": said["text"].array,
+                **{name: said[name].array for name in [*_SCORES, "joint"]},
+            }
+        )
+        # Row -1 of `reindex` is a row of missing values.
+        of_passage = run.passages[["passage_id", "retrieval_rank", "title"]].reindex(passage)
+        of_cell = run["support"][["probability", "agreement", "judge"]].reindex(support)
+        frame = frame.assign(**{name: part[name].array for part in (of_passage, of_cell) for name in part})
+        # What is no probability was not counted as one.
+        frame["probability"] = np.append(layout.probability, np.nan)[cell]
+        frame["sentence"] = pd.Series(sentences_of(run, support, passage).tolist(), dtype="str")
+        frame["causal"] = pd.Series(layout.effects, dtype="str").reindex(cell).array
+        shown = self.passages[["influence", "above_noise", "quadrant"]].reindex(passage)
+        return frame.assign(**{name: shown[name].array for name in shown})
 
     @cached_property
     def _removed(self) -> Floats:

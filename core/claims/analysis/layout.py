@@ -1,7 +1,7 @@
-"""Claims, passages and cells of a whole run, laid out once: question by question, claim by claim.
+"""Where the claims, passages and cells of a whole run are: question by question, claim by claim.
 
 All cells are in one flat array: those of a claim side by side, one per passage of its question in retrieval
-order. No threshold plays a part.
+order. No threshold is applied.
 """
 
 from __future__ import annotations
@@ -22,40 +22,18 @@ Pair = tuple[int, int, int, float]
 
 @dataclass(frozen=True, eq=False)
 class MatrixLayout:
-    """Where each claim, passage and cell of a run is.
-
-    Attributes
-    ----------
-    run : Run
-        The run.
-    claims : DataFrame
-        The table ``claims`` by question; of each question the answer's claims first, in the table's order.
-    query : ndarray of int, shape (n_claims,)
-        Row of each claim's question in the run.
-    of_answer : ndarray of bool, shape (n_claims,)
-        Whether a claim is the answer's; else it is the reference answer's.
-    claim_bounds, passage_bounds : ndarray of int, shape (n_questions + 1,)
-        Claims and passages of question q are those from ``bounds[q]`` to ``bounds[q + 1]``.
-    passages : ndarray of int, shape (n_passages,)
-        Rows of the table ``passages``, by question and retrieval rank; equal ranks in the table's order.
-    start : ndarray of int, shape (n_claims + 1,)
-        First cell of each claim, then the number of cells.
-    support : ndarray of int, shape (n_cells,)
-        Row of the table ``support``; -1 where there is none.
-    probability : ndarray of float, shape (n_cells,)
-        In [0, 1]; NaN where the table holds no probability.
-    """
+    """Where each claim, passage and cell of a run is."""
 
     run: Run = field(repr=False)
-    claims: pd.DataFrame
-    query: Ints
-    of_answer: Bools
-    claim_bounds: Ints
-    passages: Ints
+    claims: pd.DataFrame  # the table by question; the answer's claims first, in the table's order
+    query: Ints  # row of each claim's question in the run
+    of_answer: Bools  # whether a claim is the answer's; else it is the reference answer's
+    claim_bounds: Ints  # claims of question q: from bounds[q] to bounds[q + 1]
+    passages: Ints  # rows of the table, by question and retrieval rank; equal ranks in the table's order
     passage_bounds: Ints
-    start: Ints
-    support: Ints
-    probability: Floats
+    start: Ints  # first cell of each claim, then the number of cells
+    support: Ints  # of each cell its row of the table; -1 = none
+    probability: Floats  # of each cell, in [0, 1]; NaN where the table has none
 
     @property
     def width(self) -> Ints:
@@ -77,7 +55,7 @@ class MatrixLayout:
     def effects(self) -> Labels:
         """Leave-one-out effect of every cell, as `core.claims.causal.causal_labels`.
 
-        *unknown* for claims of references. Takes longer than all the rest, so it waits until it is asked for.
+        *unknown* for claims of references. Slower than all the rest, so computed only when needed.
         """
         found = np.full(self.probability.size, UNKNOWN, dtype=object)
         ablated = ablated_answers(self.run.passages)
@@ -95,11 +73,11 @@ class MatrixLayout:
     def pairs(self) -> list[Pair]:
         """Pairs of passages and the probability that they support a claim together, in the table's order.
 
-        (claim, place, place, probability); places are those of the passages in their question. Pairs with a
-        passage that is not there, or one and the same passage twice, say nothing.
+        (claim, place, place, probability); places are those of the passages in their question. Pairs with an
+        unknown passage, or the same passage twice, are left out.
         """
         table = self.run["joint_support"]
-        claim = self.locate_claims(table)
+        claim = _rows_of(self.claims, table, "claim_id", "claim_id")
         both = [self.locate_passages(table, name) for name in ("passage_id", "second_passage_id")]
         p = table["probability"].to_numpy(dtype=np.float64, na_value=np.nan)
         known = (claim >= 0) & (both[0] >= 0) & (both[1] >= 0) & (both[0] != both[1]) & (p <= 1)
@@ -108,7 +86,7 @@ class MatrixLayout:
         return [(int(c), i, j, float(q)) for c, (i, j), q in zip(claim[rows], places, p[rows], strict=True)]
 
     def by_width(self) -> Iterator[tuple[Ints, Floats]]:
-        """Yield claims that have equally many passages together: the claims and their matrix."""
+        """Yield claims with equally many passages together, with their matrix."""
         for width in np.unique(self.width):
             claims = np.flatnonzero(self.width == width)
             yield claims, self.probability[self.start[claims][:, None] + np.arange(width)]
@@ -123,11 +101,7 @@ class MatrixLayout:
         """Return the rows of a question's passages in retrieval order."""
         return self.passages[self.passage_bounds[query] : self.passage_bounds[query + 1]]
 
-    def locate_claims(self, frame: pd.DataFrame) -> Ints:
-        """Return the claim that each row of a table is about; -1 where there is none."""
-        return _rows_of(self.claims, frame, "claim_id", "claim_id")
-
-    def locate_passages(self, frame: pd.DataFrame, column: str = "passage_id") -> Ints:
+    def locate_passages(self, frame: pd.DataFrame, column: str) -> Ints:
         """Return the place, from 0, of each row's passage within its question; -1 where there is none."""
         rows = _rows_of(self.run.passages, frame, "passage_id", column)
         place = np.full(self.passages.size + 1, -1, dtype=np.int64)  # the last is for row -1
@@ -136,10 +110,10 @@ class MatrixLayout:
 
 
 def layout_of(run: Run) -> MatrixLayout:
-    """Lay out the claims and cells of a run.
+    """Lay out the claims and cells of a run; a table may come from anywhere.
 
     Cells of claims or passages that the run does not have are left out, and what is no probability in [0, 1]
-    counts as unscored: a table may come from anywhere.
+    counts as unscored.
     """
     known, n = pd.Index(run.queries["query_id"]), len(run.queries)
     table, ranks = run["claims"], run.passages["retrieval_rank"].to_numpy(dtype=np.float64)
@@ -162,7 +136,8 @@ def layout_of(run: Run) -> MatrixLayout:
         np.full(int(start[-1]), np.nan),
     )
     support = run["support"]
-    claim, place = layout.locate_claims(support), layout.locate_passages(support)
+    claim = _rows_of(layout.claims, support, "claim_id", "claim_id")
+    place = layout.locate_passages(support, "passage_id")
     found = np.flatnonzero((claim >= 0) & (place >= 0))
     cells = start[claim[found]] + place[found]
     values = support["probability"].to_numpy(dtype=np.float64, na_value=np.nan)[found]
@@ -178,7 +153,7 @@ def ablated_answers(passages: pd.DataFrame) -> list[str | None]:
 
 
 def _rows_of(table: pd.DataFrame, wanted: pd.DataFrame, name: str, column: str) -> Ints:
-    """Find the rows of a table by question and id."""
+    """Find the rows of a table by question and id; -1 where there is none."""
     index, keys = (
         pd.MultiIndex.from_arrays([frame["query_id"], frame[own]])
         for frame, own in ((table, name), (wanted, column))

@@ -23,10 +23,10 @@ from core.claims.types import Bools
 
 
 def relevance(claims: pd.DataFrame, of_answer: Bools) -> Bools:
-    """Tell in which claims there is something to support.
+    """Tell which claims have something to support.
 
-    What the table says counts; where it says nothing, claims of an answer that are refusals or talk about the
-    answer (`core.claims.decomposition.relevance.is_relevant`) are not relevant, and every other claim is.
+    The table decides; where it is silent, an answer's refusals and talk about the answer
+    (`core.claims.decomposition.relevance.is_relevant`) are not relevant, and every other claim is.
     """
     relevant = claims["relevance"].ne("IRRELEVANT").fillna(True).to_numpy(dtype=bool).copy()
     unsaid = np.flatnonzero(claims["relevance"].isna().to_numpy() & of_answer)
@@ -39,16 +39,10 @@ def relevance(claims: pd.DataFrame, of_answer: Bools) -> Bools:
 def claim_scores(layout: MatrixLayout, pairs: Sequence[Pair], threshold: float) -> pd.DataFrame:
     """Return the scores of every claim, of answers and references alike, in the order of the layout.
 
-    ``pairs`` are those that reach the threshold. A claim that no passage supports alone but two do together
-    is SUPPORTED, in a state of its own.
-
-    Returns
-    -------
-    DataFrame
-        ``relevant, state, verdict, uncertainty, support_maximum, any_support, n_supporting, n_passages,
-        n_unscored, best`` (place of the passage with the best support, -1 where none is scored), ``joint``,
-        ``from_file`` (the verdict is the file's, since there are no cells) and ``changed`` (the file's
-        verdict is not that of the cells).
+    ``pairs`` are those that reach the threshold: two passages that only together support a claim make it
+    SUPPORTED, in a state of its own. ``best`` is the place of the passage with the best support, -1 where
+    none is scored; ``from_file``: without cells the verdict is the file's; ``changed``: the file's verdict is
+    not that of the cells.
     """
     n, table = len(layout.claims), layout.claims
     relevant = relevance(table, layout.of_answer)
@@ -96,9 +90,8 @@ def claim_scores(layout: MatrixLayout, pairs: Sequence[Pair], threshold: float) 
 def passage_scores(layout: MatrixLayout, relevant: Bools, threshold: float) -> pd.DataFrame:
     """Return ``importance, support, supports, n_supported`` of every passage, in the run's order.
 
-    Over the relevant claims of the answer. ``importance`` is their mean support and ``support`` the best,
-    both of the scored ones; ``supports`` is 1, 0 or NaN where an unscored cell leaves it open;
-    ``n_supported`` claims is NaN where there is no claim.
+    Over the relevant claims of the answer: mean and best support, of the scored ones; ``supports`` is 1, 0 or
+    NaN where an unscored cell leaves it open; ``n_supported`` claims is NaN without claims.
     """
     n = len(layout.run.passages)
     chosen = (relevant & layout.of_answer)[layout.claim_of_cell]

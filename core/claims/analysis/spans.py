@@ -1,4 +1,4 @@
-"""Places in texts: of a claim in its answer, and of the sentence of a passage that is meant by a cell."""
+"""Places in texts: of a claim in its answer, and of the sentence of a passage that a cell refers to."""
 
 from __future__ import annotations
 
@@ -25,19 +25,10 @@ def claim_spans(claims: pd.DataFrame, answers: Sequence[str | None]) -> tuple[tu
 
 
 def spans_of(answer: str | None, text: str, spans: object, start: object, end: object) -> tuple[Span, ...]:
-    """Return every place of a claim as half-open character ranges of the answer, in order.
+    """Return every place of a claim in its answer, in order; looked for by its text where the run gives none.
 
-    Parameters
-    ----------
-    answer : str or None
-        The answer as it is.
-    text : str
-        The claim; looked for where the run gives no usable place.
-    spans, start, end : object
-        The cells of the table ``claims``; what is no place within the answer is ignored.
+    ``spans, start, end`` are cells of the table ``claims``; what is no place within the answer is ignored.
 
-    Examples
-    --------
     >>> spans_of("It opened in 1914. It is long.", "it is long", None, None, None)
     ((19, 29),)
     """
@@ -51,10 +42,7 @@ def spans_of(answer: str | None, text: str, spans: object, start: object, end: o
 
 
 def sentences_of(run: Run, support: Ints, passages: Ints) -> Labels:
-    """Return the sentence meant by each cell, "" where none is known.
-
-    ``support`` and ``passages`` are the rows of the cells in these tables; -1 where there is none.
-    """
+    """Return the sentence of each cell, "" where none is known, given its rows in both tables (-1 = none)."""
     found = np.full(support.shape, "", dtype=object)
     given = np.flatnonzero(support.ravel() >= 0)
     rows = run["support"].iloc[support.ravel()[given]]
@@ -69,8 +57,6 @@ def sentences_of(run: Run, support: Ints, passages: Ints) -> Labels:
 def sharing_most(claims: Sequence[str], passage: str) -> list[str]:
     """Return for each claim the sentence of a passage that shares most of its words; "" where none does.
 
-    Examples
-    --------
     >>> sharing_most(["It opened in 1914.", "Coffee"], "Ships wait. The canal opened in 1914.")
     ['The canal opened in 1914.', '']
     """

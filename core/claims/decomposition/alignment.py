@@ -67,10 +67,10 @@ def content_words(text: str) -> tuple[str, ...]:
 
 
 def best_sentence(claim: str, stated: int, sentences: Sequence[Sentence]) -> int | None:
-    """Return which sentence a claim comes from.
+    """Return the sentence that a claim comes from; None where none shares a content word with it.
 
-    The one the model names where they share a content word; else the one that shares most with the claim,
-    the first of equals; None where no sentence shares any.
+    The one that the model names where they share a content word; else the one that shares most, of equals the
+    first.
     """
     wanted = {_stem(word) for word in content_words(claim)}
     shared = [len(wanted & sentence.content) for sentence in sentences]
@@ -94,21 +94,9 @@ def place_of(claim: str, sentence: Sentence) -> Span | None:
 
 
 def added_words(claim: str, sentence: Sentence, names: Collection[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the content words that a claim has and its sentence has not.
+    """Return the content words of a claim that its sentence does not have, each once, in order.
 
-    Parameters
-    ----------
-    claim : str
-        The claim.
-    sentence : Sentence
-        Where it comes from.
-    names : collection of (str, str)
-        `names_in` the whole answer: what a pronoun or a missing subject of the sentence may refer to.
-
-    Returns
-    -------
-    tuple of str
-        Each once, in order.
+    ``names`` are `names_in` the whole answer: what a pronoun or a missing subject may refer to.
     """
     found = words(claim)
     before = ["", *found]
@@ -132,18 +120,9 @@ def has_pronoun(text: str) -> bool:
 def names_in(answer: str, resolves: bool) -> frozenset[tuple[str, str]]:
     """Return what a claim may take from other sentences of the answer.
 
-    Parameters
-    ----------
-    answer : str
-        The answer.
-    resolves : bool
-        Whether the claim's sentence has a pronoun.
-
-    Returns
-    -------
-    frozenset of (str, str)
-        ``("", word)`` for words with a capital letter and, for a sentence with a pronoun, for any word but
-        negations and numbers; ``(word before, number)`` for the number of a name, as in "Apollo 11".
+    ``("", word)`` for words with a capital letter and, where the claim's sentence has a pronoun
+    (``resolves``), for any word but negations and numbers; ``(word before, number)`` for the number of a
+    name: "Apollo 11".
     """
     original = [answer[start:end] for start, end in word_spans(answer)]
     folded = words(answer)

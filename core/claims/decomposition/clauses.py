@@ -1,4 +1,4 @@
-"""Where a sentence holds several whole statements: by rules, and rather one too few than half ones."""
+"""Where a sentence holds several whole statements: by rules that rather split too little."""
 
 from __future__ import annotations
 
@@ -90,20 +90,9 @@ _ZH_BOUND = regex.compile(
 def clause_spans(sentence: str) -> list[Span]:
     """Return the parts of a sentence that are whole statements each, without the words that join them.
 
-    Parameters
-    ----------
-    sentence : str
-        One sentence in English, Vietnamese or Chinese.
+    The whole sentence is one part where it is better not split: inside brackets and quotations, under a
+    condition, in reported speech, and where a part has no subject and verb of its own.
 
-    Returns
-    -------
-    list of (int, int)
-        Half-open character ranges, in order; one range, the whole, where the sentence is better not split:
-        inside brackets and quotations, under a condition, in what somebody said, and where a part has no
-        subject and verb of its own.
-
-    Examples
-    --------
     >>> text = "Ulm is old, and it lies on the Danube, but not on the Rhine."
     >>> [text[start:end] for start, end in clause_spans(text)]
     ['Ulm is old', 'it lies on the Danube, but not on the Rhine.']

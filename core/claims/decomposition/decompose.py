@@ -60,15 +60,9 @@ SentenceClaims = tuple[Span, tuple[Claim, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """What came of one answer.
+    """The claims of one answer, in order of first mention.
 
-    Attributes
-    ----------
-    claims : tuple of Claim
-        In order of first mention.
-    reason : str or None
-        Why the splitter's claims are used in place of the model's; None where the model's were used, and
-        where no model was asked.
+    ``reason``: why the splitter's claims replace the model's; None where they do not, or no model was asked.
     """
 
     claims: tuple[Claim, ...]
@@ -115,7 +109,7 @@ def decompose(
 def decompositions(
     answers: Sequence[str], llm: LLM | None = None, ask: Ask | None = None
 ) -> list[Decomposition]:
-    """Break answers into claims, as `decompose`, and say for each why not by the model."""
+    """Break answers into claims, as `decompose`, with the reason where the rules replaced the model."""
     different = dict.fromkeys(answers)
     split = {answer: sentence_claims(answer) for answer in different}
     replies = _replies(split, llm, ask) if llm is not None else {}
@@ -145,7 +139,7 @@ def _replies(split: Mapping[str, list[SentenceClaims]], llm: LLM, ask: Ask | Non
 
 
 def _tokens_for(answer: str, sentences: Sequence[SentenceClaims]) -> int:
-    """Return a token limit that depends on nothing but the answer, so that a cached call is found again."""
+    """Return a token limit that depends on the answer alone, so that a cached call is found again."""
     # Claims repeat the subject, and each is wrapped in JSON; a doubling keeps the number of batches small.
     needed = 4 * len(words(answer)) + 40 * len(sentences)
     tokens = DEFAULT_JSON_TOKENS
@@ -166,7 +160,7 @@ def _result(answer: str, split: list[SentenceClaims], reply: JsonReply | None) -
 def _checked(
     answer: str, split: list[SentenceClaims], said: Sequence[Mapping[str, Any]]
 ) -> tuple[Claim, ...]:
-    """Put each claim of the model in its place, and the splitter's where the model has none."""
+    """Put each claim of the model in its place, and use the rules' claims for sentences without any."""
     sentences = [read_sentence(answer, (by[0].spans[0][0], by[-1].spans[-1][1])) for _, by in split]
     by_sentence: dict[int, list[str]] = {}
     nowhere = []

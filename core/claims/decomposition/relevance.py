@@ -80,22 +80,12 @@ _HEAD = 400  # longer texts say more than "I hope this helps"
 
 
 def is_relevant(text: str) -> bool:
-    """Tell whether a text states something that evidence could support.
+    """Tell whether a claim or sentence states something that evidence could support.
 
-    Parameters
-    ----------
-    text : str
-        A claim or sentence in English, Vietnamese or Chinese.
+    Not so: refusals, greetings, questions, talk about the answer, the model or the passages as such, what
+    only announces what comes next (it ends with a colon), loose little words ("The"), and text without a
+    word.
 
-    Returns
-    -------
-    bool
-        False for refusals, greetings, questions, talk about the answer, the model or the passages as
-        such, what only announces what comes next (it ends with a colon), loose little words ("The"), and
-        text without a word.
-
-    Examples
-    --------
     >>> [is_relevant(t) for t in ("Paris", "I hope this helps!", "以下是答案：", "Bạn muốn hỏi gì?")]
     [True, False, False, False]
     """

@@ -104,7 +104,7 @@ def split_claims(answer: str) -> tuple[Claim, ...]:
 
 
 def sentence_claims(answer: str) -> list[tuple[Span, tuple[Claim, ...]]]:
-    """Return every sentence that holds a claim, with its claims, duplicates not yet merged."""
+    """Return every sentence that has a claim, with its claims; duplicates are not merged yet."""
     found = [(span, claims) for span in sentence_spans(answer) if (claims := _claims_of(answer, span))]
     refused = is_abstention(answer) and not any(claim.relevant for _, claims in found for claim in claims)
     if not refused:
@@ -114,7 +114,7 @@ def sentence_claims(answer: str) -> list[tuple[Span, tuple[Claim, ...]]]:
 
 
 def merged(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """Make one claim of those with the same words: the first, with the spans of all."""
+    """Merge claims with the same words: the first, with the spans of all."""
     alike: dict[tuple[str, ...], list[Claim]] = {}
     for claim in claims:
         key = (*words(claim.text), "", *_SYMBOLS.findall(claim.text))

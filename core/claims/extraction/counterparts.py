@@ -1,9 +1,9 @@
-"""Whether the reference answer says what the answer claims, and the reverse: what must be asked for it.
+"""Whether the reference answer says what the answer claims, and the reverse.
 
 A reference answer is often a bare value, "Suez Canal", and so is many an answer. Whether a text contains a
-value can be read off, and no verifier is needed for that. Where it does not, a verifier that understands both
-texts may still find the same said in other words; one that only compares words would be taken in by those of
-the question, which both sides share, so for it containment is the last word.
+value can be read off without a verifier. Where it does not, a verifier that understands both texts may still
+find the same said in other words. One that only compares words would be misled by those of the question,
+which both sides share, so for it containment decides.
 """
 
 from __future__ import annotations
@@ -25,13 +25,9 @@ ENTAILMENT, NEUTRAL = "Entailment", "Neutral"
 class Comparison:
     """How the claims of one text are to be compared with other texts.
 
-    Attributes
-    ----------
-    settled : Mapping of int to bool
-        Place of a claim to whether the other text says it, where that could be read off.
-    asked : Mapping of tuple of str to tuple of int
-        The texts to be shown to a verifier, and the places of the claims that it is to be asked about; it is
-        enough when one of the texts supports the claim.
+    ``settled``: place of a claim to whether the other text says it, where that could be read off. ``asked``:
+    the texts to show a verifier, with the places of the claims to check against them; one supporting text is
+    enough.
     """
 
     settled: Mapping[int, bool]
@@ -41,18 +37,9 @@ class Comparison:
 def compare_answer(
     question: str, answer: str, claims: Sequence[Claim], references: Sequence[str], literal: bool
 ) -> Comparison:
-    """Compare the claims of an answer with the reference answers.
+    """Compare the relevant claims of an answer with the reference answers, of which one is enough.
 
-    Parameters
-    ----------
-    question, answer : str
-        What was asked, and the whole answer.
-    claims : sequence of Claim
-        Claims of the answer; those that are not relevant are passed over.
-    references : sequence of str
-        Other ways to say the same, of which one is enough.
-    literal : bool
-        The verifier compares words rather than meanings.
+    ``literal``: the verifier compares words rather than meanings.
     """
     if is_value(answer, question):
         said = any(_contains(answer, text) or _contains(text, answer) for text in references)
@@ -79,7 +66,7 @@ def compare_answer(
 def compare_reference(
     question: str, answer: str, claims: Sequence[Claim], references: Sequence[str], literal: bool
 ) -> Comparison:
-    """Compare the claims of the first reference answer with the answer; parameters as `compare_answer`."""
+    """Compare the claims of the first reference answer with the answer, as `compare_answer`."""
     if is_value(references[0], question):
         # Any spelling of it will do.
         said = any(_contains(answer, text) for text in references if is_value(text, question))
@@ -106,13 +93,7 @@ def premise(text: str, question: str) -> str:
 
 
 def entailment_label(probabilities: Floats) -> str | None:
-    """Return the label of a claim from its probability under each text; None where it is not known.
-
-    Examples
-    --------
-    >>> entailment_label(np.array([0.1, 0.9])), entailment_label(np.array([0.1, np.nan]))
-    ('Entailment', None)
-    """
+    """Return the label of a claim from its probability under each text; None where it is unknown."""
     if (probabilities >= DEFAULT_SUPPORT).any():
         return ENTAILMENT
     return None if np.isnan(probabilities).any() else NEUTRAL

@@ -26,26 +26,8 @@ CLAIM_TABLES = ("claims", "support", "joint_support")
 class QuestionClaims:
     """The claims of one question and what is known of their support.
 
-    Attributes
-    ----------
-    query_id : str
-        The question.
-    claim_ids, sides, claims : tuple
-        One entry a claim: ``a1``, ``a2`` … of the answer, then ``r1`` … of the reference answer.
-    passage_ids : tuple of str
-        In retrieval order.
-    readable : ndarray of bool, shape (n_passages,)
-        Whether the passage has a word; one without cannot be judged.
-    probability : ndarray of float64, shape (n_claims, n_passages)
-        Of support; NaN where unscored.
-    agreement : ndarray of float64, same shape
-        Of repeated verdicts; NaN where there are none.
-    sentences : ndarray of int64, shape (n_claims, n_passages, 2)
-        Character range in the passage of the sentence most like the claim; -1 where not known.
-    counterparts : tuple of str or None
-        Whether the other text entails each claim; None where that is not known.
-    joint : tuple of (claim, (i, j), probability)
-        As `core.claims.verifiers.joint.joint_support`.
+    Claims are ``a1``, ``a2`` … of the answer, then ``r1`` … of the reference answer; passages are in
+    retrieval order; matrices are claims × passages.
     """
 
     query_id: str
@@ -53,21 +35,21 @@ class QuestionClaims:
     sides: tuple[str, ...]
     claims: tuple[Claim, ...]
     passage_ids: tuple[str, ...]
-    readable: Bools
-    probability: Floats
-    agreement: Floats
-    sentences: Ints
-    counterparts: tuple[str | None, ...]
+    readable: Bools  # of each passage; one without a word cannot be judged
+    probability: Floats  # of support; NaN = unscored
+    agreement: Floats  # of repeated verdicts; NaN where there are none
+    sentences: Ints  # (…, 2): range in the passage of the sentence most like the claim; -1 = unknown
+    counterparts: tuple[str | None, ...]  # whether the other text entails each claim; None = unknown
     joint: tuple[Joint, ...] = ()
 
     @property
     def relevant(self) -> Bools:
-        """Which claims say something that evidence could support."""
+        """Which claims evidence could support."""
         return np.array([claim.relevant for claim in self.claims], dtype=bool)
 
     @property
     def cells(self) -> Bools:
-        """Which cells there are: relevant claims × passages with words, shape (n_claims, n_passages)."""
+        """Which cells exist: relevant claims × passages with words."""
         found: Bools = np.outer(self.relevant, self.readable)
         return found
 
@@ -84,17 +66,7 @@ def question_claims(
     reference: Sequence[Claim],
     passages: Sequence[tuple[str, str]],
 ) -> QuestionClaims:
-    """Put the claims of a question together, numbered; nothing is scored yet.
-
-    Parameters
-    ----------
-    query_id : str
-        The question.
-    answer, reference : sequence of Claim
-        Claims of the answer and of the reference answer.
-    passages : sequence of (str, str)
-        Id and text of each passage, in retrieval order.
-    """
+    """Put the claims of a question together, numbered; nothing is scored yet."""
     sides = (ANSWER,) * len(answer) + (REFERENCE,) * len(reference)
     numbers = [*range(1, len(answer) + 1), *range(1, len(reference) + 1)]
     shape = len(sides), len(passages)
@@ -113,22 +85,12 @@ def question_claims(
 
 
 def rows_of(questions: Iterable[QuestionClaims], judge: str) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of the three tables.
+    """Return the rows of the three tables, for questions in the order of the run.
 
-    Parameters
-    ----------
-    questions : iterable of QuestionClaims
-        In the order of the run.
-    judge : str
-        Name of the verifier.
-
-    Returns
-    -------
-    dict of str to list of dict
-        ``support`` has one row for each relevant claim and each passage with a word; its probability is
-        NaN where the verifier failed. ``start``, ``end`` and ``spans`` are places in the answer, so
-        claims of the reference answer have none. A pair of passages that supports a claim makes its verdict
-        SUPPORTED, as one passage does.
+    ``support`` has one row for each relevant claim and each passage with a word; its probability is NaN where
+    the verifier failed. ``start``, ``end`` and ``spans`` are places in the answer, so claims of the reference
+    answer have none. A pair of passages that supports a claim makes its verdict SUPPORTED, as one passage
+    does.
     """
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in CLAIM_TABLES}
     for question in questions:
@@ -139,7 +101,10 @@ def rows_of(questions: Iterable[QuestionClaims], judge: str) -> dict[str, list[d
 
 
 def _claim_rows(question: QuestionClaims) -> list[dict[str, Any]]:
-    found = _verdicts(question)
+    states = matrix.claim_states(question.probability)
+    states[[claim for claim, _, _ in question.joint]] = matrix.JOINT
+    states[~question.relevant] = matrix.IRRELEVANT
+    found = verdicts(states).tolist()
     scored = np.any(question.cells & ~question.unscored, axis=1)
     rows = []
     for i, claim in enumerate(question.claims):
@@ -158,19 +123,11 @@ def _claim_rows(question: QuestionClaims) -> list[dict[str, Any]]:
                 "added": list(claim.added),
                 "dropped": list(claim.dropped),
                 "relevance": RELEVANT if claim.relevant else IRRELEVANT,
-                "verdict": found[i],
+                "verdict": found[i] if found[i] in (SUPPORTED, NOT_SUPPORTED) else None,
                 "scored": bool(scored[i]),
             }
         )
     return rows
-
-
-def _verdicts(question: QuestionClaims) -> list[str | None]:
-    states = matrix.claim_states(question.probability)
-    states[[claim for claim, _, _ in question.joint]] = matrix.JOINT
-    states[~question.relevant] = matrix.IRRELEVANT
-    found = verdicts(states).tolist()
-    return [verdict if verdict in (SUPPORTED, NOT_SUPPORTED) else None for verdict in found]
 
 
 def _support_rows(question: QuestionClaims, judge: str) -> list[dict[str, Any]]:
@@ -211,26 +168,7 @@ def _joint_rows(question: QuestionClaims, judge: str) -> list[dict[str, Any]]:
 def read_question(
     query_id: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], passages: Sequence[tuple[str, str]]
 ) -> QuestionClaims:
-    """Return what `rows_of` wrote about a question.
-
-    Parameters
-    ----------
-    query_id : str
-        The question.
-    rows : Mapping
-        Its rows of each table; missing values are None.
-    passages : sequence of (str, str)
-        Id and text of each of its passages, in retrieval order.
-    """
-    found = _read_claims(query_id, rows["claims"], passages)
-    _read_support(found, rows["support"])
-    return replace(found, joint=_read_joint(found, rows["joint_support"]))
-
-
-def _read_claims(
-    query_id: str, rows: Sequence[Mapping[str, Any]], passages: Sequence[tuple[str, str]]
-) -> QuestionClaims:
-    sides = [REFERENCE if row["side"] == REFERENCE else ANSWER for row in rows]
+    """Return what `rows_of` wrote about a question, given its rows of each table; missing values are None."""
     claims = [
         Claim(
             row["text"],
@@ -239,47 +177,35 @@ def _read_claims(
             tuple(row["added"] or ()),
             tuple(row["dropped"] or ()),
         )
-        for row in rows
+        for row in rows["claims"]
     ]
-    return replace(
+    found = replace(
         question_claims(query_id, claims, (), passages),
-        claim_ids=tuple(row["claim_id"] for row in rows),
-        sides=tuple(sides),
-        counterparts=tuple(row["counterpart"] for row in rows),
+        claim_ids=tuple(row["claim_id"] for row in rows["claims"]),
+        sides=tuple(REFERENCE if row["side"] == REFERENCE else ANSWER for row in rows["claims"]),
+        counterparts=tuple(row["counterpart"] for row in rows["claims"]),
     )
+    claim, passage = _places(found.claim_ids), _places(found.passage_ids)
+    for row in rows["support"]:
+        i, j = claim.get(row["claim_id"]), passage.get(row["passage_id"])
+        if i is None or j is None:
+            continue
+        for values, name in ((found.probability, "probability"), (found.agreement, "agreement")):
+            values[i, j] = np.nan if row[name] is None else row[name]
+        if row["start"] is not None and row["end"] is not None:
+            found.sentences[i, j] = row["start"], row["end"]
+    joint = []
+    for row in rows["joint_support"]:
+        i, p = claim.get(row["claim_id"]), row["probability"]
+        first, second = passage.get(row["passage_id"]), passage.get(row["second_passage_id"])
+        if i is not None and first is not None and second is not None and p is not None:
+            joint.append((i, (first, second), float(p)))
+    return replace(found, joint=tuple(joint))
 
 
 def _span(written: str) -> Span:
     start, _, end = written.partition(":")
     return int(start), int(end)
-
-
-def _read_support(question: QuestionClaims, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Fill the arrays of a question that nobody has yet."""
-    claims, passages = _places(question.claim_ids), _places(question.passage_ids)
-    for row in rows:
-        i, j = claims.get(row["claim_id"]), passages.get(row["passage_id"])
-        if i is None or j is None:
-            continue
-        for values, name in ((question.probability, "probability"), (question.agreement, "agreement")):
-            values[i, j] = np.nan if row[name] is None else row[name]
-        if row["start"] is not None and row["end"] is not None:
-            question.sentences[i, j] = row["start"], row["end"]
-
-
-def _read_joint(question: QuestionClaims, rows: Sequence[Mapping[str, Any]]) -> tuple[Joint, ...]:
-    claims, passages = _places(question.claim_ids), _places(question.passage_ids)
-    return tuple(
-        (
-            claims[row["claim_id"]],
-            (passages[row["passage_id"]], passages[row["second_passage_id"]]),
-            float(row["probability"]),
-        )
-        for row in rows
-        if row["claim_id"] in claims
-        and {row["passage_id"], row["second_passage_id"]} <= passages.keys()
-        and row["probability"] is not None
-    )
 
 
 def _places(ids: Sequence[str]) -> dict[str, int]:

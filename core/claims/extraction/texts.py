@@ -1,4 +1,4 @@
-"""What the claims of a question are extracted from."""
+"""The texts that the claims of a question are extracted from."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class QuestionTexts:
         )
 
     def evidence(self, titled: bool) -> tuple[str, ...]:
-        """Return the passages for a verifier; titled: with the title in front, as the model had them.
+        """Return the passages for a verifier; titled: with the title in front, as the model got them.
 
         A passage often says "it" of what only its title names, which a reader understands. A verifier that
-        compares words takes those of a title for evidence and is better off without.
+        compares words would take those of a title for evidence.
         """
         texts = (text for _, text in self.passages)
         return tuple(
@@ -87,13 +87,13 @@ class QuestionTexts:
     def to_decompose(self) -> tuple[str, ...]:
         """The answer, if it states something, and the first reference.
 
-        The other reference answers of a data set are other spellings of the first, or shorter: their claims
-        would be the same ones again. They count where claims are compared with "the" reference.
+        The other references of a data set are other spellings of the first, or shorter, and would give the
+        same claims again. They count where claims are compared with "the" reference.
         """
         return (*((self.answer,) if self.answered else ()), *self.references[:1])
 
     def claims(self, decomposed: Sequence[Decomposition]) -> QuestionClaims:
-        """Return the claims, self-contained and numbered, from what came of `to_decompose`."""
+        """Return the claims, self-contained and numbered, from the decompositions of `to_decompose`."""
         rest = list(decomposed)
         if self.answered:
             answer = self._contained(rest.pop(0).claims)

@@ -1,4 +1,4 @@
-"""Verify the claims of questions: what is not known yet, by a verifier, and pairs of passages after it."""
+"""Verify what is not known yet of the claims of questions, then try pairs of passages."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Pairings:
 def missing_pairings(texts: QuestionTexts, known: QuestionClaims, *, titled: bool) -> Pairings:
     """Return what is not known yet of a question's claims.
 
-    Claims of the answer and of the reference are never in one group: what a judge says of an answer must not
-    depend on whether a reference answer is there. ``titled``: the verifier reads, rather than compares words.
+    Claims of the answer and of the reference are never in one group: the verdict on an answer must not depend
+    on whether a reference answer exists. ``titled``: the verifier reads, rather than compares words.
     """
     asked = Pairings()
     evidence = texts.evidence(titled)
@@ -82,21 +82,9 @@ def _unscored(known: QuestionClaims) -> Iterator[tuple[list[int], list[int]]]:
 class Verification:
     """Verifies the claims of questions and remembers what failed.
 
-    Parameters
-    ----------
-    verifier, again : Verifier
-        Who verifies what was never asked, and what failed before.
-    joint : bool
-        Whether pairs of passages are tried.
-    joint_left : iterable of str
-        Questions whose pairs could not be verified before.
-
-    Attributes
-    ----------
-    joint_left : set of str
-        Those that are left now.
-    reasons : dict of str to Counter
-        For each question the cells without a score, by reason.
+    ``again`` verifies what failed before. ``joint_left`` are the questions whose pairs of passages are still
+    to be verified; ``reasons`` counts, for each question, the cells without a score by reason. Errors are
+    those of `core.claims.verifiers.checked.CheckedVerifier.judge`.
     """
 
     def __init__(
@@ -113,21 +101,15 @@ class Verification:
         self._again = CheckedVerifier(again, is_alive=True)
 
     def new(self, listed: Sequence[tuple[QuestionTexts, QuestionClaims]]) -> list[QuestionClaims]:
-        """Return the claims of questions that were never verified, with what is known of them now.
-
-        Raises
-        ------
-        Cancelled, CacheError, BackendError, VerifierError
-            As `core.claims.verifiers.checked.CheckedVerifier.judge`.
-        """
+        """Return the claims of questions that were never verified, with their support."""
         return self._verified(listed, self._first)
 
     def missing(self, listed: Sequence[tuple[QuestionTexts, QuestionClaims]]) -> list[QuestionClaims]:
-        """Return `new` for questions that lack something after an earlier drive."""
+        """Return `new` for questions that an earlier drive left incomplete."""
         return self._verified(listed, self._again)
 
     def failed(self, known: QuestionClaims, reason: str) -> None:
-        """Remember that the cells of a question have no score."""
+        """Record that the cells of a question have no score."""
         self.reasons[known.query_id] = Counter({reason: int(known.unscored.sum())})
 
     def _verified(
@@ -153,7 +135,7 @@ class Verification:
     def _joined(
         self, texts: QuestionTexts, known: QuestionClaims, changed: set[int], verifier: CheckedVerifier
     ) -> QuestionClaims:
-        """Try pairs of passages for the claims of the answer whose cells are new, or all where it failed."""
+        """Try pairs of passages for answer claims with new cells, or for all where it failed before."""
         rows = [
             i
             for i, side in enumerate(known.sides)
@@ -180,7 +162,7 @@ class Verification:
 def _filled(
     known: QuestionClaims, asked: Pairings, found: Sequence[Scores], sentences: Sequence[Ints]
 ) -> QuestionClaims:
-    """Put what a verifier said into place."""
+    """Put the scores into place."""
     for (rows, columns), scores, places in zip(asked.cells, found, sentences, strict=False):
         area = np.ix_(np.array(rows), np.array(columns))
         known.probability[area] = scores.probability

@@ -142,8 +142,6 @@ def dates(text: str) -> tuple[Date, ...]:
 def quantities(text: str) -> tuple[Quantity, ...]:
     """Return the numbers of a text that are no dates, in order.
 
-    Examples
-    --------
     >>> quantities("It is 12 km long and carries 1,500 passengers.")[0]
     Quantity(values=(12000.0,), kind='length', loose=False)
     """
@@ -164,8 +162,6 @@ def quantities(text: str) -> tuple[Quantity, ...]:
 def numerals(text: str) -> tuple[frozenset[float], ...]:
     """Return what each number of a text may mean, whatever it counts: years, days, "twenty-four", "1,794".
 
-    Examples
-    --------
     >>> [sorted(n) for n in numerals("24 of 1.5 million")]
     [[24.0], [1.5, 1500000.0]]
     """
@@ -177,7 +173,7 @@ def numerals(text: str) -> tuple[frozenset[float], ...]:
 
 
 def counts(word: str) -> bool:
-    """Tell whether a case-folded word is a number, or what numbers and dates are given in."""
+    """Tell whether a case-folded word is a number, or a unit of numbers and dates."""
     return word.isdecimal() or word in _WORD or word in _TIMES or word in _UNIT or word in _MONTHS
 
 

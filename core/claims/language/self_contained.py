@@ -86,18 +86,10 @@ def self_contained(claim: Claim, question: str) -> Claim:
 
 @lru_cache(maxsize=_CACHE)
 def bare_value(text: str) -> tuple[str, str] | None:
-    """Take a claim that `self_contained` made apart again.
+    """Split a claim that `self_contained` made into question and value; None for any other text.
 
-    Returns
-    -------
-    (question, value), or None
-        None where the text is not a question with a bare value behind it.
-
-    Examples
-    --------
     >>> bare_value("When was the cable landed? 1866")
     ('When was the cable landed?', '1866')
-    >>> bare_value("The cable was landed in 1866.")
     """
     mark = _LAST_MARK.search(text)
     if mark is None:
@@ -110,11 +102,9 @@ def bare_value(text: str) -> tuple[str, str] | None:
 def is_bare(text: str, question: str = "") -> bool:
     """Tell whether a text is a name, number or phrase rather than a sentence.
 
-    Rules: few words, few of them both of weight and new to the question, nothing that looks like a verb
-    behind its subject. Where in doubt it is a sentence.
+    Few words, few of them both of weight and new to the question, nothing that looks like a verb after its
+    subject. Where in doubt it is a sentence.
 
-    Examples
-    --------
     >>> [is_bare(text) for text in ("18 days", "The Suez Canal opened first.", "木活字", "năm 1994")]
     [True, False, True, True]
     """
@@ -138,10 +128,10 @@ def is_bare(text: str, question: str = "") -> bool:
 
 
 def value_words(value: str, question: str) -> tuple[str, ...]:
-    """Return the words of a value that tell it apart: what the question has not said already.
+    """Return the words of a value that distinguish it: what the question has not said already.
 
     All words of weight where the question has them all and gives a choice ("the Suez or the Panama Canal?").
-    None where only little words are left ("yes"), or where an echo of the question is all there is.
+    None where only little words are left ("yes"), or the value only echoes the question.
     """
     content = tuple(word for word in words(value) if word not in _EMPTY)
     asked = words(question)

@@ -86,7 +86,7 @@ class Content(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def parse_sentences(text: str) -> tuple[Content, ...]:
-    """Parse every sentence of a text; a text without any is taken for one."""
+    """Parse every sentence of a text; a text without any counts as one."""
     return tuple(parse(text[start:end]) for start, end in sentence_spans(text)) or (parse(text),)
 
 

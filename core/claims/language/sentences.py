@@ -42,18 +42,7 @@ _DOTTED = regex.compile(r"(?:\p{L}{1,2}\.)+\p{L}{1,2}")
 # Who speaks, after words in quotation marks.
 _SPOKEN = regex.compile(r"\s*[他她它我你们們]{0,3}(?:问|問|说|說|道|答|喊|叫)")
 
-_OPEN = {
-    "(": ")",
-    "[": "]",
-    "{": "}",
-    "（": "）",
-    "【": "】",
-    "「": "」",
-    "『": "』",
-    "《": "》",
-    "“": "”",
-    "«": "»",
-}
+_OPEN = dict(zip("([{（【「『《“«", ")]}）】」』》”»", strict=True))
 _CLOSE = {end: begin for begin, end in _OPEN.items()}
 _BRACKETS = regex.compile(r"[\[\](){}（）【】「」『』《》“”«»]")
 _QUOTES = frozenset('「『“«"')
@@ -90,25 +79,12 @@ _STARTERS = frozenset(
 
 
 def sentence_spans(text: str) -> list[Span]:
-    """Find the sentences of a text; by rules, so the same text always gives the same spans.
+    """Find the sentences of a text, as ranges in order without outer white space; always the same for a text.
 
     A list item, a heading and a line meant to end are sentences of their own. Abbreviations, initials,
-    decimals, numbers of list items and addresses do not end one; quotation marks, brackets and citations
-    like ``[1]`` behind the stop belong to it. Where it is not clear, there is no break.
+    decimals, numbers of list items and addresses do not end one; quotation marks, brackets and citations like
+    ``[1]`` after the stop belong to it. Where it is not clear, there is no break.
 
-    Parameters
-    ----------
-    text : str
-        Any text in English, Vietnamese or Chinese.
-
-    Returns
-    -------
-    list of (int, int)
-        Half-open character ranges, in order, not overlapping, without outer white space; together they
-        hold every character that is not white space.
-
-    Examples
-    --------
     >>> text = "Dr. Lee paid $3.50. [1] It rained. “他走了。”她说。"
     >>> [text[start:end] for start, end in sentence_spans(text)]
     ['Dr. Lee paid $3.50. [1]', 'It rained.', '“他走了。”她说。']
@@ -225,7 +201,7 @@ def _is_abbreviation(before: str, after: str) -> bool:
 def _inside(block: str) -> tuple[list[bool], set[int]]:
     """Mark what is inside brackets and quotations, and where straight quotation marks open.
 
-    A quotation that begins where a sentence does may hold whole sentences: it is left open to breaks.
+    A quotation that begins where a sentence does may contain whole sentences: it may be split.
     """
     steps = [0] * (len(block) + 1)
     pairs, openers = _straight_quotes(block)

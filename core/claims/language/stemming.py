@@ -14,8 +14,6 @@ _ENDINGS = ("ingly", "edly", "ing", "ies", "ied", "ed", "es", "ly", "s")
 def light_stem(word: str) -> str:
     """Return an English word without its commonest endings; other words as they are.
 
-    Examples
-    --------
     >>> [light_stem(w) for w in ("passengers", "carried", "cities", "gas", "running")]
     ['passenger', 'carr', 'cit', 'gas', 'runn']
     """
@@ -34,6 +32,6 @@ def stems(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=_CACHE)
 def content_stems(text: str) -> tuple[str, ...]:
-    """Return the stemmed words of a text without English stop words; all where nothing else is left."""
+    """Return the stemmed words of a text without English stop words; all words where no other is left."""
     found = words(text)
     return tuple(light_stem(word) for word in [w for w in found if w not in ENGLISH] or found)

@@ -1,1 +1,1 @@
-"""Who judges whether a passage supports a claim, alone or with another one."""
+"""Who judges whether a passage, or a pair of them, supports a claim."""

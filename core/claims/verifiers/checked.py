@@ -1,4 +1,4 @@
-"""Verifiers as they come, and what they say made safe: a failure is a reason, never "not supported"."""
+"""Any verifier made safe: a failure is an unscored cell with a reason, never "not supported"."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class VerifierError(LeadlineError):
 
 
 class Scores(NamedTuple):
-    """What a verifier said of the claims and passages of one group.
+    """The verdicts of a verifier on one group.
 
-    ``agreement`` is NaN where verdicts were not repeated. ``reason`` says why cells are unscored, if any is.
+    ``agreement`` is NaN where verdicts were not repeated. ``reason`` says why cells are unscored, if any are.
     """
 
     probability: Floats
@@ -37,20 +37,11 @@ class Scores(NamedTuple):
 
 
 class CheckedVerifier:
-    """A verifier whose odd shapes and odd numbers are unscored cells with a reason.
+    """A verifier whose malformed results become unscored cells with a reason.
 
-    Parameters
-    ----------
-    verifier : Verifier
-        Judges; with ``support_many`` (or ``judge_many``) it is asked about all groups at once.
-    is_alive : bool
-        Whether it is known to work. Until it has scored anything else, a `BackendError` means that its model
-        cannot be reached, and is raised as it is.
-
-    Attributes
-    ----------
-    n_failed : int
-        Cells that it left unscored.
+    With ``support_many`` (or ``judge_many``) the verifier is asked about all groups at once. ``is_alive``: it
+    is known to work; until it has scored anything else, a `BackendError` means that its model cannot be
+    reached, and is raised as it is. ``n_failed`` counts the cells left unscored.
     """
 
     def __init__(self, verifier: Verifier, is_alive: bool = False) -> None:
@@ -62,14 +53,8 @@ class CheckedVerifier:
     def judge(self, groups: Sequence[ClaimGroup]) -> list[Scores]:
         """Judge each group.
 
-        Raises
-        ------
-        Cancelled, CacheError
-            As the verifier raised them.
-        BackendError
-            Its model cannot be reached.
-        VerifierError
-            It failed in any other way.
+        A `BackendError` is raised where the model cannot be reached, `Cancelled` and `CacheError` as they
+        come, any other failure as a `VerifierError`.
         """
         real = [group for group in groups if len(group[0]) and len(group[1])]
         try:
@@ -82,18 +67,8 @@ class CheckedVerifier:
             # Foreign code may put an address or a key into its message.
             foreign = f"The verifier failed ({error_text(error)})."
             raise VerifierError(str(error) if isinstance(error, LeadlineError) else foreign) from error
-        return [
-            next(found) if len(claims) and len(passages) else _nothing(len(claims), len(passages))
-            for claims, passages in groups
-        ]
-
-    def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
-        """Return `judge` for one group: the probabilities alone."""
-        return self.support_many([(claims, passages)])[0]
-
-    def support_many(self, groups: Sequence[ClaimGroup]) -> list[Floats]:
-        """Return `judge`: the probabilities alone."""
-        return [scores.probability for scores in self.judge(groups)]
+        nothing = (np.zeros((len(claims), len(passages))) for claims, passages in groups)
+        return [next(found) if empty.size else Scores(empty, empty, None) for empty in nothing]
 
     def _judged(self, groups: Sequence[ClaimGroup]) -> list[Scores]:
         verifier = self._verifier
@@ -112,10 +87,8 @@ class CheckedVerifier:
         try:
             found = np.array(probability, dtype=np.float64)
         except (TypeError, ValueError):
-            found, reason = (
-                np.full(shape, np.nan),
-                "The verifier gave something that is no matrix of numbers.",
-            )
+            found = np.full(shape, np.nan)
+            reason = "The verifier gave something that is no matrix of numbers."
         if found.shape != shape:
             reason = f"The verifier gave the shape {found.shape}, where {shape} is right."
             found = np.full(shape, np.nan)
@@ -126,18 +99,13 @@ class CheckedVerifier:
         n_failed = int(np.isnan(found).sum())
         self.n_failed += n_failed
         self._is_alive |= n_failed < found.size
-        agreed = (
-            agreement if isinstance(agreement, np.ndarray) and agreement.shape == shape else np.nan * found
-        )
-        return Scores(found, agreed, (reason or _NO_ANSWER) if n_failed else None)
-
-
-def _nothing(n_claims: int, n_passages: int) -> Scores:
-    return Scores(np.zeros((n_claims, n_passages)), np.zeros((n_claims, n_passages)), None)
+        if not (isinstance(agreement, np.ndarray) and agreement.shape == shape):
+            agreement = np.full(shape, np.nan)
+        return Scores(found, agreement, (reason or _NO_ANSWER) if n_failed else None)
 
 
 class FunctionVerifier:
-    """A verifier that is a user's own function of claims and passages."""
+    """A user's own function of claims and passages as a verifier."""
 
     def __init__(self, function: VerifyFunction) -> None:
         self.name = str(getattr(function, "__name__", type(function).__name__))
@@ -149,7 +117,7 @@ class FunctionVerifier:
 
 
 def as_verifier(verifier: Verifier | VerifyFunction) -> Verifier:
-    """Return a verifier as it is, and a function as one; InputError for anything else."""
+    """Return a verifier as it is, and a function wrapped as one; InputError for anything else."""
     if not hasattr(verifier, "support"):
         if callable(verifier):
             return FunctionVerifier(verifier)
@@ -164,8 +132,8 @@ def as_verifier(verifier: Verifier | VerifyFunction) -> Verifier:
 def most_alike_sentences(verifier: Verifier, groups: Sequence[ClaimGroup]) -> list[Ints]:
     """Return for each group the place of the sentence of each passage that is most like each claim.
 
-    The offline verifier measures it anyway; beside any other one the packaged embedder does. (-1, -1) where
-    there is none, or nothing to measure with: it is shown to readers, and no number depends on it.
+    The offline verifier measures it anyway; beside any other the packaged embedder does. (-1, -1) where there
+    is none, or nothing to measure with: readers see it, but no number depends on it.
     """
     try:
         measuring = verifier if isinstance(verifier, OfflineVerifier) else default_verifier()

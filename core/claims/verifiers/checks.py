@@ -1,9 +1,9 @@
 """What a comparison of words misses: numbers, dates, names, negation, opposites, the value asked for.
 
-Each check looks at a claim, the sentence of a passage that is most like it, and the whole passage, and
-returns 1.0 (they agree), 0.0 (they contradict each other) or NaN (nothing to compare). A check is silent
-rather than wrong: what is merely absent from a passage contradicts nothing; only for a bare value behind its
-question it does (`core.claims.verifiers.value_check`), because the rest of such a claim says nothing.
+Each check compares a claim with the sentence of a passage that is most like it, and with the whole passage.
+It returns 1.0 (they agree), 0.0 (they contradict each other) or NaN (nothing to compare). A check is silent
+rather than wrong: what a passage merely lacks contradicts nothing. Only a bare value behind its question
+(`core.claims.verifiers.value_check`) is contradicted by its absence: the rest of such a claim says nothing.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def check_dates(claim: str, sentence: str, passage: str) -> float:
 def check_names(claim: str, sentence: str, passage: str) -> float:
     """Look for the names of a claim: capitalised words, not at the start of a sentence; none in CJK text.
 
-    A name agrees where the passage has its last word or all of its words. The claim is contradicted where no
-    word of a name is in the passage, while the sentence and those next to it have most other words of the
-    claim and a name that the claim has not. A value behind its question is left to `check_value`.
+    A name agrees where the passage has its last word or all of its words. It contradicts where the passage
+    has no word of it, while the sentence and its neighbours have most other words of the claim and another
+    name. A value behind its question is left to `check_value`.
     """
     if bare_value(claim):
         return SILENT
@@ -117,7 +117,7 @@ def check_names(claim: str, sentence: str, passage: str) -> float:
 def check_negation(claim: str, sentence: str, passage: str) -> float:
     """Tell whether claim and sentence both deny the same thing, or only one does.
 
-    Looked at only where the sentence has most of the claim's words, and the denied words are in both.
+    Compared only where the sentence has most of the claim's words, and the denied words are in both.
     """
     ours, theirs = _denied(claim), _denied(sentence)
     if not (ours or theirs) or _share(claim, sentence, leave_out=_NEGATORS) < _SAME:
@@ -131,9 +131,8 @@ def check_negation(claim: str, sentence: str, passage: str) -> float:
 def check_opposites(claim: str, sentence: str, passage: str) -> float:
     """Tell whether the sentence says the opposite of a word of the claim, and not that word too.
 
-    Looked at only where the sentence has most of the claim's other words, in the same order ("A is
-    higher than B" and "B is lower than A" agree). A negation on one side makes it silent: "not higher" is not
-    "lower".
+    Compared only where the sentence has most of the claim's other words, in the same order ("A is higher than
+    B" and "B is lower than A" agree). A negation on one side makes it silent: "not higher" is not "lower".
     """
     if bool(_denied(claim)) != bool(_denied(sentence)):
         return SILENT

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.claims.language.sentences import sentence_spans
-from core.claims.types import ClaimGroup, Floats
+from core.claims.types import ClaimGroup, Floats, Ints
 from core.claims.verifiers.checks import CHECKS
 from core.claims.verifiers.vectors import VectorMemory
 from core.llm.token_vectors import TokenVectors
@@ -28,21 +28,11 @@ _TOKENS = 4_096  # of passages, compared with all claims of a group at once
 
 @dataclass(frozen=True, slots=True)
 class PairFeatures:
-    """Measurements of claims × passages.
+    """Measurements of claims × passages."""
 
-    Attributes
-    ----------
-    values : ndarray of float64, shape (n_claims, n_passages, len(FEATURES))
-        Higher = more alike; NaN where claim or passage has no word.
-    checks : ndarray of float64, shape (n_claims, n_passages, len(CHECKS))
-        1 agrees, 0 contradicts, NaN nothing to compare.
-    sentences : ndarray of int64, shape (n_claims, n_passages, 2)
-        Character range in the passage of the sentence most like the claim; (-1, -1) where there is none.
-    """
-
-    values: Floats
-    checks: Floats
-    sentences: NDArray[np.int64]
+    values: Floats  # (…, len(FEATURES)): higher = more alike; NaN where claim or passage has no word
+    checks: Floats  # (…, len(CHECKS)): 1 agrees, 0 contradicts, NaN nothing to compare
+    sentences: Ints  # (…, 2): range in the passage of the sentence most like the claim; -1 = none
 
 
 class _Claim(NamedTuple):
@@ -67,20 +57,7 @@ class _Passage(NamedTuple):
 
 
 def pair_features(groups: Sequence[ClaimGroup], memory: VectorMemory) -> list[PairFeatures]:
-    """Measure the claims against the passages of each group.
-
-    Parameters
-    ----------
-    groups : sequence of (claims, passages)
-        Say one for each answer of a run.
-    memory : VectorMemory
-        Reads the texts: all that are new in one go, each once.
-
-    Returns
-    -------
-    list of PairFeatures
-        One for each group.
-    """
+    """Measure the claims against the passages of each group; new texts are read in one go, each once."""
     texts = dict.fromkeys(text for group in groups for part in group for text in part if has_words(text))
     vectors = memory.vectors(texts)
     # A passage that several questions retrieved is prepared once.

@@ -7,78 +7,37 @@ from itertools import combinations
 
 import numpy as np
 
-from core.claims.types import Floats, Verifier
-from core.errors import InputError
+from core.claims.three_valued import DEFAULT_SUPPORT
+from core.claims.types import Floats
+from core.claims.verifiers.checked import CheckedVerifier
 
 Joint = tuple[int, tuple[int, int], float]
+_TOP = 3  # passages that pairs are made of
 
 
 def joint_support(
-    claims: Sequence[str],
-    passages: Sequence[str],
-    M: Floats,
-    verifier: Verifier,
-    top: int = 3,
-    threshold: float = 0.5,
+    claims: Sequence[str], passages: Sequence[str], M: Floats, verifier: CheckedVerifier
 ) -> list[Joint]:
     """Find the pairs of passages that support a claim which neither supports alone.
 
-    Parameters
-    ----------
-    claims, passages : sequence of str
-        The rows and columns of ``M``.
-    M : ndarray, shape (n_claims, n_passages)
-        Probability of support, NaN where unscored.
-    verifier : Verifier
-        Judges the claim against the two passages one after the other, in their order.
-    top : int
-        Pairs are tried among so many passages, those most likely to support the claim; at least 2.
-    threshold : float
-        Support begins here.
-
-    Returns
-    -------
-    list of (claim, (i, j), probability)
-        Ordered by claim, then by probability, best first; i < j.
-
-    Raises
-    ------
-    InputError
-        ``M`` has another shape, or ``top`` is below 2.
-
-    Notes
-    -----
-    Only claims that have a score and none at or above ``threshold`` are tried. Cost: at most
-    top · (top - 1) / 2 judgements for each of them; three with the default. A pair is reported only where it
-    is more likely than either passage alone, which it must be to pass the threshold.
+    Only claims that have a score and no support are tried, with the pairs among the three passages most
+    likely to support them: at most three judgements for each. Returns claim, (i, j) with i < j, and
+    probability, ordered by claim, best first.
     """
-    matrix = np.asarray(M, dtype=np.float64)
-    if matrix.shape != (len(claims), len(passages)):
-        wanted = (len(claims), len(passages))
-        raise InputError(f"M must have the shape {wanted}, claims by passages, got {matrix.shape}.")
-    if top < 2:
-        raise InputError(f"top must be at least 2, got {top}.")
-    tried = [(c, pairs) for c, row in enumerate(matrix) if (pairs := _pairs(row, top, threshold))]
+    tried = [(c, pairs) for c, row in enumerate(M) if (pairs := _pairs(row))]
     together = [[f"{passages[i].rstrip()}\n\n{passages[j].lstrip()}" for i, j in pairs] for _, pairs in tried]
     groups = [([claims[c]], texts) for (c, _), texts in zip(tried, together, strict=True)]
     found: list[Joint] = []
-    for (c, pairs), scores in zip(tried, _judged(verifier, groups), strict=True):
-        good = [(c, pair, float(p)) for pair, p in zip(pairs, scores[0], strict=True) if p >= threshold]
+    for (c, pairs), scores in zip(tried, verifier.judge(groups), strict=True):
+        of_pairs = zip(pairs, scores.probability[0], strict=True)
+        good = [(c, pair, float(p)) for pair, p in of_pairs if p >= DEFAULT_SUPPORT]
         found += sorted(good, key=lambda joint: -joint[2])
     return found
 
 
-def _pairs(row: Floats, top: int, threshold: float) -> list[tuple[int, int]]:
+def _pairs(row: Floats) -> list[tuple[int, int]]:
     scored = np.flatnonzero(~np.isnan(row))
-    if scored.size < 2 or row[scored].max() >= threshold:
+    if scored.size < 2 or row[scored].max() >= DEFAULT_SUPPORT:
         return []
-    best = scored[np.argsort(-row[scored], kind="stable")][:top]
+    best = scored[np.argsort(-row[scored], kind="stable")][:_TOP]
     return list(combinations(sorted(int(i) for i in best), 2))
-
-
-def _judged(verifier: Verifier, groups: Sequence[tuple[list[str], list[str]]]) -> list[Floats]:
-    many = getattr(verifier, "support_many", None)
-    if many is not None:
-        judged: list[Floats] = many(groups)
-        return judged
-    return [verifier.support(claims, texts) for claims, texts in groups]

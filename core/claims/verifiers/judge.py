@@ -33,16 +33,10 @@ _ONE = f"Is the claim {SUPPORTED} or {NOT_SUPPORTED} by the passage? Answer with
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the judge said about claims × passages.
+    """Verdicts of the judge on claims × passages, and why verdicts are missing, each reason once.
 
-    Attributes
-    ----------
-    probability : ndarray of float64, shape (n_claims, n_passages)
-        Share of SUPPORTED among the verdicts, or the model's own probability; NaN where there is no verdict.
-    agreement : ndarray of float64, same shape
-        Share of the verdicts that say what most of them say, 0.5 to 1; NaN with fewer than two verdicts.
-    reasons : tuple of str
-        Why verdicts are missing, each reason once.
+    ``probability`` is the share of SUPPORTED among the verdicts, or the model's own probability; NaN without
+    a verdict. ``agreement`` is the share of the majority verdict, 0.5 to 1; NaN with fewer than two verdicts.
     """
 
     probability: Floats
@@ -59,30 +53,12 @@ class _Question(NamedTuple):
 class JudgeVerifier:
     """Asks a language model for a verdict on each claim and passage.
 
-    Parameters
-    ----------
-    llm : LLM
-        Any back end. Where it can tell how likely a *given* answer is (``capabilities.answer_logprob``), the
-        probability is that of SUPPORTED against NOT_SUPPORTED, and nothing is generated or sampled.
-    ask : callable, optional
-        From requests to their completions, as of `core.llm.structured.generate_json_batch`: where calls are
-        cached, counted and retried, so that a resumed run asks only for what failed.
-    claims_per_call : int
-        Claims judged in one call, always against one passage.
-    repeats : int
-        Verdicts asked for; with more than one they are sampled (temperature 0.7) with seeds one apart.
-    seed : int
-        The first seed. Another one asks again what a cache knows the answer to.
-    score : callable, optional
-        In place of ``llm.score``, where log-probabilities are read: to keep what was read.
+    Where the back end can score a *given* answer (``capabilities.answer_logprob``), the probability is that
+    of SUPPORTED against NOT_SUPPORTED, and nothing is generated or sampled. ``ask`` and ``score`` replace the
+    model's own functions where calls are cached, counted and retried, so that a resumed run asks only for
+    what failed; another ``seed`` asks again what is cached. With ``repeats`` above 1 verdicts are sampled at
+    temperature 0.7 with seeds one apart. InputError where a number is below 1.
 
-    Raises
-    ------
-    InputError
-        A number below 1.
-
-    Notes
-    -----
     Cost for n claims and k passages of an answer: k · ceil(n / claims_per_call) · repeats calls, and one more
     for each reply that had to be repaired; 2 · n · k readings of the prompt with log-probabilities. A reply
     that cannot be used, even after repair, leaves its cells NaN: unscored, never "not supported".
@@ -102,12 +78,8 @@ class JudgeVerifier:
             if value < 1:
                 raise InputError(f"{name} must be at least 1, got {value}.")
         self.name = f"judge:{llm.name}"
-        self._llm = llm
-        self._ask = ask
-        self._most = claims_per_call
-        self._repeats = repeats
-        self._seed = seed
-        self._read = score
+        self._llm, self._ask, self._read = llm, ask, score
+        self._most, self._repeats, self._seed = claims_per_call, repeats, seed
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
         """Return the probability that each passage supports each claim."""
@@ -118,12 +90,9 @@ class JudgeVerifier:
         return [judgement.probability for judgement in self.judge_many(groups)]
 
     def judge_many(self, groups: Sequence[ClaimGroup]) -> list[Judgement]:
-        """Return `support` for many (claims, passages) with agreement and reasons; all calls are together.
+        """Return `support` for many groups, with agreement and reasons; all calls are made together.
 
-        Raises
-        ------
-        TransientError, BackendError
-            The model cannot be reached or used at all.
+        Raises `TransientError` or `BackendError` where the model cannot be reached or used at all.
         """
         tallies = [_Tally(len(claims), len(passages)) for claims, passages in groups]
         if self._llm.capabilities.answer_logprob:

@@ -20,19 +20,12 @@ _BATCH = 32
 class NLIVerifier:
     """Probability that a passage entails a claim, by a sentence-transformers ``CrossEncoder``.
 
-    Parameters
-    ----------
-    model : str
-        A Hugging Face name or a folder, say ``cross-encoder/nli-deberta-v3-base``. Which of its labels is
-        entailment is read from its own configuration; a model with one output is taken to give the log-odds
-        of support.
-    device : str, optional
-        None takes a GPU where there is one.
+    ``model`` is a Hugging Face name or a folder. Which of its labels is entailment is read from its
+    configuration; a model with one output is assumed to give the log-odds of support. ``device``: None uses a
+    GPU if available.
 
-    Notes
-    -----
     Cost: no LLM calls; one forward pass for each claim and passage. The model reads claim and passage
-    together and cuts the passage where they are too long for it, 512 word pieces for most.
+    together and truncates the passage where they exceed its limit, 512 word pieces for most.
     """
 
     def __init__(self, model: str, device: str | None = None) -> None:
@@ -44,17 +37,9 @@ class NLIVerifier:
         self._lock = threading.Lock()
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
-        """Return the probability that each passage supports each claim.
+        """Return the probability that each passage supports each claim; NaN where one has no word.
 
-        Returns
-        -------
-        ndarray of float64, shape (n_claims, n_passages)
-            NaN where the claim or the passage has no word.
-
-        Raises
-        ------
-        BackendError
-            The model cannot be loaded, or is not one for inference.
+        Raises `BackendError` where the model cannot be loaded, or is not one for inference.
         """
         return self.support_many([(claims, passages)])[0]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -24,30 +24,15 @@ _WEIGHTS = "offline_weights.json"
 
 @dataclass(frozen=True, slots=True)
 class OfflineWeights:
-    """The logistic model of the offline verifier, as ``bench/fit_claims.py`` fitted it.
+    """The logistic model of the offline verifier, as ``bench/fit_claims.py`` fitted it."""
 
-    Attributes
-    ----------
-    features : tuple of str
-        Names from `core.claims.verifiers.features.FEATURES`.
-    means, scales, weights : tuple of float
-        Of each feature: it is centred and scaled, then weighted.
-    intercept : float
-        On the scale of log-odds.
-    cap : float
-        Highest probability where a check of `core.claims.verifiers.checks.CHECKS` contradicts the claim;
-        below a half.
-    floors : mapping of str to float
-        Lowest probability where a check agrees, by its name, and none contradicts.
-    """
-
-    features: tuple[str, ...]
-    means: tuple[float, ...]
-    scales: tuple[float, ...]
-    weights: tuple[float, ...]
-    intercept: float
-    cap: float
-    floors: Mapping[str, float]
+    features: Sequence[str]  # of `core.claims.verifiers.features.FEATURES`
+    means: Sequence[float]  # each feature is centred and scaled, then weighted
+    scales: Sequence[float]
+    weights: Sequence[float]
+    intercept: float  # log-odds
+    cap: float  # highest probability where a check contradicts the claim; below a half
+    floors: Mapping[str, float]  # lowest probability where the check of that name agrees, none contradicts
 
     def probabilities(self, measured: PairFeatures) -> Floats:
         """Return the probability of support, shape (n_claims, n_passages); NaN where nothing was measured."""
@@ -69,20 +54,11 @@ def _record() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def packaged_weights() -> OfflineWeights:
     """Return the weights that come with the project."""
-    record = _record()
-    return OfflineWeights(
-        features=tuple(record["features"]),
-        means=tuple(record["means"]),
-        scales=tuple(record["scales"]),
-        weights=tuple(record["weights"]),
-        intercept=record["intercept"],
-        cap=record["cap"],
-        floors=record["floors"],
-    )
+    return OfflineWeights(**{field.name: _record()[field.name] for field in fields(OfflineWeights)})
 
 
 def offline_figures() -> Mapping[str, Mapping[str, float]]:
-    """Return how well the packaged weights did on the development data.
+    """Return how well the packaged weights do on the development data.
 
     Returns
     -------

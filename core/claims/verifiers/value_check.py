@@ -1,4 +1,4 @@
-"""Whether a passage has a value, near the sentence that is like its question; and its ideographs at all."""
+"""Whether a passage has a value near the sentence that is like its question, and ideographs of a claim."""
 
 from __future__ import annotations
 
@@ -23,13 +23,9 @@ _HAN_RUN = regex.compile(r"\p{Han}+")
 def check_value(claim: str, sentence: str, passage: str) -> float:
     """Look for the value of a bare claim ("When was it landed? 1866") in a sentence and those next to it.
 
-    Returns
-    -------
-    float
-        NaN where the claim is no question with a bare value. 1 where the value's words, numbers and
-        ideographs are all there; numbers may be written differently, accents and endings left out. 0 where
-        something is missing, or there is nothing to look for ("yes", an echo of the question): likeness to
-        the question says nothing about its answer.
+    NaN for any other claim. 1 where the value's words, numbers and ideographs are all there; numbers may be
+    written differently, accents and endings left out. 0 where something is missing, or there is nothing to
+    look for ("yes", an echo of the question): likeness to the question says nothing about its answer.
     """
     parts = bare_value(claim)
     if parts is None:
@@ -45,10 +41,9 @@ def check_mention(claim: str, sentence: str, passage: str) -> float:
 
 
 def check_ideographs(claim: str, sentence: str, passage: str) -> float:
-    """Look for the ideographs of a Chinese claim, two by two.
+    """Look for the ideographs of a Chinese claim, two by two: to the model any Chinese texts are alike.
 
-    The packaged model finds any two Chinese texts alike. 0 where a passage has next to none of the claim's
-    pairs, NaN otherwise.
+    0 where a passage has next to none of the claim's pairs, NaN otherwise.
     """
     runs = _HAN_RUN.findall(claim)
     n = sum(map(len, runs))

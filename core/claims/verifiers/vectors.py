@@ -17,15 +17,11 @@ _MOST_BYTES = 256 * 2**20
 
 
 class VectorMemory:
-    """Turns texts into token vectors and keeps them, so that a text that occurs again is not read again.
+    """Turns texts into token vectors and keeps them, so that a recurring text is not read again.
 
-    Parameters
-    ----------
-    embedder : Embedder, optional
-        None is the packaged all-MiniLM-L6-v2. Where the embedder has no ``embed_tokens``, every distinct word
-        is embedded as a text of its own: it works, but words are then compared without their context.
-    most_bytes : int
-        The vectors kept; those not asked for longest go first.
+    None is the packaged all-MiniLM-L6-v2. Where an embedder has no ``embed_tokens``, every distinct word is
+    embedded as a text of its own: it works, but words are then compared without their context. Beyond
+    ``most_bytes`` the vectors least recently used go first.
     """
 
     def __init__(self, embedder: Embedder | None = None, most_bytes: int = _MOST_BYTES) -> None:

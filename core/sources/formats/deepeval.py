@@ -9,18 +9,7 @@ from typing import Any
 from core.sources.cells import with_cells
 from core.sources.content import Content
 from core.sources.fields import FieldError, Fields
-from core.sources.formats.flat import (
-    Names,
-    distinct,
-    flat_entry,
-    flat_record,
-    further_fields,
-    has_own_ids,
-    marked_gold,
-    read_flat,
-    reported_rest,
-    without_none,
-)
+from core.sources.formats import flat
 from core.sources.formats.records import Record, RecordPassage
 from core.sources.formats.types import Format, ReadRecords, count_names
 from core.sources.formats.writing import to_document
@@ -28,7 +17,7 @@ from core.sources.question import passage_text
 from core.sources.report import IssueLog
 from core.text.strict import finite
 
-NAMES: Names = {
+NAMES: flat.Names = {
     "question": ("input",),
     "answer": ("actual_output",),
     "passages": ("retrieval_context",),
@@ -69,11 +58,13 @@ def recognise(content: Content) -> int:
 
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
-    """Read test cases; conversations are left out, each with a word."""
+    """Read test cases; conversations are rejected, each with a reason."""
     opened = content.opened()
     inner = replace(opened, entries=[(row, _own_names(entry)) for row, entry in opened.entries])
     splits: dict[str, str] = {} if content.kind == "json" else _delimiters(inner)
-    found = read_flat(inner, log, NAMES, lambda entry: _split(entry, splits, content.kind == "csv"), _record)
+    found = flat.read_entries(
+        inner, log, NAMES, lambda entry: _split(entry, splits, content.kind == "csv"), _record
+    )
     notes = [f"Texts in {name} were split at {_DELIMITERS[mark]} ({mark})." for name, mark in splits.items()]
     if any(r.reported.get(("context", "")) for r in found.records) and not any(
         r.passages for r in found.records
@@ -84,7 +75,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
 
 def write(records: Sequence[Record]) -> bytes:
     """Write a JSON list of test cases with the names of `LLMTestCase`."""
-    named = has_own_ids(records)
+    named = flat.has_own_ids(records)
     return to_document([_test_case(record, named) for record in records])
 
 
@@ -138,15 +129,15 @@ def _record(fields: Fields) -> Record:
     turns = fields.record.get("turns", fields.record.get("scenario"))
     if turns is not None:
         raise FieldError("turns", turns, "a test case of one turn (input, actual_output)")
-    record = flat_record(fields, NAMES)
+    record = flat.record_of(fields, NAMES)
     right = fields.texts("context")
-    passages = marked_gold(_passages(fields), right)
+    passages = flat.marked_gold(_passages(fields), right)
     kept = {("context", ""): list(right)} if right else {}
     return replace(
         record,
         passages=passages,
-        n_gold=len(distinct(right)) or None,
-        reported={**reported_rest(fields), **_scores(fields), **kept},
+        n_gold=len(flat.distinct(right)) or None,
+        reported={**flat.reported_rest(fields), **_scores(fields), **kept},
     )
 
 
@@ -194,15 +185,15 @@ def _test_case(record: Record, named: bool) -> dict[str, Any]:
     data = reported.get("metrics_data")
     scored = [_metric(metric)[:2] for metric in (data if isinstance(data, list) else ())]
     case = {
-        **flat_entry(record, NAMES, named),
+        **flat.entry_of(record, NAMES, named),
         "context": [p.text for p in record.passages if p.is_gold and p.text is not None],
         "retrieval_context": [
             {"context": p.text or "", "source": p.title} if p.title else p.text or "" for p in record.passages
         ],
     }
     further = {key: value for key, value in record.reported.items() if key not in scored}
-    rest = further_fields(replace(record, reported=further), _OWN)
-    return without_none({**case, **reported}) | rest
+    rest = flat.further_fields(replace(record, reported=further), _OWN)
+    return flat.without_none({**case, **reported}) | rest
 
 
 FORMAT = Format(

@@ -7,41 +7,31 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.errors import InputError
 from core.sources.cells import Unreadable
 from core.sources.content import Content
 from core.sources.fields import Fields, read_each
 from core.sources.formats.kept import is_kept
 from core.sources.formats.records import Record, RecordPassage
 from core.sources.formats.types import ReadRecords
+from core.sources.mapping import check_columns
 from core.sources.question import passage_text
-from core.sources.report import IssueLog, shorten
+from core.sources.report import IssueLog
 
 # What a record holds -> the names under which a format has it, its own first.
 Names = Mapping[str, tuple[str, ...]]
 
 
-def read_flat(
+def read_entries(
     content: Content,
     log: IssueLog,
     names: Names,
     row: Callable[[Any], Any] | None,
     record: Callable[[Fields], Record],
 ) -> ReadRecords:
-    """Read every entry as a record.
+    """Read every entry as a record, also where a JSON object holds the entries (see `Content.opened`).
 
-    Parameters
-    ----------
-    content : Content
-        Any file; its records may stand in a JSON object (see `Content.opened`).
-    log : IssueLog
-        Takes what is wrong.
-    names : Names
-        Names of the format.
-    row : callable, optional
-        From an entry (the cells of a CSV row) to the fields of a record; None where it is one already.
-    record : callable
-        From fields to a record; `FieldError` where there is none.
+    ``row`` turns an entry (the cells of a CSV row) into fields, None where it is a record already; ``record``
+    turns fields into a record or raises `FieldError`.
     """
     inner = _with_blank_answers(content.opened(), names["answer"])
 
@@ -51,7 +41,7 @@ def read_flat(
     return ReadRecords(*read_each(inner.entries, log, read))
 
 
-def flat_record(fields: Fields, names: Names) -> Record:
+def record_of(fields: Fields, names: Names) -> Record:
     """Read what all flat formats have: id, question, answer, one correct answer, samples and latency."""
     reference = fields.text(*names["references"])
     return Record(
@@ -64,8 +54,8 @@ def flat_record(fields: Fields, names: Names) -> Record:
     )
 
 
-def flat_entry(record: Record, names: Names, named: bool) -> dict[str, Any]:
-    """Return what `flat_record` reads, under a format's own names; ``named`` says whether ids are written."""
+def entry_of(record: Record, names: Names, named: bool) -> dict[str, Any]:
+    """Return what `record_of` reads, under a format's own names; ``named`` says whether ids are written."""
     values = {
         "id": record.record_id if named else None,
         "question": record.question,
@@ -78,32 +68,14 @@ def flat_entry(record: Record, names: Names, named: bool) -> dict[str, Any]:
 
 
 def renamed(content: Content, mapping: Mapping[str, str], names: Mapping[str, str]) -> Content:
-    """Return opened content in which the columns that a user names stand under a format's own names.
+    """Return opened content with mapped columns renamed to the format's own names.
 
-    Parameters
-    ----------
-    content : Content
-        Opened (see `Content.opened`).
-    mapping : Mapping of str to str
-        Field (question, answer, …) to column.
-    names : Mapping of str to str
-        Field to the format's own name of it.
-
-    Raises
-    ------
-    InputError
-        No such field in this format, or no such column in the file.
+    ``mapping`` is field (question, answer, …) to column, ``names`` field to own name. InputError for an
+    unknown field or column.
     """
     present = {key for _, entry in content.entries if isinstance(entry, Mapping) for key in entry}
     present |= set(content.columns)
-    for field, column in mapping.items():
-        if field not in names:
-            raise InputError(f"There is no field {shorten(field)!r} to map; fields are {', '.join(names)}.")
-        if column not in present:
-            raise InputError(
-                f"{content.name} has no column {shorten(column)!r} for the field {field}; "
-                f"it has {', '.join(map(shorten, content.keys()))}."
-            )
+    check_columns(mapping, names, present, content.keys(), content.name)
     new = {column: names[field] for field, column in mapping.items()}
     entries = tuple((number, _renamed(entry, new)) for number, entry in content.entries)
     columns = tuple(_renamed(dict.fromkeys(content.columns), new))
@@ -126,7 +98,7 @@ def passage_texts(fields: Fields, *names: str) -> tuple[str, ...]:
 def marked_gold(
     passages: Sequence[RecordPassage], texts: Iterable[str], ids: Collection[str] = ()
 ) -> tuple[RecordPassage, ...]:
-    """Say of each passage whether it is a gold one, by its text or its id; unknown where no gold is given.
+    """Mark each passage as gold or not, by its text or its id; unknown where no gold is given.
 
     Two texts are the same whatever their white space and Unicode forms.
     """
@@ -150,7 +122,7 @@ def folded(text: str) -> str:
 
 
 def reported_rest(fields: Fields) -> dict[tuple[str, str], Any]:
-    """Return every field that nobody asked for, as a record reports it."""
+    """Return every unused field, as a record reports it."""
     return {
         (name, ""): value.cell if isinstance(value, Unreadable) else value
         for name, value in fields.rest().items()
@@ -160,7 +132,7 @@ def reported_rest(fields: Fields) -> dict[tuple[str, str], Any]:
 def further_fields(record: Record, own: Collection[str]) -> dict[str, Any]:
     """Return what a record reports under names that are not a format's own, for a file of that format.
 
-    Who said it is put behind the name, in brackets.
+    Its source is put behind the name, in brackets.
     """
     fields: dict[str, Any] = {}
     for (name, by), value in record.reported.items():
@@ -176,7 +148,7 @@ def default_id(place: int) -> str:
 
 
 def has_own_ids(records: Iterable[Record]) -> bool:
-    """Tell whether any record has an id that is not just its number."""
+    """Return whether any record has an id that is not just its number."""
     return any(r.record_id not in ("", default_id(place)) for place, r in enumerate(records, start=1))
 
 

@@ -38,10 +38,7 @@ IMPORT_FORMATS = ("auto", INFLUENCE_CSV, *FORMATS)
 
 
 def detect(content: Content) -> Format | None:
-    """Return the format that most tell-tale names of a file belong to; None where none of them is there.
-
-    Where two formats have equally many, the one that comes first in `FORMATS` is taken.
-    """
+    """Return the format with the most tell-tale names in a file, the first of equals; None without any."""
     found = {name: file_format.recognise(content) for name, file_format in FORMATS.items()}
     best = max(found, key=lambda name: found[name])
     return FORMATS[best] if found[best] > 0 else None
@@ -62,7 +59,7 @@ def import_file(
     name : str, optional
         Name of the run and of the file in messages; a path's own name by default.
     file_format : str
-        One of `IMPORT_FORMATS`; "auto" decides by the names that stand in the file.
+        One of `IMPORT_FORMATS`; "auto" detects it from field names.
     mapping : Mapping of str to str, optional
         Field to column, where the file has names of its own: the fields of an influence CSV, or question,
         answer, passages, references, samples, id in formats of flat records. Other fields keep their columns.
@@ -70,7 +67,7 @@ def import_file(
     Returns
     -------
     Imported
-        The run of the good records; ``report`` names everything else, and says what the run allows.
+        The run of the good records; ``report`` names everything else, and lists what the run allows.
 
     Raises
     ------
@@ -108,13 +105,13 @@ def import_file(
 
 
 def _is_influence(data: bytes, label: str, given: Mapping[str, str]) -> bool:
-    """Tell whether a file is a table of questions and passages with the influence of each."""
+    """Return whether a file is a table of questions and passages with the influence of each."""
     if looks_like_json(data, label) or not set(given) <= set(MAPPABLE):
         return False
     fields = {*suggest_mapping(read_columns(data, label)), *given}
     if "question" not in fields:
         return False
-    # A score of that name may stand in any file; beside a passage it is one.
+    # Any file may have a score of that name; beside a passage it is meant here.
     by_rouge = "reported_rouge_l" in fields and bool(fields & {"passage_id", "text", "retrieval_rank"})
     return by_rouge or bool(fields & {"influence_score", "ablated_answer"})
 
@@ -166,32 +163,27 @@ def _unknown(content: Content) -> str:
     seen = ", ".join(map(shorten, content.keys())) or "nothing with a name"
     what = "columns" if content.kind == "csv" else "names"
     return (
-        f"{content.name} has no format that is known ({', '.join(IMPORT_FORMATS[1:])}): its {what} are "
+        f"{content.name} has no known format ({', '.join(IMPORT_FORMATS[1:])}): its {what} are "
         f"{seen}; name its format, or its columns (question=…, answer=…, passages=…)."
     )
 
 
 def _nothing_usable(content: Content, read: ReadRecords, log: IssueLog) -> str:
     if read.records:
-        return (
-            f"{content.name} holds questions only, without answers or passages, so nothing can be computed."
-        )
+        what = "holds questions only, without answers or passages, so nothing can be computed"
+        return f"{content.name} {what}."
     if log.first_error is None:
         return f"{content.name} holds no record; expected questions with answers and passages."
     return log.nothing_usable(content.name, len(read.rejected) + len(content.bad), "records", "row")
 
 
 def abilities(records: Sequence[Record]) -> tuple[list[str], list[str]]:
-    """Say which analyses the records (one or more) enable, and what the others would need."""
+    """Return which analyses the records (one or more) allow, and what the others need."""
     enables, missing = possibilities(records, _ANALYSES)
     needs = "needs answers with each passage left out"
     texts = any(passage.text and passage.text.strip() for record in records for passage in record.passages)
-    how = (
-        "; continue live with the same passages to get them"
-        if texts
-        else ", and passages with text to get them"
-    )
-    return enables, [f"influence vs retrieval: {needs}{how}", *missing]
+    how = "; continue live with the same passages" if texts else ", and passages with text"
+    return enables, [f"influence vs retrieval: {needs}{how} to get them", *missing]
 
 
 def _has_claims(record: Record) -> bool:

@@ -8,16 +8,7 @@ from typing import Any
 
 from core.sources.content import Content
 from core.sources.fields import FieldError, Fields, as_id, read_each, unique
-from core.sources.formats.inspectorraget_file import (
-    TASK_TYPE,
-    InspectorFile,
-    answer_of,
-    id_of,
-    open_file,
-    own_passages,
-    read_task,
-    scores_of,
-)
+from core.sources.formats import inspectorraget_file as parts
 from core.sources.formats.kept import is_kept, keep, keep_file, kept_file, with_kept
 from core.sources.formats.records import Record
 from core.sources.formats.types import Format, ReadRecords
@@ -44,7 +35,7 @@ def recognise(content: Content) -> int:
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read every result as a record; a task that no result names is a record without an answer."""
-    results = _Results(open_file(content, log), log)
+    results = _Results(parts.open_file(content, log), log)
     records, rejected = read_each(enumerate(results.file.results, start=1), log, results.result)
     more, worse = read_each(results.bare, log, results.bare_task)
     unused = [document for i, document in results.file.documents.items() if i not in results.used]
@@ -56,24 +47,24 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
 
 
 class _Results:
-    """What is known while the results of one file are read one after the other.
+    """The state while the results of one file are read.
 
-    ``bare`` are the tasks that no result names, or whose id an earlier task has: each must become a record,
-    too, or be put aside.
+    ``bare`` are the tasks that no result names, or whose id an earlier task has: each becomes a record, too,
+    or is rejected.
     """
 
-    def __init__(self, file: InspectorFile, log: IssueLog) -> None:
+    def __init__(self, file: parts.InspectorFile, log: IssueLog) -> None:
         self.file, self.log = file, log
         self.done: set[tuple[str, str]] = set()
         self.used: set[str] = set()
         self.good: set[int] = set()  # tasks that could be read, by row
-        named = {id_of(entry, "task_id") for entry in file.results}
+        named = {parts.id_of(entry, "task_id") for entry in file.results}
         tasks = list(enumerate(file.tasks, start=1))
-        self.rows = {id_of(entry, "task_id"): row for row, entry in reversed(tasks)}
+        self.rows = {parts.id_of(entry, "task_id"): row for row, entry in reversed(tasks)}
         self.bare = [
             (row, task)
             for row, task in tasks
-            if (name := id_of(task, "task_id")) is None or name not in named or self.rows[name] != row
+            if (name := parts.id_of(task, "task_id")) is None or name not in named or self.rows[name] != row
         ]
         self.ids = self._ids()
 
@@ -81,15 +72,15 @@ class _Results:
         """Name every record: after its task, and after its model where there are several."""
         names: dict[tuple[str, int], str | None] = {}
         for row, entry in enumerate(self.file.results, start=1):
-            task_id, model = id_of(entry, "task_id"), id_of(entry, "model_id")
+            task_id, model = parts.id_of(entry, "task_id"), parts.id_of(entry, "model_id")
             several = task_id and model and len(self.file.models) > 1
             names["result", row] = f"{task_id} | {model}" if several else task_id
-        names |= {("task", row): id_of(entry, "task_id") for row, entry in self.bare}
+        names |= {("task", row): parts.id_of(entry, "task_id") for row, entry in self.bare}
         return dict(zip(names, unique(list(names.values()), "q"), strict=True))
 
     def bare_task(self, row: int, entry: object) -> Record:
         """Return the record of a task that no result names."""
-        task_id = id_of(entry, "task_id")
+        task_id = parts.id_of(entry, "task_id")
         if task_id is not None and self.rows[task_id] != row:
             raise FieldError("tasks.task_id", task_id, "an id that no earlier task has")
         return self._record(row, self.ids["task", row], None)
@@ -107,15 +98,17 @@ class _Results:
         return record
 
     def _record(self, row: int, record_id: str, result: Fields | None) -> Record:
-        # A task is read once for each of its results; what is odd in it is said the first time.
+        # A task is read once for each of its results; its problems are logged the first time only.
         log = IssueLog() if row in self.good else self.log
-        record, used = read_task(Fields(self.file.tasks[row - 1], row, log, "tasks."), self.file.documents)
+        record, used = parts.read_task(
+            Fields(self.file.tasks[row - 1], row, log, "tasks."), self.file.documents
+        )
         self.good.add(row)
         entry = {"place": row, "task": _without_null(self.file.tasks[row - 1])}
         if result is not None:
-            passages, used = own_passages(result, self.file.documents) or (record.passages, used)
-            reported = {**scores_of(result), MODEL: result.required_id("model_id"), **record.reported}
-            record = replace(record, answer=answer_of(result), passages=passages, reported=reported)
+            passages, used = parts.own_passages(result, self.file.documents) or (record.passages, used)
+            reported = {**parts.scores_of(result), MODEL: result.required_id("model_id"), **record.reported}
+            record = replace(record, answer=parts.answer_of(result), passages=passages, reported=reported)
             entry["result"] = _without_null(result.record)
         self.used.update(used)
         entry["documents"] = {i: _without_null(self.file.documents[i]) for i in used}
@@ -123,7 +116,7 @@ class _Results:
         return keep(NAME, record, _entry(record), entry)
 
     def notes(self) -> tuple[str, ...]:
-        """Say what should be known of the file as a whole."""
+        """Return remarks on the file as a whole."""
         notes = []
         if self.file.version < 2:
             notes.append("The file is in version 1 of the schema; it is exported in version 2.")
@@ -170,7 +163,7 @@ def write(records: Sequence[Record]) -> bytes:
 def _entry(record: Record) -> dict[str, Any]:
     """Return the task, the result and the documents of a record."""
     ids = [passage.passage_id for passage in record.passages]
-    own_type, model = record.reported.get(TASK_TYPE), record.reported.get(MODEL)
+    own_type, model = record.reported.get(parts.TASK_TYPE), record.reported.get(MODEL)
     scores: dict[str, dict[str, Any]] = {}
     for (metric, annotator), value in _scores(record).items():
         scores.setdefault(metric, {})[annotator or _NO_ANNOTATOR] = {"value": value}
@@ -222,7 +215,7 @@ def _with_documents(record_id: str, entry: Mapping[str, Any], documents: dict[st
 
 
 def _scores(record: Record) -> dict[tuple[str, str], Any]:
-    own = (MODEL, TASK_TYPE)
+    own = (MODEL, parts.TASK_TYPE)
     return {key: v for key, v in record.reported.items() if key not in own and not is_kept(key[0])}
 
 

@@ -1,4 +1,4 @@
-"""An InspectorRAGet file taken apart, brought to version 2 of its schema: tasks, results and documents."""
+"""The parts of an InspectorRAGet file in version 2 of its schema: tasks, results and documents."""
 
 from __future__ import annotations
 
@@ -44,13 +44,7 @@ class InspectorFile(NamedTuple):
 
 
 def open_file(content: Content, log: IssueLog) -> InspectorFile:
-    """Take a file apart.
-
-    Raises
-    ------
-    InputError
-        It is no JSON object with lists of tasks and results.
-    """
+    """Split a file into its parts; InputError without lists of tasks and results."""
     value = content.value if content.kind == "json" and isinstance(content.value, Mapping) else {}
     results, tasks = value.get("results", value.get("evaluations")), value.get("tasks")
     if not isinstance(results, list) or not isinstance(tasks, list):
@@ -79,10 +73,7 @@ def id_of(entry: object, name: str) -> str | None:
 def read_task(fields: Fields, documents: Documents) -> tuple[Record, list[str]]:
     """Read a task as a record without an answer, with the ids of its documents.
 
-    Raises
-    ------
-    FieldError
-        No id, no question, or a type that is not of questions, passages and answers.
+    `FieldError` without an id or a question, and for types other than question answering.
     """
     task_id = fields.required_id("task_id")
     task_type = fields.record.get("task_type")
@@ -130,7 +121,7 @@ def passages_of(contexts: Sequence[Any], fields: Fields, documents: Documents) -
 
 
 def own_passages(result: Fields, documents: Documents) -> Found | None:
-    """Return the passages that stand with the result itself; None where the task's are meant."""
+    """Return the passages of the result itself; None where the task's are meant."""
     contexts = result.record.get("contexts")
     if not isinstance(contexts, list) or not contexts:
         contexts = _tool_documents(result.record.get("output"))
@@ -138,7 +129,7 @@ def own_passages(result: Fields, documents: Documents) -> Found | None:
 
 
 def answer_of(fields: Fields) -> str | None:
-    """Return the last thing the model said."""
+    """Return the last message of the model."""
     value = fields.record.get("output")
     # Version 2 began with one object {type, value} in place of messages.
     whole = [{"role": "assistant", "content": value.get("value")}] if isinstance(value, Mapping) else value
@@ -232,7 +223,7 @@ def _references(fields: Fields) -> tuple[str, ...]:
 
 
 def _tool_documents(messages: object) -> Sequence[Any]:
-    """Return the documents of the last tool message that brings any."""
+    """Return the documents of the last tool message with any."""
     for message in reversed(messages if isinstance(messages, list) else []):
         if isinstance(message, Mapping) and message.get("type") == "documents":
             content = message.get("content")

@@ -8,7 +8,7 @@ from typing import Any
 from core.errors import InputError
 from core.sources.content import Content
 from core.sources.fields import Fields
-from core.sources.formats.flat import has_own_ids, read_flat, reported_rest, without_none
+from core.sources.formats import flat
 from core.sources.formats.kept import is_kept
 from core.sources.formats.records import Record, RecordPassage, question_of
 from core.sources.formats.types import Format, ReadRecords
@@ -34,7 +34,9 @@ def recognise(content: Content) -> int:
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read records; InputError where they are questions still to be asked."""
-    found = read_flat(content, log, {"answer": _ANSWER}, _row if content.kind == "csv" else None, _record)
+    found = flat.read_entries(
+        content, log, {"answer": _ANSWER}, _row if content.kind == "csv" else None, _record
+    )
     names = content.opened().names()
     unanswered = not any(r.answer is not None or r.samples for r in found.records)
     if found.records and unanswered and not names.isdisjoint((*_PASSAGES, "corpus")):
@@ -44,13 +46,13 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
         )
     if names.isdisjoint(names_of("documents")):
         return found
-    note = "Documents were taken as passages, in the order in which they stand."
+    note = "Documents were read as passages, in the order of the file."
     return ReadRecords(found.records, found.rejected, (note,))
 
 
 def write(records: Sequence[Record]) -> bytes:
     """Write one record a line, so that it can also be read as a data set."""
-    named = has_own_ids(records)
+    named = flat.has_own_ids(records)
     return to_lines(_line(record, named) for record in records)
 
 
@@ -74,7 +76,7 @@ def _record(fields: Fields) -> Record:
         kind=question.kind,
         language=question.language,
         latency=fields.seconds("latency"),
-        reported={**_named_values(fields), **reported_rest(fields), **reported},
+        reported={**_named_values(fields), **flat.reported_rest(fields), **reported},
     )
 
 
@@ -117,7 +119,7 @@ def _line(record: Record, named: bool) -> dict[str, Any]:
         ],
     }
     further = {name: value for (name, by), value in reported.items() if not by and name not in _OWN}
-    return without_none(line) | further
+    return flat.without_none(line) | further
 
 
 FORMAT = Format(

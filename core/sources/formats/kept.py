@@ -1,8 +1,8 @@
-"""What a file says beyond what a run holds, kept so that the same file can be written again.
+"""What a run cannot hold of a file, kept so that the same file can be written again.
 
-Every format writes a record in its own plain form. What its file had instead is the difference of the two,
+Every format writes a record in its own plain form. The difference to its file is
 kept under a reserved name in the record's `reported`: ``<format>:record``, and once per file, with its first
-record, ``<format>:file`` for what the file says as a whole. Where the record has changed since, its plain
+record, ``<format>:file`` for the file as a whole. Where the record has changed since, its plain
 form is right and the difference is not applied there.
 """
 
@@ -22,33 +22,23 @@ _RESERVED = re.compile(r"[a-z-]+:(record|file)")
 
 
 def is_kept(name: str) -> bool:
-    """Say whether a name in `reported` is reserved: only a writer reads it, and nobody need see it."""
+    """Return whether a name in `reported` is reserved: only a writer reads it."""
     return _RESERVED.fullmatch(name) is not None
 
 
 def keep(file_format: str, record: Record, written: Any, original: Any) -> Record:
-    """Return a record that carries what its entry in the file has beyond its plain form.
-
-    Parameters
-    ----------
-    file_format : str
-        Name of the format.
-    record : Record
-        What was read.
-    written, original : JSON values
-        The record as the format writes it, and as it stood in the file.
-    """
+    """Return a record that also carries what its ``original`` entry has beyond its ``written`` plain form."""
     change = difference(written, original)
     return record if change is None else _with(record, file_format, "record", change)
 
 
 def with_kept(file_format: str, record: Record, written: Any) -> Any:
-    """Return the plain form of a record with what `keep` put aside."""
+    """Return the plain form of a record with what `keep` stored."""
     return apply(record.reported.get((f"{file_format}:record", "")), written)
 
 
 def keep_file(records: Sequence[Record], file_format: str, values: Mapping[str, Any]) -> list[Record]:
-    """Return the records, the first one carrying what the file says of itself."""
+    """Return the records, the first one carrying what belongs to the file as a whole."""
     worth = {name: value for name, value in values.items() if value not in (None, [], {})}
     if not records or not worth:
         return list(records)
@@ -56,24 +46,21 @@ def keep_file(records: Sequence[Record], file_format: str, values: Mapping[str, 
 
 
 def kept_file(records: Iterable[Record], file_format: str) -> dict[str, Any]:
-    """Return what was kept of the file as a whole; empty where no record brings any."""
+    """Return what was kept of the file as a whole; empty if nothing was."""
     found = (record.reported.get((f"{file_format}:file", "")) for record in records)
     return next((dict(value) for value in found if isinstance(value, dict)), {})
 
 
 def difference(written: Any, original: Any) -> dict[str, Any] | None:
-    """Return what must change in a JSON value to make it another one; None where they are equal.
+    """Return the change between two JSON values, entry by entry; None where they are equal.
 
-    Objects are compared name by name and lists of equal length place by place. ``was`` is a check sum of the
-    value that was there, so that `apply` can see whether it still is.
+    ``was`` is a checksum of the old value, by which `apply` sees whether it is still there.
     """
     if isinstance(written, dict) and isinstance(original, dict):
         change = {
             "new": {name: value for name, value in original.items() if name not in written},
             "gone": {name: _sum(value) for name, value in written.items() if name not in original},
-            "in": _parts(
-                {name: (value, original[name]) for name, value in written.items() if name in original}
-            ),
+            "in": _parts({name: (v, original[name]) for name, v in written.items() if name in original}),
         }
         change = {name: value for name, value in change.items() if value}
         return change or None

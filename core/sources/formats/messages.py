@@ -23,18 +23,9 @@ _MAX_DEPTH = 8
 
 
 def content_text(content: object) -> str | None:
-    """Return the text of a message's content.
+    """Return the text of a message's content: a text, or a list of texts and objects with ``text``.
 
-    Parameters
-    ----------
-    content : object
-        A text, or a list of parts (texts, or objects with a field ``text``); parts without text are
-        left out.
-
-    Returns
-    -------
-    str or None
-        None where there is no usable text at all.
+    Parts without text are left out; None without any text.
     """
     if isinstance(content, str):
         return None if text_problem(content) else content
@@ -66,21 +57,9 @@ def last_text(messages: object, roles: Sequence[str]) -> str | None:
 
 
 def value_text(value: object, mime_type: object, names: Sequence[str]) -> str | None:
-    """Return the text in a value.
+    """Return the text in a value, which may be JSON (as ``mime_type`` says) or parsed already.
 
-    Parameters
-    ----------
-    value : object
-        A text (JSON where ``mime_type`` says so), or a value that is parsed already.
-    mime_type : object
-        The span's ``input.mime_type`` or ``output.mime_type``.
-    names : sequence of str
-        Fields to look for in an object, the most telling first.
-
-    Returns
-    -------
-    str or None
-        None where there is no value or its JSON shows no obvious text.
+    ``names`` are the fields to read from an object, most specific first. None without an obvious text.
     """
     if isinstance(value, str):
         if mime_type != _JSON:

@@ -1,4 +1,4 @@
-"""Traces in OpenInference's conventions (Phoenix, OTLP): one record for each trace in which was retrieved."""
+"""Traces in OpenInference's conventions (Phoenix, OTLP): one record for each trace with a retrieval."""
 
 from __future__ import annotations
 
@@ -64,15 +64,16 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
         dropped[0] += trace.n_dropped
         return keep(NAME, trace.record, _spans(trace.record, {}), _spans(trace.record, trace.own))
 
-    summaries = [(held[0].number, _summary(trace_id, held)) for trace_id, held in traces.items()]
+    summaries = [
+        (held[0].number, {"trace_id": i, "spans": len(held), "kinds": [span.kind for span in held][:20]})
+        for i, held in traces.items()
+    ]
     records, without = read_each(summaries, log, one)
     notes = [f"{counted(len(spans), 'span')} in {counted(len(traces), 'trace')}; a trace is a question."]
     if without:
         notes.append(f"{counted(len(without), 'trace')} left out: nothing retrieved or nothing asked.")
     if dropped[0]:
-        notes.append(
-            f"{counted(dropped[0], 'passage')} left out that an earlier retriever of the trace had brought."
-        )
+        notes.append(f"{counted(dropped[0], 'passage')} left out that an earlier retriever had returned.")
     return ReadRecords(records, [*rejected, *without], tuple(notes))
 
 
@@ -81,18 +82,16 @@ def write(records: Sequence[Record]) -> bytes:
     return to_lines(span for record in records for span in with_kept(NAME, record, _spans(record, {})))
 
 
-def _summary(trace_id: str, spans: Sequence[Span]) -> dict[str, Any]:
-    return {"trace_id": trace_id, "spans": len(spans), "kinds": [span.kind for span in spans][:20]}
-
-
 def _record_id(spans: Sequence[Span]) -> str:
     own = next((span.attributes[OWN_ID] for span in spans if OWN_ID in span.attributes), None)
     return as_id(own) or spans[0].trace_id
 
 
 def _spans(record: Record, own: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the two spans of a record, with what its trace has of its ``own``."""
-    trace_id = own.get("trace_id") or _trace_id(record.record_id)
+    """Return the two spans of a record; ``own`` holds ids, names and times of its trace."""
+    # An id that can be the id of a trace is kept, any other is hashed.
+    fits = re.fullmatch(r"[0-9a-f]{32}", record.record_id)
+    trace_id = own.get("trace_id") or (record.record_id if fits else _hash(record.record_id)[:32])
     start = own.get("start") or _START
     times = {"start_time": start.isoformat(), "end_time": _end(start, record.latency).isoformat()}
     root_name, root_id = own.get("root", ("", None))
@@ -150,11 +149,6 @@ def _documents(record: Record, own: Sequence[Mapping[str, Any]] | None) -> dict[
             if value is not None:
                 attributes[f"{RETRIEVED}.{place}.document.{name}"] = value
     return attributes
-
-
-def _trace_id(record_id: str) -> str:
-    """Return a record's id if it can be the id of a trace as it is, else a digest of it."""
-    return record_id if re.fullmatch(r"[0-9a-f]{32}", record_id) else _hash(record_id)[:32]
 
 
 def _end(start: datetime, latency: float | None) -> datetime:

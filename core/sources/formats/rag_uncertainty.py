@@ -55,7 +55,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
     for number, members in enumerate(groups.values(), start=1):
         for place, (row, _) in enumerate(members, start=1):
             ids[row] = f"q{number:04d}.{place}" if len(members) > 1 else f"q{number:04d}"
-            # Each answer stands with all others, so their number must not grow without bound.
+            # Each answer is stored with all others, so their number must be bounded.
             others = members if len(members) <= MAX_SAMPLES else []
             samples[row] = tuple(a for other, a in others if other != row and a is not None)
     records, rejected = read_each(

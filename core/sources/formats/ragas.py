@@ -9,25 +9,13 @@ from typing import Any
 from core.sources.cells import number_of, with_cells
 from core.sources.content import Content
 from core.sources.fields import FieldError, Fields, as_id, unique
-from core.sources.formats.flat import (
-    Names,
-    distinct,
-    flat_entry,
-    flat_record,
-    further_fields,
-    has_own_ids,
-    marked_gold,
-    passage_texts,
-    read_flat,
-    reported_rest,
-    without_none,
-)
+from core.sources.formats import flat
 from core.sources.formats.records import Record, RecordPassage
 from core.sources.formats.types import Format, ReadRecords, count_names
 from core.sources.formats.writing import to_lines
 from core.sources.report import IssueLog
 
-NAMES: Names = {
+NAMES: flat.Names = {
     "question": ("user_input", "question"),
     "answer": ("response", "answer"),
     "passages": ("retrieved_contexts", "contexts"),
@@ -51,13 +39,13 @@ def recognise(content: Content) -> int:
 
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
-    """Read samples; conversations of several turns are left out, each with a word."""
-    return read_flat(content, log, NAMES, _row if content.kind == "csv" else None, _record)
+    """Read samples; conversations of several turns are rejected, each with a reason."""
+    return flat.read_entries(content, log, NAMES, _row if content.kind == "csv" else None, _record)
 
 
 def write(records: Sequence[Record]) -> bytes:
     """Write one sample a line, under the current names."""
-    named = has_own_ids(records)
+    named = flat.has_own_ids(records)
     return to_lines(_sample(record, named) for record in records)
 
 
@@ -74,9 +62,12 @@ def _row(cells: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _record(fields: Fields) -> Record:
-    _single_turn(fields)
-    record = flat_record(fields, NAMES)
-    texts = passage_texts(fields, *NAMES["passages"])
+    value = fields.record.get("user_input")
+    spelled = isinstance(value, str) and value.lstrip().startswith("[{")
+    if isinstance(with_cells({"": value}, [""])[""] if spelled else value, list):
+        raise FieldError("user_input", value, "one question as text, not a conversation of several turns")
+    record = flat.record_of(fields, NAMES)
+    texts = flat.passage_texts(fields, *NAMES["passages"])
     passages = _passages(fields, texts)
     gold_texts = fields.texts("reference_contexts")
     gold_ids = _ids(fields, "reference_context_ids")
@@ -84,19 +75,13 @@ def _record(fields: Fields) -> Record:
     kept = {(name, ""): fields.record[name] for name in _AS_THEY_ARE if _has(fields, name)}
     return replace(
         record,
-        passages=marked_gold(passages, gold_texts, gold_ids if _has(fields, "retrieved_context_ids") else ()),
+        passages=flat.marked_gold(
+            passages, gold_texts, gold_ids if _has(fields, "retrieved_context_ids") else ()
+        ),
         references=tuple(dict.fromkeys(references)),
-        n_gold=max(len(distinct(gold_texts)), len(set(gold_ids))) or None,
-        reported={**reported_rest(fields), **kept},
+        n_gold=max(len(flat.distinct(gold_texts)), len(set(gold_ids))) or None,
+        reported={**flat.reported_rest(fields), **kept},
     )
-
-
-def _single_turn(fields: Fields) -> None:
-    value = fields.record.get("user_input")
-    spelled = isinstance(value, str) and value.lstrip().startswith("[{")
-    messages = with_cells({"user_input": value}, ("user_input",))["user_input"] if spelled else value
-    if isinstance(messages, list):
-        raise FieldError("user_input", value, "one question as text, not a conversation of several turns")
 
 
 def _passages(fields: Fields, texts: Sequence[str]) -> tuple[RecordPassage, ...]:
@@ -126,20 +111,20 @@ def _sample(record: Record, named: bool) -> dict[str, Any]:
     texts = [passage.text for passage in record.passages]
     ids = [passage.passage_id for passage in record.passages]
     numbered = ids == [f"p{place}" for place in range(1, len(ids) + 1)]
-    # Where the file had gold ids, it had no texts of gold passages but those that are kept.
+    # A file with gold ids has no texts of gold passages but those that are kept.
     gold = [
         p.text for p in record.passages if p.is_gold and ("reference_context_ids", "") not in record.reported
     ]
     kept = {name: record.reported.get((name, "")) for name in _AS_THEY_ARE}
     sample = {
-        **flat_entry(record, NAMES, named),
+        **flat.entry_of(record, NAMES, named),
         "retrieved_contexts": [text or "" for text in texts] if any(t is not None for t in texts) else [],
         "retrieved_context_ids": [] if numbered else ids,
         "reference_contexts": [text for text in gold if text is not None],
         "ground_truths": list(record.references) if len(record.references) > 1 else None,
         **{name: value for name, value in kept.items() if value},
     }
-    return without_none(sample) | further_fields(record, _OWN)
+    return flat.without_none(sample) | flat.further_fields(record, _OWN)
 
 
 FORMAT = Format(

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from core.errors import InputError
 from core.sources.content import Content
 from core.sources.fields import Fields, as_id, read_each, text_problem, unique
 from core.sources.formats.kept import keep, keep_file, kept_file, with_kept
-from core.sources.formats.label_matrix import (
-    LABELS,
-    Orientation,
-    as_label,
-    label_matrix,
-    labels_of,
-    orientation_of,
+from core.sources.formats.records import (
+    CONTRADICTION,
+    ENTAILMENT,
+    NEUTRAL,
+    Record,
+    RecordClaim,
+    RecordPassage,
 )
-from core.sources.formats.records import Record, RecordClaim, RecordPassage
 from core.sources.formats.types import Format, ReadRecords, count_names
 from core.sources.formats.writing import to_document
 from core.sources.report import IssueLog, counted
 
 NAME = "ragchecker"
+LABELS = (ENTAILMENT, NEUTRAL, CONTRADICTION)
+Orientation = Literal["claims", "passages", "mixed"]
+_ENTAILED_FROM = 0.5  # of a probability, as everywhere unless another threshold is chosen
+_WANTED = "Entailment, Neutral or Contradiction"
 # Side of a claim -> where the file has the claims, their labels per passage, and against the other text.
 SIDES: Mapping[str, tuple[str, str, str]] = {
     "answer": ("response_claims", "retrieved2response", "answer2response"),
@@ -107,7 +110,7 @@ def _orientation(entries: Sequence[tuple[int, Any]]) -> Orientation:
                 ]
                 if len(sizes) == 2:
                     shapes.append((entry.get(matrix), sizes[0], sizes[1]))
-    return orientation_of(shapes)
+    return _orientation_of(shapes)
 
 
 def _record(fields: Fields, orientation: Orientation, record_id: str) -> Record:
@@ -150,9 +153,9 @@ def _claims_of(
     """Return the claims of one side with their labels."""
     name, matrix, counterpart = SIDES[side]
     raw = fields.items(name)
-    labels = label_matrix(fields, matrix, len(raw), len(passages), orientation)
+    labels = _label_matrix(fields, matrix, len(raw), len(passages), orientation)
     given = fields.items(counterpart)
-    others = labels_of(fields, counterpart, given, len(raw), "claim") if given else [None] * len(raw)
+    others = _labels_of(fields, counterpart, given, len(raw), "claim") if given else [None] * len(raw)
     claims = []
     for place, (claim, row, other) in enumerate(zip(raw, labels, others, strict=True)):
         text = _claim_text(claim)
@@ -193,7 +196,7 @@ def _result(record: Record) -> dict[str, Any]:
 
 
 def _matrix(claims: Sequence[RecordClaim], ids: Sequence[str]) -> list[list[Any]] | None:
-    rows = [[as_label(claim.support.get(passage_id)) for passage_id in ids] for claim in claims]
+    rows = [[_as_label(claim.support.get(passage_id)) for passage_id in ids] for claim in claims]
     complete = bool(ids) and all(label in LABELS for row in rows for label in row)
     return rows if complete else None
 
@@ -201,6 +204,81 @@ def _matrix(claims: Sequence[RecordClaim], ids: Sequence[str]) -> list[list[Any]
 def _has_nothing_to_check(claim: RecordClaim) -> bool:
     """Tell a claim that has nothing to be supported, and was compared with nothing."""
     return claim.relevance == "IRRELEVANT" and not claim.support and claim.counterpart is None
+
+
+def _orientation_of(shapes: Iterable[tuple[Any, int, int]]) -> Orientation:
+    """Detect from all matrices of a file whether their rows are claims (the rule) or passages.
+
+    ``shapes`` are (matrix, number of claims, number of passages). A square matrix fits both ways, so the
+    others decide; what has neither shape is ignored.
+    """
+    by_claims = by_passages = False
+    for matrix, n_claims, n_passages in shapes:
+        upright, on_its_side = _fits(matrix, n_claims, n_passages), _fits(matrix, n_passages, n_claims)
+        # A matrix without cells has no orientation.
+        if n_claims and n_passages and upright != on_its_side:
+            by_claims |= upright
+            by_passages |= on_its_side
+    if by_passages:
+        return "mixed" if by_claims else "passages"
+    return "claims"
+
+
+def _label_matrix(
+    fields: Fields, name: str, n_claims: int, n_passages: int, orientation: Orientation
+) -> list[Sequence[str | None]]:
+    """Return the labels of each claim, one per passage; None where not given.
+
+    Rows of the wrong length, cells that are no label and matrices of the wrong shape are noted as warnings.
+    A flat list is the column of a single passage.
+    """
+    matrix: Sequence[Any] = fields.items(name)
+    unscored: list[Sequence[str | None]] = [[None] * n_passages for _ in range(n_claims)]
+    if not matrix or not n_claims:
+        if matrix and any(row != [] for row in matrix):
+            fields.warn(name, matrix, "claims that the labels belong to")
+        return unscored
+    if n_passages == 1 and len(matrix) == n_claims and not any(isinstance(row, list) for row in matrix):
+        matrix = [[label] for label in matrix]
+    upright, on_its_side = _fits(matrix, n_claims, n_passages), _fits(matrix, n_passages, n_claims)
+    if upright and on_its_side:
+        turned = [list(column) for column in zip(*matrix, strict=True)]
+        if orientation == "mixed" and turned != matrix:
+            fields.warn(name, matrix, "a matrix whose shape tells claims from passages")
+            return unscored
+        matrix = turned if orientation == "passages" else matrix
+    elif on_its_side:
+        matrix = [list(column) for column in zip(*matrix, strict=True)] or unscored
+    elif not upright and (orientation != "claims" or len(matrix) != n_claims):
+        fields.warn(name, matrix, f"{n_claims} rows (claims) of {n_passages} labels (passages)")
+        return unscored
+    return [_labels_of(fields, f"{name}[{place}]", row, n_passages) for place, row in enumerate(matrix)]
+
+
+def _labels_of(fields: Fields, name: str, row: object, n: int, what: str = "passage") -> Sequence[str | None]:
+    """Return ``n`` labels, None for anything else, with a warning."""
+    if not isinstance(row, (list, tuple)) or len(row) != n:
+        fields.warn(name, row, f"{n} labels, one per {what}")
+        return [None] * n
+    for place, label in enumerate(row):
+        if label not in LABELS:
+            fields.warn(f"{name}[{place}]", label, _WANTED)
+    return [label if label in LABELS else None for label in row]
+
+
+def _as_label(support: str | float | None) -> str | None:
+    """Return a label as it is; a probability is Entailment from a half on, Neutral below."""
+    if isinstance(support, float):
+        return ENTAILMENT if support >= _ENTAILED_FROM else NEUTRAL
+    return support if support in LABELS else None
+
+
+def _fits(matrix: object, n_rows: int, n_columns: int) -> bool:
+    return (
+        isinstance(matrix, (list, tuple))
+        and len(matrix) == n_rows
+        and all(isinstance(row, (list, tuple)) and len(row) == n_columns for row in matrix)
+    )
 
 
 FORMAT = Format(

@@ -40,20 +40,9 @@ class RecordPassage:
 class RecordClaim:
     """One claim of the answer, or of the reference answer.
 
-    Attributes
-    ----------
-    text : str
-        The claim.
-    side : {"answer", "reference"}
-        Whose claim it is.
-    support : Mapping[str, str | float]
-        Passage id to the judge's label (one of Entailment, Neutral, Contradiction) or to a probability,
-        which a judge with labels of its own has, too;
-        passages that were not judged are absent.
-    counterpart : str or None
-        Label of the claim against the other text: the reference for a claim of the answer, and the reverse.
-    relevance, verdict : str or None
-        As the schema's table ``claims`` has them.
+    ``support`` maps passage ids to a label (Entailment, Neutral, Contradiction) or a probability, which a
+    judge with labels of its own has, too; passages that were not judged are absent. ``counterpart`` is the
+    label against the other text: the reference for a claim of the answer, and the reverse.
     """
 
     text: str
@@ -68,31 +57,10 @@ class RecordClaim:
 class Record:
     """One question as another tool recorded it.
 
-    Attributes
-    ----------
-    record_id : str
-        Unique in the file.
-    question : str
-        Not empty.
-    answer : str or None
-        None where the file gives none; "" is an empty answer.
-    passages : tuple of RecordPassage
-        In retrieval order; ids are unique within the record.
-    references, samples : tuple of str
-        Correct answers; further sampled answers.
-    n_gold : int or None
-        Passages known to be relevant, retrieved or not.
-    claims : tuple of RecordClaim
-        Claims with what is known of their support.
-    reported : Mapping[tuple[str, str], Any]
-        ``(name, by)`` to whatever else the file says, as JSON can hold it: texts, numbers, truth values,
-        lists and objects. A run gives it back as it was. ``by`` is "" where nobody is named.
-    kind, language : str or None
-        Labels of the question.
-    latency : float or None
-        Seconds.
-    judge : str or None
-        Who judged the support of the claims.
+    ``answer`` is None where the file gives none. Passages are in retrieval order, with unique ids. ``n_gold``
+    counts the passages known to be relevant, retrieved or not. ``reported`` maps ``(name, by)`` to whatever
+    else the file says, as JSON can hold it; a run gives it back unchanged, and ``by`` is "" where nobody is
+    named. ``latency`` is in seconds; ``judge`` verified the claims.
     """
 
     record_id: str
@@ -230,14 +198,14 @@ def _record(query: Row, tables: Mapping[str, Sequence[Row]]) -> Record:
         for c in tables["claims"]
     )
     passages = (
-        (p["passage_id"], p["text"], p["title"] or "", p["retrieval_score"], p["is_gold"])
+        RecordPassage(p["passage_id"], p["text"], p["title"] or "", p["retrieval_score"], p["is_gold"])
         for p in tables["passages"]
     )
     return Record(
         query["query_id"],
         query["question"],
         query["answer"],
-        tuple(RecordPassage(*passage) for passage in passages),
+        tuple(passages),
         tuple(query["reference_answers"] or ()),
         tuple(s["answer"] for s in tables["samples"] if s["answer"] is not None),
         query["n_gold"],
@@ -251,10 +219,9 @@ def _record(query: Row, tables: Mapping[str, Sequence[Row]]) -> Record:
 
 
 def stored(value: Any) -> dict[str, Any]:
-    """Return the columns ``value`` and ``text`` of a JSON value; `restored` undoes it exactly.
+    """Return the columns ``value`` (numbers) and ``text`` (all else) of a JSON value; see `restored`.
 
-    Numbers go into ``value``. A text goes into ``text`` as it is, everything else as JSON; a text that
-    reads as JSON itself is written as a JSON text, so that it does not come back as what it spells.
+    A text that reads as JSON itself is written as a JSON text, so that it does not come back parsed.
     """
     if isinstance(value, str):
         return {"value": None, "text": json.dumps(value, ensure_ascii=False) if _is_json(value) else value}

@@ -17,7 +17,7 @@ KIND = "openinference.span.kind"
 MAX_DEPTH = 20
 MAX_DOCUMENTS = 10_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# What is not taken apart further: values that a tool may have left as objects.
+# Not flattened further: values that a tool may have left as objects.
 _WHOLE = ("input.value", "output.value", "document.metadata", "metadata")
 _ENVELOPES = ("resourceSpans", "scopeSpans", "instrumentationLibrarySpans", "spans", "data")
 _SCALAR_KEYS = ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue")
@@ -61,13 +61,7 @@ def _unwrapped(entry: Any, depth: int) -> Iterator[Any]:
 
 
 def span_of(entry: object, number: int) -> Span:
-    """Read one span.
-
-    Raises
-    ------
-    FieldError
-        It is no object, or names no trace.
-    """
+    """Read one span; `FieldError` where it is not an object or names no trace."""
     if not isinstance(entry, Mapping):
         raise FieldError("span", entry, "an object with the fields of a span")
     context = entry.get("context")
@@ -105,7 +99,7 @@ def attributes_of(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def documents_of(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
-    """Return the documents that stand under a name, in order, each with content, id, score and metadata."""
+    """Return the documents under a name, in order, each with content, id, score and metadata."""
     pattern = re.compile(re.escape(prefix) + r"\.(\d{1,6})\.document\.(content|id|score|metadata)")
     found: dict[int, dict[str, Any]] = {}
     for name, value in attributes.items():

@@ -1,4 +1,4 @@
-"""One trace of spans as a question: what was asked, retrieved and answered, and how long it took."""
+"""One trace of spans as a question: question, passages, answer and latency."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def read_trace(record_id: str, spans: Sequence[Span], log: IssueLog) -> Trace:
 
 
 def _model_of(spans: Sequence[Span]) -> dict[str, Any]:
-    """Return the name of the model and the tokens it read and wrote, as the last LLM span says."""
+    """Return the name of the model and its token counts, from the last LLM span."""
     last = next((span.attributes for span in reversed(spans) if span.kind == "LLM"), {})
     counts = {f"llm.token_count.{what}": last.get(f"llm.token_count.{what}") for what in _COUNTS}
-    said = {"llm.model_name": as_id(last.get("llm.model_name")), **{n: finite(v) for n, v in counts.items()}}
-    return {name: value for name, value in said.items() if value is not None}
+    found = {"llm.model_name": as_id(last.get("llm.model_name")), **{n: finite(v) for n, v in counts.items()}}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _sources(spans: Sequence[Span]) -> tuple[list[Span], str]:
@@ -80,7 +80,7 @@ def _sources(spans: Sequence[Span]) -> tuple[list[Span], str]:
 
 
 def _inside(span: Span, full: Collection[str], parents: Mapping[str, str | None]) -> bool:
-    """Say whether a retriever only serves another one, which passes its documents on."""
+    """Return whether a retriever only serves another one, which passes its documents on."""
     above = span.parent_id
     seen = {span.span_id}
     while above is not None and above not in seen:
@@ -121,9 +121,10 @@ def _answer(root: Span, spans: Sequence[Span], source: Span) -> str | None:
     for span in (*candidates, *reversed(after)):
         attributes = span.attributes
         text = value_text(attributes.get("output.value"), attributes.get("output.mime_type"), ANSWER_FIELDS)
-        said = value_text(attributes.get("llm.output_messages.0.message.content"), None, ())
-        if text is not None or said is not None:
-            return text if text is not None else said
+        if text is None:
+            text = value_text(attributes.get("llm.output_messages.0.message.content"), None, ())
+        if text is not None:
+            return text
     return None
 
 

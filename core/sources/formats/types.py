@@ -1,4 +1,4 @@
-"""What a file format of another tool must say of itself."""
+"""The description of a file format of another tool."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from core.sources.report import IssueLog
 
 @dataclass(frozen=True, slots=True)
 class ReadRecords:
-    """What a format's reader made of a file.
+    """The result of a format's reader.
 
     ``rejected`` holds ``(number, reason, entry)`` of each entry that could not be used; the issue log says
     the same with field and value.
@@ -28,24 +28,11 @@ class ReadRecords:
 class Format:
     """One file format.
 
-    Attributes
-    ----------
-    name, title : str
-        As in ``--format``, and for people.
-    suffix : str
-        Ending of files that `write` makes, with the dot.
-    recognise : callable
-        From content to the number of tell-tale names found in it: 0 = not this format, and the largest wins.
-    read : callable
-        From content and an issue log to records; InputError only where the file as a whole is not of this
-        format.
-    write : callable
-        From records to a file of this format.
-    losses : tuple of str
-        What does not come back when a file is read and written again, one sentence each.
-    fields : Mapping of str to str
-        What a user may name columns for (question, answer, passages, references, samples, id), and this
-        format's own name of each; empty where records are not flat.
+    ``name`` is as in ``--format``, ``title`` for people, ``suffix`` the ending of written files, with the
+    dot. ``recognise`` returns the number of tell-tale names found: 0 = not this format, and the largest wins.
+    ``read`` raises InputError only where the file as a whole is not of this format. ``losses`` are what a
+    round trip loses, one sentence each. ``fields`` are what a user may name columns for, with the format's
+    own name of each; empty where records are not flat.
     """
 
     name: str

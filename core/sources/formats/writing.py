@@ -35,7 +35,7 @@ def plain(value: Any) -> Any:
 
 
 def marked(data: bytes, suffix: str) -> bytes:
-    """Return a JSON or JSON Lines file (by its suffix) that says it is simulated.
+    """Return a JSON or JSON Lines file (by its suffix) marked as simulated.
 
     The mark is a field ``data_source`` of the document, or of every record where it is a list.
     """

@@ -11,11 +11,12 @@ from tests.core.charts.chart_runs import make_run
 
 
 def test_data_by_hand():
-    data = _data(analyse(make_run([[0.5, 0.5, 0], [0.4, 0.4, 0.4], [0, 0, 0]])))
-    assert data.n_without == 1
-    assert data.points["entropy"].tolist() == pytest.approx([math.log(2), math.log(3)])
-    assert data.points["dominance"].tolist() == pytest.approx([1 / 2, 1 / 3])
-    assert data.points["label"].tolist() == ["Aligned", "Undefined"]  # all equal: spread known, order not
+    analysis = analyse(make_run([[0.5, 0.5, 0], [0.4, 0.4, 0.4], [0, 0, 0]]))
+    points = _data(analysis)
+    assert alt_text(entropy_dominance(analysis)).endswith("; 1 without these numbers.")
+    assert points["entropy"].tolist() == pytest.approx([math.log(2), math.log(3)])
+    assert points["dominance"].tolist() == pytest.approx([1 / 2, 1 / 3])
+    assert points["label"].tolist() == ["Aligned", "Undefined"]  # all equal: spread known, order not
 
 
 def test_one_trace_per_label_with_ids_for_selection():
@@ -37,13 +38,13 @@ def test_very_many_become_counts():
     analysis = analyse(make_run([[0.9, 0.5, 0.1]] * 5_001))
     figure = entropy_dominance(analysis)
     assert [t.type for t in figure.data] == ["heatmap"]
-    points = _data(analysis).points
+    points = _data(analysis)
     assert density(points["entropy"], points["dominance"])[2].sum() == 5_001
 
 
 def test_density_cells_by_hand():
-    data = _data(analyse(make_run([[1, 0, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]])))
-    _, dominance, counts = density(data.points["entropy"], data.points["dominance"])
+    points = _data(analyse(make_run([[1, 0, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]])))
+    _, dominance, counts = density(points["entropy"], points["dominance"])
     assert counts.shape == (40, 40)  # rows are dominance
     assert counts[39, 0] == 1  # all on one: entropy 0, dominance 1
     assert counts[20, 39] == 2  # two halves: the largest entropy, dominance 0.5

@@ -39,7 +39,7 @@ def test_figure():
     assert list(figure.layout.yaxis.ticktext)[2] == "Power"
     assert figure.layout.xaxis.range[0] < -0.2
     assert alt_text(figure) == (
-        "Recovery of what was planted: Bias of ρ −0.10, Mean absolute error of ρ 0.15, Power 0.90."
+        "Recovery of the ground truth: Bias of ρ −0.10, Mean absolute error of ρ 0.15, Power 0.90."
     )
 
 
@@ -56,7 +56,7 @@ def test_frame_of_the_real_function():
 def test_nothing_planted():
     figure = recovery_chart(FRAME.iloc[:0])
     assert not figure.data
-    assert alt_text(figure).startswith("Nothing was planted")
+    assert alt_text(figure).startswith("This run has no ground truth")
 
 
 def test_only_rows_without_cases():

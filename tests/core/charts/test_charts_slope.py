@@ -66,7 +66,7 @@ def test_figure():
 def test_undefined_says_why(influences, columns, reason):
     figure = rank_slope(analyse(make_run([influences], **columns)), "q1")
     assert not figure.data
-    assert alt_text(figure) == f"No order of use: {REASONS[reason].meaning}"
+    assert alt_text(figure) == f"Ranks by influence undefined: {REASONS[reason].meaning}"
 
 
 def test_unknown_question():

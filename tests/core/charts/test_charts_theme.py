@@ -2,6 +2,7 @@ import html
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from core.charts.theme import (
@@ -9,13 +10,15 @@ from core.charts.theme import (
     alt_text,
     count_heatmap,
     empty_figure,
+    error_bars,
     fade,
+    name_rows,
     new_figure,
-    number,
     plain_text,
     safe_text,
-    several,
+    two_sided,
 )
+from core.text.display import count, number
 
 
 def _luminance(color):
@@ -83,7 +86,7 @@ def test_numbers_for_people(value, expected):
 
 
 def test_counts_have_their_noun():
-    assert (several(1, "case"), several(2_000, "case")) == ("1 case", "2,000 cases")
+    assert (count(1, "case"), count(2_000, "case")) == ("1 case", "2,000 cases")
 
 
 def test_common_layout():
@@ -119,3 +122,22 @@ def test_heat_map_leaves_empty_cells_clear_and_shows_true_counts():
     assert np.isnan(trace.z[0, 0]) and trace.z[0, 1] == 2
     assert trace.customdata[0, 1] == 100
     assert list(trace.colorbar.ticktext) == ["1", "10", "100"]
+
+
+def test_error_bars_reach_the_bounds_and_unknown_bounds_have_none():
+    bars = error_bars(pd.Series([0.5, 0.2]), pd.Series([0.25, np.nan]), pd.Series([1.0, np.nan]))
+    assert (bars["array"].tolist(), bars["arrayminus"].tolist()) == ([0.5, 0], [0.25, 0])
+
+
+def test_a_two_sided_scale_is_clear_in_the_middle():
+    assert [at for at, _ in two_sided()] == [0, 0.5, 0.5, 1]
+    assert [color[-3:] for _, color in two_sided()] == [",1)", ",0)", ",0)", ",1)"]
+
+
+@pytest.mark.parametrize("n", [1, 60, 61, 500])
+def test_rows_are_named_from_the_top_and_at_most_sixty_of_them(n):
+    figure = new_figure("A sentence.", "", "")
+    name_rows(figure, [f"P{i + 1}" for i in range(n)])
+    axis = figure.layout.yaxis
+    assert axis.range[0] > axis.range[1] and len(axis.tickvals) == len(axis.ticktext) <= 60
+    assert list(axis.ticktext) == [f"P{at}" for at in axis.tickvals]

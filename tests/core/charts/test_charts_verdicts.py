@@ -16,7 +16,7 @@ def test_counts_and_causes_by_hand():
     data = _data(COMPARISON)
     assert data.counts.tolist() == [[1, 1, 2], [0, 1, 0]]
     assert data.n_changed == 3
-    assert data.causes == (("", "values: 1", "inert: 2"), ("", "", ""))
+    assert data.causes.tolist() == [["", "values: 1", "inert: 2"], ["", "", ""]]
 
 
 def test_figure():

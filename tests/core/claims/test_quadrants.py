@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.claims.quadrants import (
-    ANSWER_QUADRANTS,
     QUADRANTS,
     UNDEFINED,
-    answer_quadrants,
     influential,
     quadrant_counts,
     quadrants,
@@ -75,25 +73,6 @@ def test_counts_by_hand():
     assert quadrant_counts([])["n"].sum() == 0
     with pytest.raises(ValueError, match="used evidence"):
         quadrant_counts(["Idle"])
-
-
-def test_confident_and_ungrounded_is_the_confident_hallucination():
-    found = answer_quadrants([0.9, 0.9, 0.3, 0.3, None, 0.9, 0.7], [1.0, 0.2, 0.8, 0.1, 0.8, None, 0.5])
-    assert found.tolist() == [
-        "confident and grounded",
-        "confident and ungrounded",
-        "unsure but grounded",
-        "unsure and ungrounded",
-        "undefined",
-        "undefined",
-        "confident and grounded",
-    ]
-    assert answer_quadrants(None, [1.0, 0.0]).tolist() == ["undefined"] * 2
-    assert answer_quadrants([0.8], [0.9], confident_from=0.85).tolist() == ["unsure but grounded"]
-    assert answer_quadrants([0.8], [0.9], grounded_from=1.0).tolist() == ["confident and ungrounded"]
-    assert quadrant_counts(found, ANSWER_QUADRANTS)["n"].tolist() == [2, 1, 1, 1, 2]
-    with pytest.raises(ValueError, match="confidence must lie"):
-        answer_quadrants([70], [0.5])
 
 
 passages = st.lists(

@@ -287,19 +287,6 @@ def test_failed_questions_of_a_saved_run_are_asked_again(questions, llm, tmp_pat
     assert set(Run.load(out).queries["answer_status"]) == {"answered"}
 
 
-def test_a_whole_run_of_an_older_version_is_known_by_its_id(questions, llm, tmp_path, capsys, monkeypatch):
-    out = tmp_path / "run"
-    assert command("analyze", questions, "--out", out) == 0
-    run = Run.load(out)
-    manifest = {name: value for name, value in run.manifest.items() if name != "steps"}
-    Run.create(manifest, **run.tables).save(out)
-    monkeypatch.setenv("LEADLINE_CACHE", str(tmp_path / "another"))
-    calls = llm.calls
-    assert command("analyze", questions, "--out", out) == 0
-    assert "already holds this run" in capsys.readouterr().err
-    assert llm.calls == calls
-
-
 def test_a_command_that_needs_another_model_for_a_step_opens_it(
     questions, llm, tmp_path, monkeypatch, capsys
 ):

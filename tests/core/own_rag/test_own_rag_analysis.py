@@ -415,7 +415,7 @@ def test_a_back_end_by_its_name(llama, monkeypatch):
         ({"answer": join, "documents": DOCS, "max_tokens": 5}, "max_tokens is for language models"),
         (
             {"answer": join, "documents": DOCS, "cache": "c.db"},
-            "cache needs a name: a function cannot be told",
+            "cache needs a name: a changed function looks like",
         ),
         (
             {"questions": "what is this?", "answer": join},
@@ -548,7 +548,10 @@ def test_what_is_no_run_is_never_replaced(tmp_path, is_file):
         target.mkdir()
         (target / "mine.txt").write_text("mine")
     calls = []
-    with pytest.raises(InputError, match="notes holds something that is no run"):
+    message = (
+        "notes is a file; a run is saved as a folder" if is_file else "notes is not empty and holds no run"
+    )
+    with pytest.raises(InputError, match=message):
         core.analyze(["q"], retrieve=lambda q: calls.append(1), answer=join, save=target)
     assert not calls
 

@@ -217,7 +217,7 @@ def test_a_failing_ablation_leaves_the_question_its_answer(make_dataset):
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("reasoning", "token limit was spent on reasoning before any answer; raise the answer tokens (--max-tokens)"),
+        ("reasoning", "token limit was spent on reasoning before any answer; raise the max answer tokens (--max-tokens)"),
         ("content_filter", "The server's content filter withheld the answer."),
         ("length", "The token limit was used up without an answer."),
     ],

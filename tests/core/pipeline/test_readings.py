@@ -60,5 +60,5 @@ def test_without_a_model_there_is_nothing_to_ask():
     calls, _ = calls_of(None, None)
     assert (calls.llm, calls.n_made, calls.n_answers) == (None, 0, 0)
     for ask in (lambda: calls.ask([]), lambda: calls.score([], [])):
-        with pytest.raises(InputError, match="there is none"):
+        with pytest.raises(InputError, match="none is given"):
             ask()

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from core.claims import ClaimsAnalysis, offline_figures
-from core.claims.analysis.question_table import step_facts
+from core.claims.analysis.question_tables import step_facts
 from core.claims.definitions import METRICS, QUADRANTS
 from core.claims.quadrants import UNDEFINED
 from core.text.display import count, number

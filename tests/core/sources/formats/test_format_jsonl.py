@@ -93,7 +93,7 @@ def test_other_names_come_back_as_the_first_ones(tmp_path):
         {"id": "7", "question": "q1", "passages": [{"text": "a"}, {"id": "x", "text": "b"}], "answer": "r", "answers": ["s"]},
         {"id": "q0002", "question": "q2", "passages": [{"title": "T", "text": "c"}], "answer": "r"},
     ]  # fmt: skip
-    assert "Documents were taken as passages, in the order in which they stand." in imported.report.notes
+    assert "Documents were read as passages, in the order of the file." in imported.report.notes
 
 
 def test_a_csv_with_lists_and_texts_split_by_lines(tmp_path):

@@ -189,7 +189,7 @@ def test_several_retrievers_in_order_of_time_without_what_comes_again():
         ("a (2)", "Another piece of a."),
         ("c", "New."),
     ]
-    assert read.notes[1] == "2 passages left out that an earlier retriever of the trace had brought."
+    assert read.notes[1] == "2 passages left out that an earlier retriever had returned."
 
 
 def test_what_one_retriever_brings_twice_stays():

@@ -199,7 +199,7 @@ def test_columns_of_a_csv_can_be_named():
     [
         ("jsonl", {"colour": "q"}, "no field 'colour' to map; fields are question, answer, passages, references, samples, id"),
         ("deepeval", {"samples": "q"}, "no field 'samples'"),
-        ("jsonl", {"question": "gone"}, "no column 'gone' for the field question; it has q, answer"),
+        ("jsonl", {"question": "gone"}, "no column 'gone' for the field question; its columns are q, answer"),
         ("ragchecker", {"question": "q"}, "Columns can be named in flat formats only"),
     ],
 )  # fmt: skip

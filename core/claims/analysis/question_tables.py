@@ -1,4 +1,4 @@
-"""How far each answer of a run is grounded, how fragile it is, and why that may be undefined."""
+"""Grounding, fragility and RAGChecker's metrics of every question of a run, and why they may be undefined."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pandas as pd
 
 from core.claims import rafe
 from core.claims.analysis.layout import MatrixLayout
+from core.claims.ragchecker import METRICS, ragchecker_metrics
+from core.claims.three_valued import Share
 from core.claims.types import Bools, Floats, Ints
 from core.run import Run
 
@@ -24,7 +26,7 @@ _COUNTED = {
 
 
 def step_facts(run: Run) -> Mapping[str, Any] | None:
-    """Return what the step wrote into the manifest; None where it never worked on the run."""
+    """Return what the step recorded in the manifest; None where it never ran on the run."""
     steps = run.manifest.get("steps")
     facts = steps.get("claims") if isinstance(steps, Mapping) else None
     return facts if isinstance(facts, Mapping) else None
@@ -36,10 +38,7 @@ def was_extracted(run: Run) -> bool:
 
 
 def question_table(layout: MatrixLayout, scores: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per question, as `ClaimsAnalysis.queries`.
-
-    ``scores`` are those of `core.claims.analysis.scores.claim_scores`.
-    """
+    """Return one row per question, as `ClaimsAnalysis.queries`, from the scores of `claim_scores`."""
     run, n = layout.run, len(layout.run.queries)
     of_answer, relevant = layout.of_answer, scores["relevant"].to_numpy()
     verdict, mine = scores["verdict"].to_numpy(dtype=object), of_answer & relevant
@@ -59,9 +58,9 @@ def question_table(layout: MatrixLayout, scores: pd.DataFrame) -> pd.DataFrame:
     reason = _reasons(run, frame, np.diff(layout.passage_bounds) > 0)
     silent = frame["answer_status"].isin(SILENT).to_numpy(dtype=bool)
     judged = (frame["n_supported"] + frame["n_not_supported"]).to_numpy()
-    rests = np.where(reason.isna(), judged, 0)
-    frame["grounding"] = _ratio(frame["n_supported"].to_numpy(), rests)
-    frame["grounding_n"] = rests
+    n_known = np.where(reason.isna(), judged, 0)
+    frame["grounding"] = _ratio(frame["n_supported"].to_numpy(), n_known)
+    frame["grounding_n"] = n_known
     frame["grounding_n_left_out"] = np.where(reason.isna(), frame["n_unscored"], 0)
     uncertainty = scores["uncertainty"].to_numpy()
     known = mine & ~np.isnan(uncertainty) & ~silent[layout.query]
@@ -94,3 +93,43 @@ def _reasons(run: Run, q: pd.DataFrame, has_passages: Bools) -> pd.Series:
 
 def _ratio(part: Floats | Ints, whole: Floats | Ints) -> Floats:
     return np.divide(part, whole, out=np.full(len(whole), np.nan), where=np.asarray(whole) > 0)
+
+
+def ragchecker_table(layout: MatrixLayout, relevant: Bools, silent: Bools, threshold: float) -> pd.DataFrame:
+    """Return one row per question: ``query_id``, the metrics (NaN where undefined) and ``reason``.
+
+    Only ``relevant`` claims count; ``silent`` answers (empty, in error or an abstention) have none. A claim's
+    ``counterpart`` is its comparison with the other text: Entailment is yes, Neutral and Contradiction are
+    no, missing is unscored. A question is compared with a reference where the reference has claims, or any
+    claim of the answer has a counterpart.
+    """
+    n = len(layout.run.queries)
+    values = np.full((n, len(METRICS)), np.nan)
+    reasons: list[str | None] = ["not_run"] * n
+    counterpart = _counterparts(layout.claims["counterpart"])
+    for query in np.flatnonzero(np.diff(layout.claim_bounds)).tolist():
+        found = _metrics(layout, query, relevant, counterpart, bool(silent[query]), threshold)
+        values[query] = [found[name].value for name in METRICS]
+        reasons[query] = next((found[name].reason for name in METRICS if found[name].reason), None)
+    frame = pd.DataFrame(values, columns=list(METRICS))
+    frame.insert(0, "query_id", layout.run.queries["query_id"].array)
+    return frame.assign(reason=pd.Series(reasons, dtype="str"))
+
+
+def _metrics(
+    layout: MatrixLayout, query: int, relevant: Bools, counterpart: Floats, silent: bool, threshold: float
+) -> dict[str, Share]:
+    sides = []
+    for of_answer in (True, False):
+        claims, cells = layout.matrix(query, of_answer)
+        kept = relevant[claims] & (not (of_answer and silent))
+        sides.append((layout.probability[cells[kept]], counterpart[claims[kept]]))
+    (to_answer, correct), (to_reference, covered) = sides
+    if not covered.size and np.isnan(correct).all():
+        return ragchecker_metrics(None, to_answer, None, None, threshold)
+    return ragchecker_metrics(to_reference, to_answer, correct, covered, threshold)
+
+
+def _counterparts(labels: pd.Series) -> Floats:
+    known = labels.isin(("Entailment", "Neutral", "Contradiction")).to_numpy(dtype=bool)
+    return np.where(known, labels.eq("Entailment").fillna(False).to_numpy(dtype=bool), np.nan)
