@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core.diagnosis import Diagnosis
 from ui import cached, router, sources
 from ui.plain import plain, shortened
 from ui.state import session
@@ -107,24 +106,17 @@ def _search(frame: Any, key: str) -> Any:
 
 
 def _labels(frame: Any, of: str | None) -> dict[str, str]:
-    words = cached.once(f"words for questions of {of}", lambda diagnosis: _words(diagnosis, of))
-    return {
-        str(i): " · ".join((shortened(text, 110) or str(i), *words.get(i, ())))
-        for i, text in zip(frame["query_id"], frame["question"], strict=True)
-    }
-
-
-def _words(diagnosis: Diagnosis, of: str | None) -> dict[str, list[str]]:
-    """Return what the columns of one diagnostic say of each question, or the labels that all of them give."""
-    found: dict[str, list[str]] = {}
+    """Return a line for each question: its text, and what one diagnostic says of it, or the labels of all."""
+    diagnosis, ids = cached.diagnosis(), frame["query_id"]
+    lines = [[shortened(text, 110) or str(i)] for i, text in zip(ids, frame["question"], strict=True)]
     for diagnostic in diagnosis.diagnostics:
         if of not in (None, diagnostic.name) or diagnostic.lacks(diagnosis.run) is not None:
             continue
-        frame = diagnosis[diagnostic.name].queries
+        found = diagnosis[diagnostic.name].queries.set_index("query_id").loc[ids]
         for column in diagnostic.columns:
-            for query_id, value in zip(frame["query_id"], frame[column.name], strict=True):
+            for line, value in zip(lines, found[column.name], strict=True):
                 if isinstance(value, str):
-                    found.setdefault(query_id, []).append(value.lower())
+                    line.append(value.lower())
                 elif of is not None:
-                    found.setdefault(query_id, []).append(f"{column.title} {column.text(value)}")
-    return found
+                    line.append(f"{column.title} {column.text(value)}")
+    return {str(i): " · ".join(line) for i, line in zip(ids, lines, strict=True)}

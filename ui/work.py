@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -126,22 +126,21 @@ class _Models:
     """The models of the steps: chosen in the page, opened in the job's thread."""
 
     def __init__(self, work: Work) -> None:
-        self._choices = {
-            step.name: step.model(work.choice) if work.choice is not None else None for step in work.steps
-        }
-        # Secrets are read now, because a job's thread belongs to no session.
-        self._open: Mapping[str, Callable[[], LLM]] = {
-            name: servers.opener(choice) for name, choice in self._choices.items() if choice is not None
-        }
+        self._steps = [step.name for step in work.steps]
+        self._models: dict[str, ModelChoice] = {}
+        self._open: dict[str, Callable[[], LLM]] = {}
+        for step in work.steps:
+            choice = None if work.choice is None else step.model(work.choice)
+            if choice is not None:
+                # Secrets are read now, because a job's thread belongs to no session.
+                self._models[step.name] = servers.resolved(choice)
+                self._open[step.name] = servers.opener(choice)
 
     def opened(self) -> dict[str, LLM | None]:
-        return {name: self._open[name]() if name in self._open else None for name in self._choices}
+        return {name: self._open[name]() if name in self._open else None for name in self._steps}
 
-    @contextmanager
-    def turn(self, job: Job, step: Step) -> Iterator[None]:
-        choice = self._choices[step.name]
-        with job.turn(registry().turns, None if choice is None else servers.resolved(choice)):
-            yield
+    def turn(self, job: Job, step: Step) -> AbstractContextManager[None]:
+        return job.turn(registry().turns, self._models.get(step.name))
 
 
 def _begun(work: Work, llms: Mapping[str, LLM | None], job: Job) -> Run:
