@@ -113,7 +113,7 @@ class Number:
     value : float, int, str, list, Mapping or None
         None where undefined. A Mapping counts cases by name (of a `Definition`), each a row of its own.
     n, of : int or None
-        Cases that the value rests on; or, for a count, the whole that it is a part of.
+        Cases behind the value; or, for a count, the whole that it is a part of.
     noun : str
         What is counted, in the singular.
     interval : (float, float) or None
@@ -154,7 +154,7 @@ class Number:
 
     @property
     def basis(self) -> str:
-        """What the value rests on, for people: cases, interval, note."""
+        """The cases behind the value, its interval and its note, for people."""
         parts = [] if self.n is None else [f"n = {counted(self.n, self.noun)}"]
         if self.interval is not None:
             low, high = (number(end, self.pattern) for end in self.interval)
@@ -202,7 +202,7 @@ class Finding:
 
     @property
     def basis(self) -> str:
-        """What the sentence rests on, for people: interval of the share, count by chance, p-value."""
+        """Interval of the share, count by chance and p-value, for people."""
         parts = []
         if self.interval is not None:
             low, high = (number(100 * end, "{:.0f}") for end in self.interval)

@@ -33,7 +33,7 @@ class Session:
     link : dict
         What the address bar says about the run: ``run``, or ``sim`` for a simulation.
     report : ValidationReport or None
-        What the import said, for uploads.
+        The import report, for uploads.
     problem : str or None
         Why the last link could not be followed.
     question : str or None

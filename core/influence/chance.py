@@ -1,4 +1,4 @@
-"""What chance alone gives: a question's own influences, ties and all, dealt to its passages at random."""
+"""The chance baseline of rank agreement: ρ when a question's own influences come in random order."""
 
 from __future__ import annotations
 

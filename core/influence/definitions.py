@@ -10,7 +10,7 @@ METRICS = by_name(
         direction="higher = the passage mattered more",
         undefined_when="the baseline is empty or the ablated answer is missing",
         source="Lin 2004 (ROUGE-L); leave-one-out as in Cohen-Wang et al. 2024, arXiv 2409.00729"),
-    Definition("influence_rank", "Influence rank", "Place in the order of use; ties share the average rank.",
+    Definition("influence_rank", "Influence rank", "Rank by influence; ties share the average rank.",
         formula="average rank of influence, descending", range="[1, k]",
         direction="1 = most influential", undefined_when="influence is undefined"),
     Definition("rho", "Rank agreement ρ",

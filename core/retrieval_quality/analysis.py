@@ -45,7 +45,7 @@ class RetrievalQuality:
         the codes are those of `core.retrieval_quality.definitions.REASONS` and of the influence analysis.
     summary : DataFrame
         One row per metric and depth: ``metric`` (a name in ``METRICS``), ``k`` (missing for
-        mrr and gold_most_influential), ``mean, low, high`` (95 % interval), ``n`` questions it rests on,
+        mrr and gold_most_influential), ``mean, low, high`` (95 % interval), ``n`` questions,
         ``n_left_out`` and ``left_out``, which says why.
     ks : tuple of int
         The depths.
