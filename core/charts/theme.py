@@ -12,14 +12,12 @@ import html
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import ArrayLike
-
-from core.arrays import Floats
+from numpy.typing import ArrayLike, NDArray
 
 GRID = "rgba(128, 128, 128, 0.25)"
 AXIS = "rgba(128, 128, 128, 0.55)"
@@ -30,6 +28,9 @@ HEIGHT = 380
 TEXT_LIMIT = 80
 _WRAP = 40  # characters a line that a hover box on a phone has room for
 _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+Floats: TypeAlias = NDArray[np.floating]
+Column: TypeAlias = Sequence[object] | pd.Series
 
 
 class Style(NamedTuple):
@@ -220,8 +221,8 @@ def add_band(
 def add_marks(
     figure: go.Figure,
     name: str,
-    x: Sequence[object] | pd.Series,
-    y: Sequence[object] | pd.Series,
+    x: Column,
+    y: Column,
     look: Mapping[str, object],
     hover: str | Iterable[str] | None = None,
     **options: object,
@@ -238,13 +239,7 @@ def add_marks(
 
 
 def add_row_bars(
-    figure: go.Figure,
-    name: str,
-    x: pd.Series,
-    y: pd.Series,
-    style: str,
-    hover: Iterable[str],
-    **options: object,
+    figure: go.Figure, name: str, x: Column, y: Column, style: str, hover: Iterable[str], **options: object
 ) -> None:
     """Add one horizontal bar per row, where there are any; pale, so that marks on it show."""
     # Outlined, so that a 0 shows as a line.

@@ -23,7 +23,7 @@ CAUSAL_LABELS = (KEPT, CHANGED, GONE, UNKNOWN)
 _KEPT_SHARE = 0.8  # of the claim's words that the baseline says
 _NEARLY_KEPT_SHARE = 0.75
 _FRAME_SHARE = 0.5  # of the words around a number or name that was exchanged
-_BARE = 3  # an answer of so few words is a bare value: any other answer takes its place
+_BARE = 3  # words of a bare value at most: any other answer replaces it
 
 
 def causal_labels(
@@ -47,7 +47,7 @@ def causal_labels(
     -------
     ndarray of str, shape (n_claims, n_passages)
         *kept*: still said. *changed*: the same is said with another number or name, or is denied (or no
-        longer denied); also a bare answer such as a name that gave way to another answer. *gone*: no longer
+        longer denied); also a bare answer, such as a name, replaced by another. *gone*: no longer
         said, also where the ablated answer is empty or an abstention. *unknown*: the ablated answer is
         missing; the baseline is empty or an abstention; or the claim has no content word of the baseline.
 
@@ -107,7 +107,7 @@ def _label(claim: str, ablated: str, baseline: str, asked: Content) -> str:
 
 @lru_cache(maxsize=4096)
 def _heard(answer: str) -> tuple[list[str], str]:
-    """Words and status of an answer: asked again for every claim."""
+    """Return words and status of an answer, which every claim needs."""
     return words(answer), answer_status(answer)
 
 
@@ -128,7 +128,7 @@ def _exchanged(
     ablated: Content,
     asked: Content,
 ) -> bool:
-    """Tell whether a number or name of the claim gave way to another within the same words."""
+    """Tell whether another number or name replaced one of the claim within the same words."""
     new_numbers = now.numbers - base.numbers - asked.numbers
     lost_names = wanted & stated.names - ablated.words
     new_names = now.names - base.words - stated.words - asked.words

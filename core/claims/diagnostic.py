@@ -11,7 +11,7 @@ from core.claims.analysis.layout import layout_of
 from core.claims.analysis.question_tables import step_facts
 from core.claims.definitions import DEFINITIONS, QUADRANT
 from core.claims.matrix import FRAGILE, UNSCORED, UNSUPPORTED
-from core.claims.quadrants import QUADRANTS, UNDEFINED
+from core.claims.quadrants import quadrant_counts
 from core.claims.step import OFFLINE, ClaimsStep
 from core.claims.three_valued import DEFAULT_SUPPORT
 from core.diagnosis import (
@@ -112,8 +112,8 @@ def _quadrants(claims: ClaimsAnalysis) -> dict[str, int]:
     """Count the passages of answers with claims by quadrant."""
     q = claims.queries
     of_answers = claims.run.passages["query_id"].isin(q["query_id"][q["n_claims"] > 0]).to_numpy(dtype=bool)
-    found = claims.quadrant[of_answers].value_counts()
-    return {name: int(found.get(name, 0)) for name in (*QUADRANTS, UNDEFINED)}
+    counts = quadrant_counts(claims.quadrant[of_answers])
+    return dict(zip(counts["quadrant"], counts["n"].tolist(), strict=True))
 
 
 def findings(claims: ClaimsAnalysis) -> tuple[Finding, ...]:

@@ -16,7 +16,7 @@ from core.claims.three_valued import DEFAULT_SUPPORT, any_true, as_matrix, mean_
 from core.claims.types import Bools, Floats, Labels
 
 WELL_SUPPORTED, FRAGILE, UNSUPPORTED, UNSCORED = "well supported", "fragile", "unsupported", "unscored"
-# What a matrix cannot tell: supported by two passages together, and nothing to be supported.
+# Not in a matrix: supported by two passages together only, and nothing to support.
 JOINT, IRRELEVANT = "joint", "irrelevant"
 CLAIM_STATES = (WELL_SUPPORTED, FRAGILE, JOINT, UNSUPPORTED, UNSCORED, IRRELEVANT)
 

@@ -6,7 +6,7 @@ says?) are measured apart; each of the four combinations asks for another repair
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -77,7 +77,7 @@ def quadrants(
     return np.select(conditions, [UNDEFINED, USED, DISTRACTOR, REDUNDANT], IDLE).astype(object)
 
 
-def quadrant_counts(labels: Sequence[str]) -> pd.DataFrame:
+def quadrant_counts(labels: Iterable[str]) -> pd.DataFrame:
     """Return a row per quadrant and one for *undefined*: ``quadrant, n, share``.
 
     ``share`` is of the defined ones, and NaN for *undefined* and where nothing is defined.

@@ -44,7 +44,7 @@ _BATCH, _JUDGE_BATCH = 16, 4  # questions; a judge makes many calls for each
 _SEEDS_APART = 1_000  # above every number of repeats
 _CHARACTERS = 4  # of a token, about
 _INSTRUCTION = 200  # tokens of a judge's prompt beside the passage
-_LATER = "Not asked again yet."
+_LATER = "Not tried again yet."
 
 
 @dataclass(frozen=True)
@@ -233,8 +233,8 @@ class _Work(StepWork):
         new = [one for one in texts if one.query_id not in self._rows["claims"]]
         self._extract([one for one in new if one.query_id not in self._extracted])
         verified = [
-            *self._verification.missing([(one, self._read(one)) for one in old]),
-            *self._verification.new([(one, self._extracted[one.query_id]) for one in new]),
+            *self._verification.verified([(one, self._read(one)) for one in old], again=True),
+            *self._verification.verified([(one, self._extracted[one.query_id]) for one in new], again=False),
         ]
         self._tried.update(ids)
         return rows_of(verified, self._verification.name)
@@ -265,7 +265,7 @@ class _Work(StepWork):
             lengths = [_INSTRUCTION + len(text) // _CHARACTERS for one in stating for _, text in one.passages]
             calls += each * len(lengths)
             tokens += each * sum(lengths)
-        note = f"Estimated for {CLAIMS_EXPECTED} claims an answer; repairs and pairs of passages come on top."
+        note = f"Estimated for {CLAIMS_EXPECTED} claims an answer; repairs and pairs of passages are extra."
         return StepPlan(about=calls, about_tokens=tokens, notes=(note,))
 
     def facts(self, run: Run) -> Mapping[str, Any]:

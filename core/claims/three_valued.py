@@ -79,7 +79,7 @@ def mean_known(m: Floats, axis: int) -> Floats:
 
 
 def share(values: Floats, nothing: str = "no_claims") -> Share:
-    """Return the mean of the known values; undefined as ``nothing`` if there is none, or ``unscored``."""
+    """Return the mean of the known values; undefined as ``unscored``, or ``nothing`` without values."""
     known = values[~np.isnan(values)]
     if known.size:
         return Share(float(known.mean()), known.size, values.size - known.size)

@@ -39,7 +39,7 @@ from core.report.side_by_side import headline_table, shared_questions, sides_of
 from core.report.text import summary_text
 from core.run import Run
 from core.spreadsheet import csv_bytes
-from tests.app.conftest import *  # noqa: F403 (fixtures that open the app)
+from tests.app.conftest import _own_folders, _warm_server, healthy, open_app, texts  # noqa: F401 (fixtures)
 from tests.scripted import ScriptedLLM
 
 ROOT = Path(__file__).parents[2]
@@ -259,3 +259,42 @@ def test_its_step_resumes_after_a_kill(answered, tmp_path):
     # Only the call in the air when it was killed may be made twice.
     assert len(asked) == 6 and sum(asked.values()) <= 7
     assert Run.load(out)["signals"]["llm_score"].to_list() == [0.7] * 6
+
+
+@pytest.fixture
+def recorded_answers(answered, tmp_path):
+    """The run of the toy where the app looks for its first run."""
+    Run.load(answered).save(tmp_path / "samples" / "recorded_run")
+    return Run.load(answered)
+
+
+@pytest.fixture
+def said(texts):
+    """What a page says, without the escapes that keep text from being read as Markdown."""
+    return lambda app: texts(app).replace("\\", "").replace("\u2060", "")
+
+
+def test_a_link_sets_its_slider_and_the_overview_shows_its_card_and_finding(
+    recorded_answers, open_app, healthy, said
+):
+    app = healthy(open_app(long_from="5"))
+    assert app.slider(key="long_from").value == 5.0
+    assert {metric.label: metric.value for metric in app.metric}["Mean answer length"] == "3.50"
+    assert "2 of 6 answers have 5 words or more." in said(app) and "Ask for less." in said(app)
+    app.slider(key="long_from").set_value(6.0).run()
+    assert "1 of 6 answers have 6 words or more." in said(healthy(app))
+
+
+def test_inspector_side_by_side_export_and_glossary_on_screen(
+    recorded_answers, open_app, healthy, said, tmp_path
+):
+    app = healthy(open_app("inspector", question="q4"))
+    assert {metric.label: metric.value for metric in app.metric}["Words"] == "4"
+    other = recorded_answers.derive({"run_id": "other", "name": "Other"})
+    other.save(tmp_path / "runs" / "other")
+    app = healthy(open_app("side_by_side", compare=[recorded_answers.run_id, "other"]))
+    rows = app.dataframe[0].value.set_index("Number").loc["Mean answer length"]
+    assert rows.to_list() == ["3.50, n = 6"] * 2
+    app = healthy(open_app("data", door="Export"))
+    assert "Lengths (CSV)" in app.selectbox(key="export_format").options
+    assert "An answer that goes on." in said(healthy(open_app("methods")))

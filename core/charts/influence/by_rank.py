@@ -24,10 +24,10 @@ class _Data(NamedTuple):
 def influence_by_rank(analysis: InfluenceAnalysis) -> go.Figure:
     """Draw the mean influence of the passages at each place of the retriever's order.
 
-    Error bars are 95 % t intervals of the mean over questions. Every passage with a known
-    influence counts, including those of inert questions. The grey band holds the middle 95 % of means when
-    each question's influences come in random order. With repeats, a line shows the mean noise floor.
-    Empty when no influence is known.
+    Error bars are 95 % t intervals of the mean over questions. Every passage with a known influence counts,
+    including those of inert questions. The grey band holds the middle 95 % of means when each question's
+    influences come in random order. With repeats, a line shows the mean noise floor. Empty when no influence
+    is known.
     """
     return _draw(_data(analysis))
 

@@ -24,10 +24,7 @@ class _Part(NamedTuple):
 
 
 def label_counts(analysis: InfluenceAnalysis) -> go.Figure:
-    """Draw the questions as one bar: aligned, divergent, and undefined by reason.
-
-    One trace per part that is not 0; empty without questions.
-    """
+    """Draw the questions as one bar: aligned, divergent, and undefined by reason; empty without questions."""
     return _draw(_data(analysis))
 
 

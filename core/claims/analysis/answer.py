@@ -34,7 +34,7 @@ class AnswerClaims:
     claim_ids : tuple of str
         In the order of the table, which is that of the answer.
     passage_ids, titles : tuple of str
-        In the order of retrieval; a title is "" where there is none.
+        In the order of retrieval; a missing title is "".
     spans : tuple of tuple of (int, int)
         Where the answer says each claim: half-open character ranges. Found by their text where the run gives
         no place; empty where that fails too.
@@ -48,16 +48,16 @@ class AnswerClaims:
         `core.claims.causal.causal_labels`; None where no passage was left out.
     sentences : ndarray of str
         Claims × passages: the sentence of the passage that is most like the claim, as the verifier says, or
-        else the one that shares most words with it; "" where there is none.
+        else the one that shares most words with it; "" without one.
     agreement : ndarray of float or None
         Claims × passages: agreement of repeated verdicts; None where nothing was repeated.
     joint : tuple of (int, (int, int), float)
         Claim, pair of passages, and the probability that the two support the claim together; only for claims
         in the state *joint*, best first.
     added, dropped : tuple of tuple of str
-        For each claim the content words that it has and its place in the answer has not, and the reverse.
+        For each claim, its content words that are not in that answer span, and the reverse.
     judge : str
-        Who verified; "" where nobody did.
+        Who verified; "" if not verified.
     reason : str or None
         Why grounding is undefined: a key of `core.claims.definitions.REASONS`.
     """
@@ -141,13 +141,13 @@ def answer_claims(found: ClaimsAnalysis, query: int) -> AnswerClaims:
 
 
 def judges_of(run: Run, support: Ints) -> str:
-    """Name who verified cells, given their rows in the table ``support``; "" where nobody did."""
+    """Name who verified cells, given their rows in the table ``support``; "" if none did."""
     names = run["support"]["judge"].iloc[support[support >= 0]].dropna().unique()
     return ", ".join(map(str, names))
 
 
 def _words_of(column: pd.Series) -> tuple[tuple[str, ...], ...]:
-    """Return a column of lists as tuples, empty where there is none."""
+    """Return a column of lists as tuples, empty where one is missing."""
     return tuple(tuple(words) if isinstance(words, list) else () for words in column)
 
 

@@ -55,7 +55,7 @@ class ClaimsAnalysis:
     extracted : bool
         Whether claims were extracted from any answer.
     judge : str or None
-        Who verified the cells; None where nobody did.
+        Who verified the cells; None if not verified.
     layout : MatrixLayout
         Where each claim, passage and cell is.
     scores : DataFrame
@@ -279,8 +279,7 @@ def analyse_claims(
     Parameters
     ----------
     run : Run or MatrixLayout
-        Any run, or its layout where that is there already; questions without claims come out undefined, with
-        the reason.
+        Any run, or its layout; questions without claims are undefined, with the reason.
     influence : PassageInfluence
         The analysis of the diagnostic *influence* of the same run: the other axis of the quadrants.
     threshold : float
@@ -316,6 +315,6 @@ def analyse_claims(
 
 
 def _counted(counts: Floats | Ints | pd.Series, known: Bools | pd.Series) -> pd.Series:
-    """Whole numbers, missing where nothing is known."""
+    """Return whole numbers, missing where nothing is known."""
     found = pd.Series(counts).where(known)
     return found.astype("Int64")

@@ -106,7 +106,9 @@ def ragchecker_table(layout: MatrixLayout, relevant: Bools, silent: Bools, thres
     n = len(layout.run.queries)
     values = np.full((n, len(METRICS)), np.nan)
     reasons: list[str | None] = ["not_run"] * n
-    counterpart = _counterparts(layout.claims["counterpart"])
+    labels = layout.claims["counterpart"]
+    known = labels.isin(("Entailment", "Neutral", "Contradiction")).to_numpy(dtype=bool)
+    counterpart = np.where(known, labels.eq("Entailment").fillna(False).to_numpy(dtype=bool), np.nan)
     for query in np.flatnonzero(np.diff(layout.claim_bounds)).tolist():
         found = _metrics(layout, query, relevant, counterpart, bool(silent[query]), threshold)
         values[query] = [found[name].value for name in METRICS]
@@ -128,8 +130,3 @@ def _metrics(
     if not covered.size and np.isnan(correct).all():
         return ragchecker_metrics(None, to_answer, None, None, threshold)
     return ragchecker_metrics(to_reference, to_answer, correct, covered, threshold)
-
-
-def _counterparts(labels: pd.Series) -> Floats:
-    known = labels.isin(("Entailment", "Neutral", "Contradiction")).to_numpy(dtype=bool)
-    return np.where(known, labels.eq("Entailment").fillna(False).to_numpy(dtype=bool), np.nan)

@@ -32,7 +32,7 @@ SCHEMA: Mapping[str, Any] = {
             "items": {
                 "type": "object",
                 "properties": {
-                    # No bounds: a number that fits no sentence is put right by the words.
+                    # No bounds: a number that fits no sentence is corrected by the words.
                     "sentence": {"type": "integer"},
                     "claim": {"type": "string", "minLength": 1},
                 },
@@ -117,12 +117,6 @@ def decompositions(
     return [results[answer] for answer in answers]
 
 
-def messages_for(sentences: Sequence[str]) -> tuple[Message, ...]:
-    """Return what a model is asked about the sentences of one answer."""
-    numbered = "\n".join(f"{i}. {' '.join(text.split())}" for i, text in enumerate(sentences, start=1))
-    return Message("system", INSTRUCTION), Message("user", f"Break this answer into claims.\n\n{numbered}")
-
-
 def _replies(split: Mapping[str, list[SentenceClaims]], llm: LLM, ask: Ask | None) -> dict[str, JsonReply]:
     """Ask about every answer worth it, in batches of the same token limit."""
     batches: dict[int, list[str]] = {}
@@ -132,10 +126,15 @@ def _replies(split: Mapping[str, list[SentenceClaims]], llm: LLM, ask: Ask | Non
             batches.setdefault(_tokens_for(answer, sentences), []).append(answer)
     replies: dict[str, JsonReply] = {}
     for tokens, batch in sorted(batches.items()):
-        asked = [messages_for([plain(answer[slice(*span)]) for span, _ in split[answer]]) for answer in batch]
+        asked = [_messages([plain(answer[slice(*span)]) for span, _ in split[answer]]) for answer in batch]
         found = generate_json_batch(llm, asked, SCHEMA, max_tokens=tokens, ask=ask)
         replies.update(zip(batch, found, strict=True))
     return replies
+
+
+def _messages(sentences: Sequence[str]) -> tuple[Message, ...]:
+    numbered = "\n".join(f"{i}. {' '.join(text.split())}" for i, text in enumerate(sentences, start=1))
+    return Message("system", INSTRUCTION), Message("user", f"Break this answer into claims.\n\n{numbered}")
 
 
 def _tokens_for(answer: str, sentences: Sequence[SentenceClaims]) -> int:
@@ -149,12 +148,10 @@ def _tokens_for(answer: str, sentences: Sequence[SentenceClaims]) -> int:
 
 
 def _result(answer: str, split: list[SentenceClaims], reply: JsonReply | None) -> Decomposition:
+    if reply is not None and reply.ok:
+        return Decomposition(_checked(answer, split, reply.value["claims"]))
     by_rules = merged(claim for _, claims in split for claim in claims)
-    if reply is None:
-        return Decomposition(by_rules)
-    if not reply.ok:
-        return Decomposition(by_rules, reply.reason)
-    return Decomposition(_checked(answer, split, reply.value["claims"]))
+    return Decomposition(by_rules, None if reply is None else reply.reason)
 
 
 def _checked(
@@ -189,10 +186,6 @@ def _checked(
             )
         claims += () if found else by_rules
     claims += [Claim(text, (), is_relevant(text), content_words(text)) for text in nowhere]
-    return _in_order(merged(claims))
-
-
-def _in_order(claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Sort by where a claim is first said; of equals, and of those said nowhere, the earlier stays first."""
+    # By where a claim is first said; of equals, and of those said nowhere, the earlier stays first.
     end = (float("inf"), 0)
-    return tuple(sorted(claims, key=lambda claim: claim.spans[0] if claim.spans else end))
+    return tuple(sorted(merged(claims), key=lambda claim: claim.spans[0] if claim.spans else end))

@@ -89,21 +89,15 @@ def is_relevant(text: str) -> bool:
     >>> [is_relevant(t) for t in ("Paris", "I hope this helps!", "以下是答案：", "Bạn muốn hỏi gì?")]
     [True, False, False, False]
     """
-    if _is_loose(text) or is_abstention(text) or _ANNOUNCES.search(text) or _is_question(text):
+    found = words(text)
+    # A letter by itself is an answer to choose from.
+    is_loose = _LOOSE.issuperset(found) and found != ["a"]
+    is_question = _QUESTION.search(text) and not _is_title(text)
+    if is_loose or is_question or is_abstention(text) or _ANNOUNCES.search(text):
         return False
     head = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
     head = _FRONT.sub("", head).strip()
     return len(head) > _HEAD or not _META.match(head)
-
-
-def _is_loose(text: str) -> bool:
-    found = words(text)
-    # A letter by itself is an answer to choose from.
-    return _LOOSE.issuperset(found) and found != ["a"]
-
-
-def _is_question(text: str) -> bool:
-    return bool(_QUESTION.search(text)) and not _is_title(text)
 
 
 def _is_title(text: str) -> bool:

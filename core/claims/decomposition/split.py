@@ -68,7 +68,7 @@ _LEAD = regex.compile(
     regex.VERBOSE | regex.IGNORECASE,
 )
 _LEADS = 3  # "However, in fact, according to the passages, …"
-_LAST = 200  # citations at the end are looked for in so many characters
+_LAST = 200  # characters at the end that are searched for citations
 _SYMBOLS = regex.compile(r"[%‰°$€£¥₫<>=≠≤≥±+]|(?<![\p{L}\p{N}])[-−](?=\d)")
 _TRAILING = " \t\r\n,;，；、"
 

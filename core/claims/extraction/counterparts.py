@@ -9,7 +9,7 @@ which both sides share, so for it containment decides.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,17 +21,14 @@ from core.text.matching import is_correct
 ENTAILMENT, NEUTRAL = "Entailment", "Neutral"
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """How the claims of one text are to be compared with other texts.
+class Comparison(NamedTuple):
+    """How the claims of one text are to be compared with other texts; claims are named by their places.
 
-    ``settled``: place of a claim to whether the other text says it, where that could be read off. ``asked``:
-    the texts to show a verifier, with the places of the claims to check against them; one supporting text is
-    enough.
+    One of the texts that are shown to a verifier is enough to support a claim.
     """
 
-    settled: Mapping[int, bool]
-    asked: Mapping[tuple[str, ...], tuple[int, ...]]
+    settled: Mapping[int, bool]  # whether the other text says the claim, where that could be read off
+    asked: Mapping[tuple[str, ...], tuple[int, ...]]  # texts to show, with the claims to check
 
 
 def compare_answer(

@@ -94,27 +94,21 @@ class Verification:
         self.joint_left = set(joint_left)
         self.reasons: dict[str, Counter[str]] = {}
         self._verifier, self._joint = verifier, joint
-        # The offline verifier compares words, every other one is taken to understand what it reads.
+        # The offline verifier compares words, every other is assumed to understand what it reads.
         self._titled = not isinstance(verifier, OfflineVerifier)
         self._first = CheckedVerifier(verifier)
-        # Cells that failed before may fail for ever: that is no reason to give up.
+        # Cells that failed before may always fail: that does not mean that the model cannot be reached.
         self._again = CheckedVerifier(again, is_alive=True)
-
-    def new(self, listed: Sequence[tuple[QuestionTexts, QuestionClaims]]) -> list[QuestionClaims]:
-        """Return the claims of questions that were never verified, with their support."""
-        return self._verified(listed, self._first)
-
-    def missing(self, listed: Sequence[tuple[QuestionTexts, QuestionClaims]]) -> list[QuestionClaims]:
-        """Return `new` for questions that an earlier drive left incomplete."""
-        return self._verified(listed, self._again)
 
     def failed(self, known: QuestionClaims, reason: str) -> None:
         """Record that the cells of a question have no score."""
         self.reasons[known.query_id] = Counter({reason: int(known.unscored.sum())})
 
-    def _verified(
-        self, listed: Sequence[tuple[QuestionTexts, QuestionClaims]], verifier: CheckedVerifier
+    def verified(
+        self, listed: Sequence[tuple[QuestionTexts, QuestionClaims]], again: bool
     ) -> list[QuestionClaims]:
+        """Return the claims of questions with their support; again: an earlier drive left them incomplete."""
+        verifier = self._again if again else self._first
         pairings = [missing_pairings(texts, known, titled=self._titled) for texts, known in listed]
         scores = iter(verifier.judge([group for one in pairings for group in one.groups]))
         cells = [group for one in pairings for group in one.groups[: len(one.cells)]]
@@ -150,7 +144,7 @@ class Verification:
                 known.probability[np.ix_(np.array(rows, dtype=np.int64), columns)],
                 verifier,
             )
-        except (BackendError, VerifierError):  # the cells are there all the same
+        except (BackendError, VerifierError):  # the cells are known all the same
             return known
         if verifier.n_failed == n_failed:
             self.joint_left.discard(texts.query_id)

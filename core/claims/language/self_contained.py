@@ -112,7 +112,7 @@ def is_bare(text: str, question: str = "") -> bool:
     found = words(text)
     if not 0 < len(found) <= _MOST_IDEOGRAPHS or len(sentence_spans(text)) > 1:
         return False
-    # A question mark would be taken for the end of the question that is put in front.
+    # A question mark would be misread as the end of the question put in front.
     if text[-1] in ":：" or _MARK.search(text):
         return False
     stopped = text[-1] in ".。"

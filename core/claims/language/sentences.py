@@ -176,7 +176,7 @@ def _is_end(block: str, start: int, end: int, match: regex.Match) -> bool:
 
 
 def _is_abbreviation(before: str, after: str) -> bool:
-    """Tell whether the stop after ``before`` belongs to an abbreviation, and the sentence goes on."""
+    """Tell whether the stop after ``before`` belongs to an abbreviation and does not end the sentence."""
     found = _TOKEN.search(before)
     if found is None:
         return False

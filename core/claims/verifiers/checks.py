@@ -54,10 +54,8 @@ _OPPOSITES = (
     "tăng/giảm trước/sau miềnbắc/miềnnam phíabắc/phíanam phíađông/phíatây đúng/sai nóng/lạnh "
     "caonhất/thấpnhất dàinhất/ngắnnhất lớnnhất/nhỏnhất "
     "增加/减少 增加/減少 上升/下降 高于/低于 高於/低於 大于/小于 大於/小於 最大/最小 最高/最低 "
-    "最长/最短 最長/最短 "
-    "最早/最晚 北部/南部 东部/西部 東部/西部 之前/之后 之前/之後 以前/以后 以前/以後 允许/禁止 "
-    "允許/禁止 正确/错误 "
-    "正確/錯誤 上游/下游 "
+    "最长/最短 最長/最短 最早/最晚 北部/南部 东部/西部 東部/西部 之前/之后 之前/之後 以前/以后 以前/以後 "
+    "允许/禁止 允許/禁止 正确/错误 正確/錯誤 上游/下游"
 ).split()
 _IDEOGRAPH = regex.compile(r"\p{Han}")
 _NAME = r"\p{Lu}[\p{L}\p{M}\p{N}]*(?:['’]\p{L}+)?"
@@ -177,7 +175,7 @@ def names(text: str) -> tuple[str, ...]:
         name = regex.sub(r"['’]s$", "", match.group())
         before = text[: match.start()].rstrip(" \"'“‘([")
         if not before or before[-1] in ".!?:;\n•*-":
-            # The first word has its capital from its place; an acronym or a second capital has not.
+            # The first word owes its capital to its place; an acronym or a second capital does not.
             first, _, rest = name.partition(" ")
             acronym = len(first) > 1 and first.isupper()
             name = name if acronym else rest
@@ -271,14 +269,11 @@ def _close(a: Quantity, b: Quantity) -> bool:
 
 def _compare_date(date: Date, here: Iterable[Date], around: Iterable[Date], bare: set[float]) -> float:
     could_be = [other for other in around if _compatible(date, other)]
-    if any(_says(other) >= _says(date) for other in could_be) or date == Date(_year_among(date, bare)):
+    is_bare_year = date == Date(date.year) and date.year is not None and float(date.year) in bare
+    if is_bare_year or any(_says(other) >= _says(date) for other in could_be):
         return AGREES
     rivals = [other for other in here if _says(other) & _says(date)]
     return CONTRADICTS if rivals and not could_be else SILENT
-
-
-def _year_among(date: Date, bare: set[float]) -> int | None:
-    return date.year if date.year is not None and float(date.year) in bare else None
 
 
 def _compatible(a: Date, b: Date) -> bool:

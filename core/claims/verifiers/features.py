@@ -36,7 +36,7 @@ class PairFeatures:
 
 
 class _Claim(NamedTuple):
-    """What is the same for every passage a claim meets."""
+    """What is the same for every passage."""
 
     tokens: NDArray[np.float32]
     pieces: tuple[str, ...]  # of the tokens, case-folded
@@ -45,7 +45,7 @@ class _Claim(NamedTuple):
 
 
 class _Passage(NamedTuple):
-    """What is the same for every claim a passage meets."""
+    """What is the same for every claim."""
 
     tokens: NDArray[np.float32]
     pieces: tuple[str, ...]
@@ -75,10 +75,11 @@ def _measure(
     values = np.full((*shape, len(FEATURES)), np.nan)
     checks = np.full((*shape, len(CHECKS)), np.nan)
     sentences = np.full((*shape, 2), -1, dtype=np.int64)
-    rows = [i for i, claim in enumerate(claims) if _readable(claim, vectors)]
+    readable = {text for text in (*claims, *passages) if text in vectors and len(vectors[text].spans)}
+    rows = [i for i, claim in enumerate(claims) if claim in readable]
     asked = [_claim(claims[i], vectors[claims[i]]) for i in rows]
     for passage in passages:
-        if rows and passage not in ready and _readable(passage, vectors):
+        if rows and passage in readable and passage not in ready:
             ready[passage] = _prepare(passage, vectors[passage])
     columns = [j for j, passage in enumerate(passages) if rows and passage in ready]
     firsts = np.cumsum([0, *(len(claim.tokens) for claim in asked)])
@@ -105,10 +106,6 @@ def _cosines(
         borders = np.cumsum([len(p.tokens) for _, p in chunk])[:-1]
         for (j, _), part in zip(chunk, np.split(alike, borders, axis=1), strict=True):
             yield j, part
-
-
-def _readable(text: str, vectors: dict[str, TokenVectors]) -> bool:
-    return text in vectors and len(vectors[text].spans) > 0
 
 
 def _prepare(text: str, read: TokenVectors) -> _Passage:

@@ -1,4 +1,4 @@
-"""The verifier that is always there: no download, no language model."""
+"""The verifier that needs no download and no language model."""
 
 from __future__ import annotations
 
@@ -71,14 +71,13 @@ def offline_figures() -> Mapping[str, Mapping[str, float]]:
 
 
 class OfflineVerifier:
-    """Likeness of claim and passage, word by word and as a whole, and a few hard checks.
+    """Similarity of claim and passage, word by word and as a whole, and a few hard checks.
 
     Parameters
     ----------
     embedder : Embedder, optional
         None is the packaged all-MiniLM-L6-v2, which the weights were fitted to: with another one the order of
-        the probabilities means more than their size. See `core.claims.verifiers.vectors.VectorMemory` for
-        what is used of it.
+        the probabilities means more than their size. See `core.claims.verifiers.vectors.VectorMemory`.
     weights : OfflineWeights, optional
         By default those that come with the project.
 
@@ -86,8 +85,8 @@ class OfflineVerifier:
     -----
     Probability = logistic(weights · features): how alike the claim and its best sentence are as wholes
     (``sentence_cosine``), and how well each token of the claim is matched, in its context, somewhere in the
-    passage (``passage_match``). No weight is below 0: more likeness never makes a claim less supported. Where
-    numbers, dates, names, negation, opposites or the value asked for contradict the claim
+    passage (``passage_match``). No weight is below 0: more similarity never makes a claim less supported.
+    Where numbers, dates, names, negation, opposites or the value asked for contradict the claim
     (`core.claims.verifiers.checks`) the probability is at most ``cap``, below one half, however alike the
     words are; what a passage says word for word has at least its floor.
 

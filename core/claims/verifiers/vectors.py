@@ -55,7 +55,9 @@ class VectorMemory:
     def _read(self, texts: Sequence[str]) -> list[TokenVectors]:
         embed = getattr(self._embedder, "embed_tokens", None)
         found = None if embed is None else embed(texts)
-        return [_smaller(vectors) for vectors in (self._word_by_word(texts) if found is None else found)]
+        found = self._word_by_word(texts) if found is None else found
+        # Half the memory; three digits of a cosine are more than its meaning bears.
+        return [one._replace(vectors=one.vectors.astype(np.float16)) for one in found]
 
     def _word_by_word(self, texts: Sequence[str]) -> list[TokenVectors]:
         spelled = [words(text) for text in texts]
@@ -71,11 +73,6 @@ class VectorMemory:
             )
             for text, found in zip(texts, spelled, strict=True)
         ]
-
-
-def _smaller(vectors: TokenVectors) -> TokenVectors:
-    # Half the room; three digits of a cosine are more than its meaning bears.
-    return vectors._replace(vectors=vectors.vectors.astype(np.float16))
 
 
 def _bytes(vectors: TokenVectors) -> int:
