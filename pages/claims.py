@@ -24,6 +24,7 @@ if show.needs_run():
         chosen = questions.deep_linked_picker("claims_question", of="claims")
         if chosen is not None:
             claims.draw(chosen)
+            questions.link(chosen)
 
         st.subheader("Influence vs support", anchor=False)
         run.quadrants()
@@ -31,8 +32,8 @@ if show.needs_run():
         left, right = st.columns([2, 3])
         with left:
             st.subheader("F1@K", anchor=False)
-            run.chart("f1_at_k_chart")
+            show.chart("claims", "f1_at_k_chart")
         with right:
             st.subheader("Against the reference answers", anchor=False)
             run.ragchecker()
-        run.download()
+        show.export("claims-csv", "Download claims × passages (CSV)")

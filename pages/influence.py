@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import headlines
+from ui import headlines, show
 from ui.router import require_entrypoint
 from ui.sections.influence import run
 
@@ -11,26 +11,26 @@ if headlines.opening("influence"):
     left, right = st.columns([2, 3])
     with left:
         st.subheader("Verdicts", anchor=False)
-        run.chart("label_counts")
+        show.chart("influence", "label_counts")
     with right:
         st.subheader("Rank agreement of every question", anchor=False)
-        run.chart("rho_histogram")
+        show.chart("influence", "rho_histogram")
 
     left, right = st.columns(2)
     with left:
         st.subheader("Does what the model uses come first?", anchor=False)
-        run.chart("ndcg_against_chance")
+        show.chart("influence", "ndcg_against_chance")
     with right:
         st.subheader("Influence by retrieval rank", anchor=False)
-        run.chart("influence_by_rank")
+        show.chart("influence", "influence_by_rank")
 
     left, right = st.columns(2)
     with left:
         st.subheader("Influence rank vs retrieval rank", anchor=False)
-        run.chart("rank_against_rank")
+        show.chart("influence", "rank_against_rank")
     with right:
         st.subheader("How concentrated the influence is", anchor=False)
-        run.chart("entropy_dominance")
+        show.chart("influence", "entropy_dominance")
 
     st.subheader("The two orders of one question", anchor=False)
     run.slope()

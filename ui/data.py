@@ -11,7 +11,7 @@ from core.report.exports import exporters
 from core.sources.simulation import SimulationOptions
 from core.sources.simulation_text import read_options
 from core.text.display import count
-from ui import cached, library, router, show, sources, uploads
+from ui import library, router, show, sources, uploads
 from ui.plain import plain
 from ui.state import session
 
@@ -159,19 +159,13 @@ def _manage(saved: library.SavedRun, position: int) -> None:
             st.rerun()
 
 
-_MIME = {".csv": "text/csv", ".json": "application/json", ".jsonl": "application/x-ndjson"}
-
-
 def export() -> None:
     """Draw the downloads of the shown run."""
     state = session()
     if not show.needs_run() or state.run is None:
         return
-    run = state.run
-    stem = f"leadline-{run.run_id}" + ("-simulated" if run.simulated else "")
     offered = exporters()
-    left, right = st.columns([2, 1], vertical_alignment="bottom")
-    chosen = left.selectbox(
+    chosen = st.selectbox(
         "Format",
         list(offered),
         key="export_format",
@@ -179,18 +173,7 @@ def export() -> None:
         persist_state="session",
     )
     found = offered[chosen]
-    kind = found.name.removesuffix(found.ending[1:]).rstrip("-")
-    file = f"{stem}-{kind}{found.ending}" if kind else stem + found.ending
-    right.download_button(
-        "Download",
-        cached.export(chosen),
-        file,
-        _MIME.get(found.ending, "application/octet-stream"),
-        icon=":material/download:",
-        on_click="ignore",
-        key="export_download",
-        width="stretch",
-    )
+    file = show.export(chosen)
     st.caption(plain(f"{file}: {found.about}"))
     if found.losses:
         st.markdown("Not restored when this file is imported again:")

@@ -10,13 +10,15 @@ import streamlit as st
 
 from core.charts.theme import alt_text
 from core.diagnosis import QuestionColumn
+from core.report.exports import exporters
 from core.run import Run
 from core.spreadsheet import csv_bytes
-from ui import router, sources
+from ui import cached, router, sources
 from ui.plain import plain
 from ui.state import session
 
 ROWS_SHOWN = 1_000
+_MIME = {".csv": "text/csv", ".json": "application/json", ".jsonl": "application/x-ndjson"}
 SIMULATED = "Simulated data: these numbers come from the simulation, not from a language model."
 
 
@@ -45,6 +47,11 @@ def needs_run() -> bool:
             sources.link(router.LIVE, "Start a live run", "play_circle")
             sources.link(router.DATA, "Simulate", "science", door="Simulation")
     return False
+
+
+def chart(diagnostic: str, name: str, *data: Any, of: str = "", **arguments: Any) -> None:
+    """Draw a diagnostic's figure; parameters as for `ui.cached.chart`."""
+    figure(cached.chart(diagnostic, name, *data, of=of, **arguments), name)
 
 
 def figure(fig: Any, key: str) -> None:
@@ -146,3 +153,22 @@ def csv(label: str, frame: pd.DataFrame, name: str, key: str, run: Run | None = 
         on_click="ignore",
         key=key,
     )
+
+
+def export(name: str, label: str = "Download") -> str:
+    """Draw the button that writes the session's run to a file; return the file's name."""
+    run, found = session().run, exporters()[name]
+    assert run is not None, "exports are offered only when a run is there"
+    kind = found.name.removesuffix(found.ending[1:]).rstrip("-")
+    parts = ["leadline", run.run_id, "simulated" if run.simulated else "", kind]
+    file = "-".join(filter(None, parts)) + found.ending
+    st.download_button(
+        label,
+        cached.export(found.name),
+        file,
+        _MIME.get(found.ending, "application/octet-stream"),
+        icon=":material/download:",
+        on_click="ignore",
+        key="export_download",
+    )
+    return file

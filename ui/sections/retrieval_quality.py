@@ -34,7 +34,7 @@ def metrics() -> None:
     result = cached.diagnosis()["retrieval_quality"]
     left, right = st.columns([2, 3])
     with left:
-        show.figure(cached.chart("retrieval_quality", "retrieval_quality_chart"), "retrieval_quality")
+        show.chart("retrieval_quality", "retrieval_quality_chart")
     with right:
         columns = {
             "metric": "Metric",

@@ -33,6 +33,7 @@ def draw(query_id: str) -> None:
             icon=":material/do_not_disturb_on:",
         )
     if not answer.claim_ids:
+        show.quote(answer.answer)
         return
     _numbers(questions.row(query_id, "claims"))
     _elsewhere(answer)
@@ -92,12 +93,10 @@ def _evidence(query_id: str, answer: AnswerClaims) -> None:
         format_func=_SHOWN.__getitem__,
         persist_state="session",
     )
-    heatmap = cached.chart("claims", "claims_heatmap", answer, of=query_id, shown=shown or "text")
-    show.figure(heatmap, "claims_heatmap")
+    show.chart("claims", "claims_heatmap", answer, of=query_id, shown=shown or "text")
     st.markdown("**How much of the answer each passage supports**")
     passages = cached.diagnosis()["claims"].passages
-    bars = cached.chart("claims", "passage_importance_bars", answer, passages, of=query_id)
-    show.figure(bars, "claims_importance")
+    show.chart("claims", "passage_importance_bars", answer, passages, of=query_id)
 
 
 def _joint(answer: AnswerClaims) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.claims import ClaimsAnalysis, offline_figures
+from core.claims import offline_figures
 from core.claims.analysis.question_tables import step_facts
 from core.claims.definitions import METRICS, QUADRANTS
 from core.claims.quadrants import UNDEFINED
@@ -23,7 +23,7 @@ _FIGURE = "ExpertQA all AUROC"
 
 def judged_by() -> None:
     """Say who verified the claims, and how far that can be trusted."""
-    found = analysis()
+    found = cached.diagnosis()["claims"]
     st.markdown(_judge(found.judge) + _decomposed())
     if found.n_verdicts_changed or found.n_verdicts_from_file:
         kept = count(found.n_verdicts_from_file, "verdict is", "verdicts are")
@@ -81,22 +81,11 @@ def facts() -> Mapping[str, Any]:
     return {} if run is None else step_facts(run) or {}
 
 
-def analysis() -> ClaimsAnalysis:
-    """Return the claims of the session's run."""
-    found: ClaimsAnalysis = cached.diagnosis()["claims"]
-    return found
-
-
-def chart(name: str) -> None:
-    """Draw a figure of the whole run."""
-    show.figure(cached.chart("claims", name), name)
-
-
 def unsupported() -> None:
     """Draw the claims that nothing supports: those of the answers with most of them first."""
     run = session().run
     assert run is not None
-    frame = analysis().unsupported
+    frame = cached.diagnosis()["claims"].unsupported
     if frame.empty:
         st.markdown("Every claim that was verified is supported.")
         return
@@ -110,12 +99,8 @@ def unsupported() -> None:
                 st.markdown(f"**◆ {plain(shortened(row.text, 200), one_line=True)}**")
                 asked = str(row.question or "")
                 # A bare value has its question in front already.
-                about = (
-                    ""
-                    if str(row.text).startswith(asked)
-                    else f"{plain(shortened(asked, 120), one_line=True)} · "
-                )
-                st.caption(f"{about}best support {number(row.support_maximum)}")
+                about = "" if str(row.text).startswith(asked) else f"{shortened(asked, 120)} · "
+                st.caption(plain(f"{about}best support {number(row.support_maximum)}", one_line=True))
                 questions.link(str(row.query_id), "Read the answer", _PAGE)
     columns = {
         "text": show.wide("Claim"),
@@ -129,24 +114,9 @@ def unsupported() -> None:
         show.table(frame, "Unsupported claims", columns)
 
 
-def download() -> None:
-    """Offer every claim × passage as a table."""
-    run = session().run
-    assert run is not None
-    st.download_button(
-        "Download claims × passages (CSV)",
-        cached.export("claims-csv"),
-        file_name="claims-simulated.csv" if run.simulated else "claims.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-        key="claims_download",
-    )
-
-
 def quadrants() -> None:
     """Draw influence against support for every passage, and what each quadrant asks for."""
-    chart("claims_quadrants")
+    show.chart("claims", "claims_quadrants")
     found = next(dict(one.value) for one in cached.numbers("claims") if one.key == "quadrants")
     if not found[UNDEFINED]:
         del found[UNDEFINED]
@@ -160,7 +130,7 @@ def quadrants() -> None:
 
 def ragchecker() -> None:
     """Draw the means of RAGChecker's metrics, or say what they need."""
-    frame = analysis().ragchecker_means
+    frame = cached.diagnosis()["claims"].ragchecker_means
     against = ("precision", "recall", "claim_recall")  # need the claims of a reference answer
     if not frame.loc[frame["metric"].isin(against), "n"].any():
         st.caption(

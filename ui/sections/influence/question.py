@@ -28,10 +28,10 @@ def draw(query_id: str) -> None:
     left, right = st.columns(2)
     with left:
         st.markdown("**Retrieval and influence**")
-        show.figure(cached.chart("influence", "passage_bars", query_id=query_id), "passage_bars")
+        show.chart("influence", "passage_bars", query_id=query_id)
     with right:
         st.markdown("**Retrieval rank and influence rank**")
-        show.figure(cached.chart("influence", "rank_slope", query_id=query_id), "rank_slope")
+        show.chart("influence", "rank_slope", query_id=query_id)
     st.markdown("**Passages**")
     _passages(query_id)
 

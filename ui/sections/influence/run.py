@@ -12,11 +12,6 @@ from ui import cached, headlines, questions, show
 from ui.state import session
 
 
-def chart(name: str) -> None:
-    """Draw a figure of the whole run."""
-    show.figure(cached.chart("influence", name), name)
-
-
 def chance() -> None:
     """Say in one sentence what the threshold makes of random orders."""
     facts = {one.key: one.value for one in cached.numbers("influence")}
@@ -34,13 +29,13 @@ def slope() -> None:
     """Draw the two orders of one chosen question."""
     chosen = questions.picker("influence_question", of="influence")
     if chosen is not None:
-        show.figure(cached.chart("influence", "rank_slope", query_id=chosen), "slope")
+        show.chart("influence", "rank_slope", query_id=chosen)
         questions.link(chosen)
 
 
 def modes() -> None:
     """Draw how often each failure mode occurs, of the questions that could show it, with chance and rule."""
-    chart("failure_mode_counts")
+    show.chart("influence", "failure_mode_counts")
     numbers = {one.key: one for one in cached.numbers("influence")}
     with st.grid(3, min_column_width=250):
         for name, mode in MODES.items():
@@ -114,7 +109,7 @@ def reported() -> None:
         f"**{count(len(changed), 'verdict changes', 'verdicts change')}**."
     )
     st.markdown("\n".join(f"- **{n:,}** — {WHY[c]}" for c, n in changed["cause"].value_counts().items()))
-    show.figure(cached.chart("influence", "verdict_changes", frame, of="reported"), "verdict_changes")
+    show.chart("influence", "verdict_changes", frame)
     columns = {
         "query_id": "Id",
         "question": "Question",
@@ -135,7 +130,7 @@ def planted() -> None:
     frame = cached.once("recovery", lambda d: recovery(d.run, d["influence"]))
     st.subheader("Ground truth vs recovered", anchor=False)
     st.markdown("The simulation knows the truth that it planted, so the metrics can be checked against it.")
-    show.figure(cached.chart("influence", "recovery_chart", frame, of="recovery"), "recovery")
+    show.chart("influence", "recovery_chart", frame)
     columns = {
         "check": "Check",
         "value": show.numeric("Value"),
