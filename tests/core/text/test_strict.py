@@ -36,7 +36,7 @@ def test_a_clean_text_can_be_encoded(text):
     ("text", "reason"),
     [
         ('{"a": 1, "b": {"c": 1, "c": 2}}', "the name 'c' comes twice"),
-        ("[NaN]", "NaN is no JSON"),
+        ("[NaN]", "NaN is not JSON"),
         ("[1e999]", "too large"),
         ("9" * 400, "too large"),
         ('["\\ud800"]', "half a surrogate pair"),
