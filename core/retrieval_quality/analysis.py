@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import comb
 
 from core.diagnosis import Definition
 from core.errors import InputError
@@ -38,11 +39,13 @@ class RetrievalQuality:
         One row per question, in the run's order. ``query_id, question``; ``k`` passages retrieved; ``n_gold``
         in the collection; ``n_found`` of them retrieved; ``first_gold_rank`` place of the first;
         ``reciprocal_rank``; ``hit_at_1, recall_at_1, ndcg_at_1`` and so on for every depth. Beside the
-        influence view: ``gold_influence_rank``, the best influence rank of a retrieved gold passage (1 = most
-        influential, ties share their average), and ``gold_most_influential``, whether no other passage is as
-        influential as the best gold one. Values are NaN where undefined: ``reason`` says why for hit and
-        reciprocal rank, ``recall_reason`` for recall and nDCG, ``influence_reason`` for the influence view;
-        the codes are those of `core.retrieval_quality.definitions.REASONS` and of the influence analysis.
+        influence view: ``gold_influence_rank``, the best influence rank of a retrieved gold passage (1 =
+        most influential, ties share their average), and ``gold_most_influential``, whether no other passage
+        is as influential as the best gold one; ``gold_most_influential_by_chance``, the probability of that
+        when the influences are dealt to the passages at random. Values are NaN where undefined: ``reason``
+        says why for hit and reciprocal rank, ``recall_reason`` for recall and nDCG, ``influence_reason``
+        for the influence view; the codes are those of `core.retrieval_quality.definitions.REASONS` and of
+        the influence analysis.
     summary : DataFrame
         One row per metric and depth: ``metric`` (a name in ``METRICS``), ``k`` (missing for
         mrr and gold_most_influential), ``mean, low, high`` (95 % interval), ``n`` questions,
@@ -192,6 +195,10 @@ def _add_influence(q: pd.DataFrame, rows: _Rows, analysis: Any) -> None:
     q["gold_influence_rank"] = np.where(defined, best, np.nan)
     q["gold_most_influential"] = pd.array(np.where(defined, gold > other, False), dtype="boolean")
     q.loc[~defined, "gold_most_influential"] = pd.NA
+    # Dealt at random, the influences put a gold passage alone on top where all that tie for it are gold.
+    n_top = np.bincount(rows.group, influence == np.maximum(gold, other)[rows.group], rows.n)
+    by_chance = comb(rows.n_found, n_top) / np.maximum(comb(rows.k, n_top), 1)
+    q["gold_most_influential_by_chance"] = np.where(defined, by_chance, np.nan)
     q["influence_reason"] = reason
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 from core.diagnosis import Diagnosis, Diagnostic, Need, Number, QuestionColumn
 from core.retrieval_quality.analysis import DEPTHS, RetrievalQuality, retrieval_quality
 from core.retrieval_quality.definitions import DEFINITIONS, METRICS
+from core.text.display import number
 
 _CARDS = ("hit_at_1", "gold_most_influential")
 
@@ -25,10 +26,15 @@ def numbers(quality: RetrievalQuality) -> tuple[Number, ...]:
                 n=int(row["n"]),
                 interval=None if pd.isna(row["low"]) else (float(row["low"]), float(row["high"])),
                 define=row["metric"],
+                note=_by_chance(quality) if key == "gold_most_influential" and row["n"] else "",
                 place="card" if key in _CARDS else "row",
             )
         )
     return tuple(found)
+
+
+def _by_chance(quality: RetrievalQuality) -> str:
+    return f"{number(quality.queries['gold_most_influential_by_chance'].mean())} by chance"
 
 
 def _analyse(diagnosis: Diagnosis) -> RetrievalQuality:

@@ -237,3 +237,14 @@ def test_every_metric_and_reason_is_described():
 def test_wrong_depths(ks, got):
     with pytest.raises(InputError, match=f"whole numbers from 1, got {got}"):
         quality(make_run([(1, [True], None, None)]), ks)
+
+
+def test_chance_of_using_gold_most_by_hand():
+    # One top of four, two of them gold: 2 of 4. Two tie for the top and both would have to be gold: 1 of 6 pairs.
+    q = one(2, [True, False, True, False], influences=[0.9, 0.1, 0.2, 0.3])
+    assert q["gold_most_influential_by_chance"] == pytest.approx(2 / 4)
+    q = one(2, [True, False, True, False], influences=[0.9, 0.9, 0.2, 0.3])
+    assert q["gold_most_influential_by_chance"] == pytest.approx(1 / 6)
+    q = one(1, [True, False, False], influences=[0.9, 0.9, 0.2])
+    assert q["gold_most_influential_by_chance"] == 0
+    assert math.isnan(one(1, [True, False, False], influences=[0, 0, 0])["gold_most_influential_by_chance"])
