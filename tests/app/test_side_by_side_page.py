@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.run import Run
+from tests.app.claims_runs import claims_run
 from tests.app.conftest import HOSTILE, make_run
 
 
@@ -173,3 +174,18 @@ def test_hostile_names_and_texts_are_shown_as_they_are(open_app, healthy, texts,
     said = texts(healthy(app))
     assert "<script" not in said.replace(r"\<script", "") and "](javascript" not in said
     assert r"\<script\>" in said
+
+
+def test_the_support_threshold_reaches_every_run(tmp_path, open_app, healthy):
+    run = claims_run()
+    run.save(tmp_path / "samples" / "recorded_run")
+    other = run.derive({"run_id": "other", "name": "Other"})
+    other.save(tmp_path / "runs" / "other")
+
+    def supported(**settings):
+        app = healthy(open_app("side_by_side", compare=[run.run_id, "other"], **settings))
+        return app.dataframe[0].value.set_index("Number").loc["Supported claims"].to_list()
+
+    # Verified are c0 (0.9), c1 (0.7), c2 (0.3) and c4 (0.8 by a pair); from 0.85 on only c0 is supported.
+    assert [text[:6] for text in supported()] == ["3 of 4"] * 2
+    assert [text[:6] for text in supported(support="0.85")] == ["1 of 4"] * 2
