@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from core.diagnosis import Diagnosis
 from core.errors import InputError
-from core.influence import analyse, summary
 from core.sources.influence_csv import read_influence_csv
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ def test_three_million_rows_are_read_and_measured():
     )
     imported = read_influence_csv(frame.to_csv(index=False).encode(), "three-million.csv")
     assert imported.report.n_rows == imported.report.n_kept == 3_000_000
-    found = summary(analyse(imported.run))
+    found = Diagnosis(imported.run).summary()
     assert found["n_queries"] == n and abs(found["mean_rho"]) < 0.01
 
 

@@ -3,7 +3,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 
 from core.errors import InputError
 from core.sources.formats import jsonl
@@ -302,6 +302,7 @@ def test_nothing_is_lost_without_a_word(value):
 @given(damaged(FILE))
 @settings(max_examples=60)
 def test_whatever_was_read_comes_back_as_it_stood(value):
+    assume(value)  # a file without an entry is refused
     read, _ = read_as(FORMAT, value)
     comes_back(read, json.loads(FORMAT.write(read.records)), content_of(value).entries)
 
