@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.influence import analyse
+from core.diagnosis import Diagnosis
 from core.influence.step import InfluenceStep
 from core.llm import BACKENDS, open_llm
 from core.pipeline import RunOptions
@@ -65,7 +65,7 @@ def test_all_back_ends_give_runs_of_one_shape(runs):
 
 @pytest.mark.model
 def test_they_stand_side_by_side_without_special_cases(runs):
-    sides = sides_of([(run, analyse(run)) for run in runs.values()])
+    sides = sides_of([Diagnosis(run) for run in runs.values()])
     headlines = headline_table(sides)
     assert headlines.shape[1] == 1 + len(runs)
     assert len(shared_questions(sides)) == len(DATA.questions)
