@@ -59,7 +59,8 @@ def headline_table(sides: Sequence[Side]) -> pd.DataFrame:
         if any(diagnostic.lacks(side.run) is not None for side in sides):
             continue
         for numbers in zip(*(side.diagnosis.numbers(diagnostic.name) for side in sides), strict=True):
-            if numbers[0].place in ("card", "row") and not isinstance(numbers[0].value, Mapping):
+            by_name = any(isinstance(one.value, Mapping) for one in numbers)  # counts of several things
+            if numbers[0].place in ("card", "row") and not by_name:
                 rows[numbers[0].title] = [_shown(one) for one in numbers]
     rows |= {title: [write(side) for side in sides] for title, write in _COSTS}
     return _table("Number", rows, sides)

@@ -247,3 +247,10 @@ def test_titles_are_short_and_their_letters_keep_equal_names_apart():
     columns = list(headline_table(sides(run, run)).columns)
     assert len(set(columns)) == 3
     assert all(len(name) <= 44 and "\n" not in name for name in columns)
+
+
+def test_counts_by_name_are_no_row_in_whatever_run_they_are_known():
+    odd = make_run({"q1": "a"}, steps={"claims": "odd"})
+    known = claims_run([CANAL], {"name": "Known"})
+    for pair in (sides(odd, known), sides(known, odd)):
+        assert "Without grounding" not in set(headline_table(pair)["Number"])
