@@ -105,16 +105,16 @@ def _safe_cell(value: object) -> object:
     if value is None or value is pd.NA or isinstance(value, (bool, int, float, np.number, np.bool_)):
         return value
     if isinstance(value, (list, tuple, np.ndarray, dict)):
-        value = json.dumps(plain(value), ensure_ascii=False)
+        value = json.dumps(json_value(value), ensure_ascii=False)
     return neutralise_text(clean(str(value)))
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Return a value as JSON can hold it; numbers without a value are None."""
     if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
+        return {str(key): json_value(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
-        return [plain(entry) for entry in value]
+        return [json_value(entry) for entry in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

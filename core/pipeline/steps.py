@@ -233,7 +233,7 @@ def fill(
 
 def options_of(step: Step) -> dict[str, Any]:
     """Return the options of a step as plain JSON."""
-    return plain({one.name: getattr(step, one.name) for one in fields(step)})  # type: ignore[arg-type]
+    return as_saved({one.name: getattr(step, one.name) for one in fields(step)})  # type: ignore[arg-type]
 
 
 def another_run(run: Run, steps: Sequence[Step], llms: Mapping[str, LLM | None]) -> Run:
@@ -277,10 +277,14 @@ def asks_questions(step: Step | type[Step]) -> bool:
 
 def model_facts(llm: LLM) -> dict[str, Any]:
     """Return the facts about a model that a run records."""
-    return {"backend": str(getattr(llm, "kind", "")), "name": llm.name, "options": plain(dict(llm.options))}
+    return {
+        "backend": str(getattr(llm, "kind", "")),
+        "name": llm.name,
+        "options": as_saved(dict(llm.options)),
+    }
 
 
-def plain(value: Any) -> Any:
+def as_saved(value: Any) -> Any:
     """Return a value as it comes back from JSON, to compare it with a saved one."""
     return json.loads(json.dumps(value, default=str))
 
@@ -292,7 +296,7 @@ def opened(run: Run, step: Step, asker: Asker) -> tuple[Run, StepWork, Mapping[s
     work = step.open(run, asker)
     before = run.manifest.get("steps", {}).get(step.name)
     identity = {
-        "options": plain(work.settings),
+        "options": as_saved(work.settings),
         "model": model_facts(asker.llm) if step.needs_llm and asker.llm is not None else None,
     }
     if before is not None and all(before.get(key) == value for key, value in identity.items()):
@@ -479,7 +483,7 @@ class _Drive:
             "seconds": round(float(before.get("seconds", 0.0)) + seconds, 1),
             "complete": ended,
             "notes": [],
-            **plain(dict(self._work.facts(self._run))),
+            **as_saved(dict(self._work.facts(self._run))),
         }
         # A back end learns on the way which settings its server does not accept.
         facts["notes"] += getattr(self._asker.llm, "notes", ()) if before["model"] is not None else ()

@@ -10,7 +10,7 @@ from core.sources.formats import FORMATS
 from core.sources.formats.records import records_of
 from core.sources.formats.types import Format
 from core.sources.formats.writing import marked
-from core.spreadsheet import plain
+from core.spreadsheet import json_value
 from core.text.strict import clean
 
 
@@ -33,7 +33,7 @@ def summary_json(diagnosis: Diagnosis) -> bytes:
         "summary": diagnosis.summary(),
         "manifest": dict(run.manifest),
     }
-    text = json.dumps(plain(content), ensure_ascii=False, indent=2, allow_nan=False)
+    text = json.dumps(json_value(content), ensure_ascii=False, indent=2, allow_nan=False)
     return clean(text).encode()
 
 
