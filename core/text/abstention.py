@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 import regex
 
+from core.text.folding import folded
 from core.text.words import has_words
 
 # Each pattern describes the model's own lack of knowledge, not somebody else's in a story: the
-# speaker is "I", "the passages", or nobody. Apostrophes are folded before matching.
+# speaker is "I", "the passages", or nobody. Texts are folded before matching: the patterns need only straight
+# apostrophes and simplified characters.
 _ENGLISH = r"""
 \bi\s+(?:really\s+|simply\s+|just\s+)?(?:do\s+not|don't|dont)\s+(?:actually\s+)?(?:know|have\s+(?:\w+\s+){0,2}information)
 | ^\W*(?:sorry\W+)?(?:unknown|not\s+(?:known|stated|specified|given|mentioned|provided|answerable|enough\s+information)|unanswerable|no\s+answer|n/a|none\s+given)\W*$
@@ -29,15 +29,14 @@ _VIETNAMESE = r"""
 | (?:đoạn\s+văn|tài\s+liệu|văn\s+bản)[^.!?]{0,30}không\s+(?:có|chứa|cung\s+cấp|nói)
 """
 _CHINESE = r"""
-(?:^\W*|我们?|本人)(?:并|也|真的|还)?不(?:太)?(?:知道|清楚|确定|確定)
-| (?:^\W*|我们?|因此|所以|，)(?:无法|無法|不能)(?:回答|确定|確定|判断|判斷|得知|找到|提供)
-| (?:文中|文章|段落|上下文|资料|資料|文本|信息|内容)[^。！？]{0,12}(?:没有|沒有|未|并未)[^。！？]{0,6}(?:提及|提到|说明|說明|提供|给出|給出|包含|答案)
-| (?:没有|沒有)(?:足够|足夠|相关|相關)(?:的)?(?:信息|资料|資訊|資料)
-| (?:信息|資訊|资料|資料)不足
-| ^\W*(?:未知|不详|不詳|未提及|没有答案)\W*$
+(?:^\W*|我们?|本人)(?:并|也|真的|还)?不(?:太)?(?:知道|清楚|确定)
+| (?:^\W*|我们?|因此|所以|，)(?:无法|不能)(?:回答|确定|判断|得知|找到|提供)
+| (?:文中|文章|段落|上下文|资料|文本|信息|内容)[^。！？]{0,12}(?:没有|未|并未)[^。！？]{0,6}(?:提及|提到|说明|提供|给出|包含|答案)
+| 没有(?:足够|相关)(?:的)?(?:信息|资料|资讯)
+| (?:信息|资讯|资料)不足
+| ^\W*(?:未知|不详|未提及|没有答案)\W*$
 """
 _PATTERNS = regex.compile("|".join((_ENGLISH, _VIETNAMESE, _CHINESE)), regex.VERBOSE | regex.IGNORECASE)
-_APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "'", "＇": "'"})
 # A refusal comes first; a long answer that mentions a limit at its end is still an answer.
 _HEAD = 160
 
@@ -60,7 +59,7 @@ def is_abstention(text: str) -> bool:
     >>> [is_abstention(t) for t in ("I don’t know.", "Không biết", "我不知道。", "Paris", "")]
     [True, True, True, False, False]
     """
-    head = unicodedata.normalize("NFC", text.strip()).translate(_APOSTROPHES)[:_HEAD]
+    head = folded(text.strip())[:_HEAD]
     return bool(_PATTERNS.search(head))
 
 

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 import regex
 
 from core.text.abstention import is_abstention
+from core.text.folding import folded
 from core.text.stop_words import ENGLISH
 from core.text.words import words
 
@@ -71,7 +70,6 @@ _META = regex.compile(
 _QUESTION = regex.compile(r"[?？][?!？！*_)）\s]*$")
 _ANNOUNCES = regex.compile(r"[:：][*_\s]*$")
 _FRONT = regex.compile(r"^[\s*_#>\"'“”‘’(\[（「『-]+")
-_APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "'", "＇": "'"})
 # What is left of a sentence that was cut off; "no", "both" and "one" may be answers.
 _LOOSE = frozenset(
     "a an and are as at but by for he in is it its of on or she so that the they this to was were which with".split()
@@ -95,8 +93,7 @@ def is_relevant(text: str) -> bool:
     is_question = _QUESTION.search(text) and not _is_title(text)
     if is_loose or is_question or is_abstention(text) or _ANNOUNCES.search(text):
         return False
-    head = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
-    head = _FRONT.sub("", head).strip()
+    head = _FRONT.sub("", folded(text)).strip()
     return len(head) > _HEAD or not _META.match(head)
 
 

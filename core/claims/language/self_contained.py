@@ -8,6 +8,7 @@ from functools import lru_cache
 import regex
 
 from core.claims.types import Claim
+from core.text.numbers import is_vietnamese
 from core.text.quantities import counts
 from core.text.sentences import sentence_spans
 from core.text.stop_words import ENGLISH
@@ -43,7 +44,6 @@ _CJK_VERB = regex.compile(
 )
 _DOTS = regex.compile(r"(?<=\d)[.,](?=\d)|(?<=\b\p{Lu})\.")  # of numbers and initials
 _WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+")
-_VIETNAMESE = regex.compile("[ăâđêôơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ]", regex.IGNORECASE)
 _HAN = regex.compile(r"\p{Han}")
 _MARK = regex.compile(r"[?？]")
 _LAST_MARK = regex.compile(r"[?？](?=[^?？]*$)")
@@ -122,7 +122,7 @@ def is_bare(text: str, question: str = "") -> bool:
     content = len({word for word in found if word not in ENGLISH} - set(words(question)))
     return (
         len(found) <= (_MOST_STOPPED if stopped else _MOST_WORDS)
-        and content <= (_MOST_SYLLABLES if _VIETNAMESE.search(text) else _MOST_CONTENT)
+        and content <= (_MOST_SYLLABLES if is_vietnamese(text) else _MOST_CONTENT)
         and not _has_verb(text)
     )
 

@@ -58,6 +58,14 @@ def test_answers_are_not_abstentions(text):
     assert answer_status(text) == "answered"
 
 
+def test_a_long_answer_with_a_refusal_at_its_end_is_an_answer():
+    long = "The canal was opened in 1914 and links the two oceans; ships wait a day to enter it. " * 2
+    assert len(long) > 160
+    assert not is_abstention(long + "I don't know who paid for it.")
+    assert answer_status(long + "The passages do not mention its price.") == "answered"
+    assert is_abstention("I don't know who paid for it. " + long)
+
+
 @pytest.mark.parametrize("text", [None, "", "  \n", "…", "."])
 def test_an_answer_without_a_word_is_empty(text):
     assert answer_status(text) == "empty"
@@ -72,6 +80,10 @@ def test_an_answer_without_a_word_is_empty(text):
         ("raymond  UNWIN", ["Raymond Unwin"], True),
         ("Unwin Raymond", ["Raymond Unwin"], False),
         ("公元605年，隋炀帝", ["605年"], True),
+        ("It has fifteen arches.", ["15 arches"], True),
+        ("It has 1,794 steps.", ["1794"], True),
+        ("長城長三百公里", ["300公里"], True),
+        ("It has fifty arches.", ["15 arches"], False),
         ("I don't know", ["1914"], None),
         ("", ["1914"], None),
         (None, ["1914"], None),

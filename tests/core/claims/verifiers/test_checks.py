@@ -35,6 +35,9 @@ def result(name, claim, sentence, passage=None):
         ("It cost $2.5 million.", "The price was $3 million.", 0),
         ("About 1,800 km of it are dug.", "The canal has 1,794 km.", 1),
         ("More than 500 km were dug.", "The canal has 1,794 km.", NONE),
+        ("It is 12 km long and weighs 5 tonnes.", "It is 12 km long and weighs 6 tonnes.", 0),
+        ("It is 1234,567 m long.", "It is 1234.567 metres long.", 1),
+        ("It is 1234,567 m long.", "It is 1,234,567 metres long.", 0),
         ("It grew by 15%.", "It grew by 15 percent.", 1),
         ("It grew by 15%.", "It grew by 16%.", 0),
         ("One of them is old.", "Two of them are old.", NONE),
@@ -163,6 +166,22 @@ def test_names_are_not_the_first_words_of_sentences():
 )
 def test_negation(claim, sentence, expected):
     assert result("negation", claim, sentence) == expected
+
+
+TEN = "miller, baker, farmer, weaver, tailor, cook, mason, potter, smith"
+
+
+@pytest.mark.parametrize(("n", "expected"), [(10, 0), (7, 0), (6, NONE), (5, NONE)])
+def test_a_negation_is_compared_from_seven_of_ten_words_on(n, expected):
+    words = TEN.split(", ")[: n - 1]
+    assert result("negation", f"Never sang {TEN}", f"sang {' '.join(words)}".replace(",", "")) == expected
+
+
+@pytest.mark.parametrize(("n", "expected"), [(6, 0), (5, 0), (4, NONE), (3, NONE)])
+def test_a_name_has_a_rival_from_five_of_ten_words_on(n, expected):
+    claim = "The choir sang for miller, baker, farmer, weaver, tailor, cook, mason, potter of Oslo"
+    shared = "choir sang miller baker farmer weaver tailor cook mason potter".split()[:n]
+    assert result("names", claim, f"All {' '.join(shared)} of Rome") == expected
 
 
 @pytest.mark.parametrize(

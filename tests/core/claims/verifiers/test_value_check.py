@@ -31,6 +31,7 @@ COST = "It cost $10 million in 1900, one of twenty-four prices."
         ("How much did it cost? 10 million dollars", COST, 1),
         ("How much did it cost? $10,000,000", COST, 1),
         ("How much did it cost? 12 million dollars", COST, 0),
+        ("How many prices were there? twenty-four", COST, 1),
         ("How many prices were there? 24", COST, 1),
         ("How many prices were there? 4", COST, 0),
         ("Which ship was there? Gjoa", COST, 1),
