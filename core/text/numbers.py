@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import regex
 
@@ -104,11 +105,8 @@ _DIGITS = (
     r"(?:百分之)?(?<![\p{Latin}\d.,])(?P<digits>\d(?:\d|[.,](?=\d))*)(?:(?P<ordinal>(?:st|nd|rd|th)\b)"
     rf"|(?:\s+and\s+a\s+half)?(?P<times>(?:[\s-]?(?:{any_of(w for w in (*_TIMES, *_SCALE) if w != 'tá')})(?!\p{{Latin}}))*))"
 )
-_NUMBER = regex.compile(
-    rf"{_DIGITS}|(?P<english>{_ENGLISH})|(?P<vietnamese>{_VIETNAMESE})|(?P<chinese>{_CHINESE})",
-    regex.IGNORECASE,
-)
 _ATOM = regex.compile(any_of([*_ADD, *_TIMES, *_SCALE, "linh", "lẻ", "rưỡi"]))
+_HAN = regex.compile(r"\p{Han}")
 _POINT = regex.compile(r"\s*(?:\bpoint\b|\bphẩy\b|点)\s*")
 _VIETNAMESE_ALONE = regex.compile(
     r"\bngày\b|[ăđơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ]", regex.IGNORECASE
@@ -126,7 +124,7 @@ def numbers(text: str) -> Iterator[Number]:
     A lone "one", "một" or "一" is mostly an article or pronoun, and is one of them here.
     """
     comma = is_vietnamese(text)
-    for match in _NUMBER.finditer(text):
+    for match in _pattern(comma, _HAN.search(text) is not None).finditer(text):
         start, end = match.span()
         if match["digits"]:
             whole = text[start : match.start("digits")]
@@ -151,6 +149,13 @@ def numbers(text: str) -> Iterator[Number]:
             yield Number(
                 start, end, (value,), (value,), ordinal and not words.endswith("thousand"), above == "百"
             )
+
+
+@lru_cache
+def _pattern(vietnamese: bool, chinese: bool) -> Any:
+    """Return the pattern of numbers in texts of these languages beside English: compiling it takes a while."""
+    others = [_VIETNAMESE] * vietnamese + [_CHINESE] * chinese
+    return regex.compile("|".join([_DIGITS, f"(?P<english>{_ENGLISH})", *others]), regex.IGNORECASE)
 
 
 def spelled(words: str) -> float:
