@@ -5,6 +5,7 @@ OMP_WAIT_POLICY=PASSIVE is what the program sets by itself; without it OpenMP le
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import subprocess
@@ -27,7 +28,7 @@ text = " ".join(f"In {{1500 + i}} the town had {{i}} mills." for i in range({WOR
 turns = (Message("user", text + " How many mills were there in 1520?"), Message("assistant", "Answer:"))
 llm.generate([Request(turns, max_tokens=1)])
 start = time.perf_counter()
-for seed in range({ANSWERS}):
+for seed in range(int(sys.argv[2])):
     llm.generate([Request(turns, max_tokens=12, seed=seed)])
     llm.score([turns], ["There were 20 mills."])
 print(time.perf_counter() - start)
@@ -46,21 +47,24 @@ def neighbours(n: int) -> Iterator[None]:
             other.wait()
 
 
-def seconds(policy: str) -> float:
-    """Generate and score in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", WORK, policy], capture_output=True, text=True, check=True)
+def seconds(policy: str, n: int) -> float:
+    """Generate and score n times in a process of its own."""
+    command = [sys.executable, "-c", WORK, policy, str(n)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(done.stdout)
 
 
 def main() -> None:
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-    print(f"{ANSWERS} answers and scores, {ROUNDS} rounds in turn; {os.cpu_count()} cores, load {load:.1f}")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes: only whether it runs")
+    rounds, n_answers = (1, 1) if parser.parse_args().smoke else (ROUNDS, ANSWERS)
+    print(f"{n_answers} answers and scores, {rounds} rounds in turn; {os.cpu_count()} cores")
     for n in (0, 1):
         spin, sleep = [], []
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             with neighbours(n):
-                spin.append(seconds("spin"))
-                sleep.append(seconds("sleep"))
+                spin.append(seconds("spin", n_answers))
+                sleep.append(seconds("sleep", n_answers))
         ratios = [a / b for a, b in zip(spin, sleep, strict=True)]
         name = "beside one busy program" if n else "alone"
         print(
