@@ -39,8 +39,8 @@ def client_errors() -> tuple[type[Exception], ...]:
     import ollama
 
     # ConnectionError is the client's own; a line that is not JSON or not the expected kind of object raises
-    # ValueError (as pydantic's errors do) or AttributeError.
-    return (ollama.ResponseError, httpx.HTTPError, ConnectionError, ValueError, AttributeError)
+    # ValueError (as pydantic's errors do), AttributeError or TypeError.
+    return (ollama.ResponseError, httpx.HTTPError, ConnectionError, ValueError, AttributeError, TypeError)
 
 
 def explain(error: Exception, address: str, model: str) -> LeadlineError:
