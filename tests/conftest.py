@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import core  # noqa: F401 - before torch, so that torch's threads do not spin beside other programs
+
 # A deadline per example would be a timed assertion, and machines are noisy.
 settings.register_profile("no-deadline", settings.default, deadline=None)
 settings.load_profile("no-deadline")

@@ -17,7 +17,10 @@ DEFINITIONS = (
         undefined_when="there is no reference answer, or the answer is empty or an abstention"),
     Definition("no_answer", "No answer", "The baseline is empty, abstains (a refusal or \"I don't know\"), or the model call failed.",
         advice="Read the reasons in the inspector: token limits, content filters and failed calls are named there."),
+    Definition("empty_baselines", "Empty baselines", "More than a tenth of the questions have an empty baseline, which leaves every other figure to the rest.",
+        advice="Change what the model is given, in this order: a larger model, the other prompt style, more max answer tokens, fewer or shorter passages."),
 )  # fmt: skip
+_MANY_EMPTY = 0.1  # share of the baselines
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,34 @@ def _share(interval: tuple[float, float]) -> str:
 
 
 def findings(answers: Answers) -> Sequence[Finding]:
-    """Say how many questions have no answer; chance cannot produce that."""
+    """Say how many questions have no answer; chance cannot produce that.
+
+    More than a tenth of empty baselines is a finding of its own, before all others.
+    """
+    return (*_empty(answers), *_without_answer(answers))
+
+
+def _empty(answers: Answers) -> Sequence[Finding]:
+    q = answers.queries
+    asked, empty = int(q["answer_status"].notna().sum()), q["answer_status"].eq("empty").fillna(False)
+    n = int(empty.sum())
+    if n <= _MANY_EMPTY * asked:
+        return ()
+    return (
+        Finding(
+            "empty_baselines",
+            f"{n:,} of {asked:,} baselines are empty: the model wrote no answer to compare with.",
+            n,
+            asked,
+            interval=wilson_interval(n / asked, asked),
+            severity="high",
+            advice=DEFINITIONS[2].advice,
+            query_ids=tuple(q.loc[empty, "query_id"]),
+        ),
+    )
+
+
+def _without_answer(answers: Answers) -> Sequence[Finding]:
     q = answers.queries
     silent = q["answer_status"].isin(["empty", "abstained", "error"])
     n, of = int(silent.sum()), len(q)

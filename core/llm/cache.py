@@ -10,11 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from core.errors import InputError
 from core.llm.storage import user_cache_dir
-from core.llm.types import LLM, Completion, Request
+from core.llm.types import FINISH_REASONS, LLM, Completion, Request
 from core.text.strict import clean
 
 T = TypeVar("T")
@@ -91,12 +91,17 @@ class CompletionCache:
     Notes
     -----
     One instance may be shared by threads, one file by processes. Each `put` is committed before it returns,
-    so a killed run loses at most the call under way.
+    so a killed run loses at most the calls under way: as many as it makes at once.
+
+    A row that cannot be read, because something else wrote it, counts as missing: `put` replaces it, and
+    ``notes`` says how many were.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = Path(path) if path is not None else None
         self._lock = threading.Lock()
+        self._unreadable: set[str] = set()
+        self._n_replaced = 0
         if self.path is not None:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,6 +110,13 @@ class CompletionCache:
                     f"The folder of the completion cache {self.path} cannot be made: {error.strerror}."
                 ) from error
         self._db = self._guard(self._open)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a run that uses the cache should say about it."""
+        n = self._n_replaced
+        rows = "1 row" if n == 1 else f"{n:,} rows"
+        return (f"{rows} of the completion cache could not be read; asked again and replaced.",) if n else ()
 
     def get_many(self, keys: Iterable[str]) -> dict[str, Completion]:
         """Return the completions found, by key."""
@@ -120,7 +132,12 @@ class CompletionCache:
                     f"FROM completions WHERE key IN ({marks})",
                     part,
                 )
-                found.update({str(row[0]): _completion(row[1:]) for row in rows})
+                for key, *values in rows:
+                    completion = _completion(*values)
+                    if completion is None:
+                        self._unreadable.add(key)
+                    else:
+                        found[key] = completion
             return found
 
         with self._lock:
@@ -138,11 +155,12 @@ class CompletionCache:
         text, reason = clean(completion.text), completion.finish_reason
         row = (key, model, text, reason, *tokens, completion.latency, logprobs, time.time())
         with self._lock:
-            self._guard(
-                lambda: self._db.execute(
-                    "INSERT INTO completions VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO NOTHING", row
-                )
-            )
+            conflict = "REPLACE" if key in self._unreadable else "IGNORE"
+            insert = f"INSERT OR {conflict} INTO completions VALUES (?,?,?,?,?,?,?,?,?)"
+            self._guard(lambda: self._db.execute(insert, row))
+            if key in self._unreadable:
+                self._unreadable.remove(key)
+                self._n_replaced += 1
 
     def __len__(self) -> int:
         with self._lock:
@@ -195,10 +213,18 @@ def _set_up(db: sqlite3.Connection) -> None:
             time.sleep(0.05)
 
 
-def _completion(row: tuple[str, str, int, int, float, str | None]) -> Completion:
-    text, reason, prompt_tokens, completion_tokens, latency, logprobs = row
-    values = tuple(float(v) for v in json.loads(logprobs)) if logprobs else None
-    return Completion(text, reason, prompt_tokens, completion_tokens, latency, values)
+def _completion(
+    text: Any, reason: Any, n_read: Any, n_written: Any, latency: Any, logprobs: Any
+) -> Completion | None:
+    """Return a stored completion; None for a row that no `put` has written."""
+    try:
+        values = None if logprobs is None else tuple(float(value) for value in json.loads(logprobs))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return None
+    counts = isinstance(n_read, int) and isinstance(n_written, int) and isinstance(latency, float)
+    if not isinstance(text, str) or reason not in FINISH_REASONS or not counts:
+        return None
+    return Completion(text, reason, n_read, n_written, latency, values)
 
 
 _ELSEWHERE = "or choose another file with --cache"

@@ -12,12 +12,13 @@ from core.text.strict import JsonReader, NotJson
 MOST_CHARACTERS = 200_000
 MOST_DEPTH = 32
 _MOST_TRIES = 20
-_FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
+_FENCED = re.compile(r"```[\w-]*[^\S\n]*\n(.*?)```", re.DOTALL)
 _OPENER = re.compile(r"[\[{]")
 _BRACKET = re.compile(r"[\[\]{}]")
 _WORD = re.compile(r"\S")
-# Strings are matched whole, so that a comma inside one stays.
-_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+# Strings are matched whole, so that a comma inside one stays; also one that never ends, or each of its quotes
+# would be tried as the beginning of another, to the end of the text.
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|,(?=\s*[}\]])', re.DOTALL)
 
 
 def json_values(text: str) -> Iterator[Any]:

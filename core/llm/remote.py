@@ -103,15 +103,19 @@ class Remote:
         A call that fails transiently does not end the others: they finish first, because they are paid for,
         then the `TransientError` with the longest requested pause is raised. A cancel abandons calls under
         way.
+
+        A call keeps its place among those at once until ``on_done`` has returned: however fast the server is,
+        a killed process loses no more answers than it may make calls at once.
         """
         results: list[Completion | None] = [None] * len(requests)
 
         async def one(index: int, request: Request) -> None:
-            completion = await self._limited(call, request)
-            results[index] = completion
-            if on_done is not None:
-                # Callbacks write to disk and take locks, so keep them off the loop that serves all threads.
-                await _to_the_end(asyncio.to_thread(on_done, index, completion))
+            async with self.limit.slot():
+                completion = await self._timed(call, request)
+                results[index] = completion
+                if on_done is not None:
+                    # Callbacks write to disk and take locks: not on the loop that serves all threads.
+                    await _to_the_end(asyncio.to_thread(on_done, index, completion))
 
         async def everything() -> None:
             tasks = [asyncio.ensure_future(one(i, request)) for i, request in enumerate(requests)]
@@ -125,21 +129,20 @@ class Remote:
         run_on_loop(everything(), cancelled)
         return [result for result in results if result is not None]
 
-    async def _limited(self, call: Call, request: Request) -> Completion:
-        async with self.limit.slot():
-            left = self._pause_ends - time.monotonic()
-            if left > 0:
-                raise Paused(self._pause_reason, left)
-            try:
-                async with asyncio.timeout(self.timeout):
-                    return await call(request)
-            except TimeoutError as error:
-                raise Overloaded(f"The server did not finish an answer in {self.timeout:g} s.") from error
-            except Overloaded as error:
-                ends = time.monotonic() + (error.retry_after or 0.0)
-                if ends > self._pause_ends:
-                    self._pause_ends, self._pause_reason = ends, str(error)
-                raise
+    async def _timed(self, call: Call, request: Request) -> Completion:
+        left = self._pause_ends - time.monotonic()
+        if left > 0:
+            raise Paused(self._pause_reason, left)
+        try:
+            async with asyncio.timeout(self.timeout):
+                return await call(request)
+        except TimeoutError as error:
+            raise Overloaded(f"The server did not finish an answer in {self.timeout:g} s.") from error
+        except Overloaded as error:
+            ends = time.monotonic() + (error.retry_after or 0.0)
+            if ends > self._pause_ends:
+                self._pause_ends, self._pause_reason = ends, str(error)
+            raise
 
 
 _loop: asyncio.AbstractEventLoop | None = None

@@ -9,8 +9,9 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from core.errors import Cancelled
@@ -67,23 +68,38 @@ class UserFunction(Generic[T]):
 
         Raises `Cancelled` once ``cancelled`` is true, without waiting for plain calls under way.
         """
-        if self._pool is None:
-            for index, arguments in enumerate(calls):
-                done(index, self._outcome(arguments, cancelled))
-            return
+        if self._pool is not None:
+            return self._at_once(self._pool, calls, done, cancelled)
+        for index, arguments in enumerate(calls):
+            done(index, self._outcome(arguments, cancelled))
+
+    def _at_once(
+        self,
+        pool: ThreadPoolExecutor,
+        calls: Sequence[tuple[Any, ...]],
+        done: Callable[[int, Outcome[T]], None],
+        cancelled: IsCancelled | None,
+    ) -> None:
         left = threading.Event()
 
         def given_up() -> bool:
             return left.is_set() or (cancelled is not None and cancelled())
 
-        pending = {
-            self._pool.submit(self._outcome, arguments, given_up): i for i, arguments in enumerate(calls)
-        }
+        pending: dict[Future[Outcome[T]], int] = {}
+        waiting = enumerate(calls)
+
+        def begin() -> None:
+            # No more than may run at once: an outcome that waits to be delivered would be lost in a kill.
+            for index, arguments in islice(waiting, self.parallel - len(pending)):
+                pending[pool.submit(self._outcome, arguments, given_up)] = index
+
         try:
+            begin()
             while pending:
                 finished, _ = wait(pending, _CANCEL_SECONDS, FIRST_COMPLETED)
                 for future in sorted(finished, key=pending.__getitem__):
                     done(pending.pop(future), future.result())
+                begin()
                 if pending:
                     stop_if(cancelled)
         except Cancelled:

@@ -117,6 +117,12 @@ class Asker:
         self._is_down = False  # a batch was given up without an answer, and none has come since
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What the run should say about its calls: what a server refused, what was asked anew."""
+        # A back end learns on the way which settings its server does not accept.
+        return (*getattr(self.llm, "notes", ()), *self._cache.notes)
+
+    @property
     def n_made(self) -> int:
         """Calls made, without cached ones."""
         return self.usage["calls"] + self._n_read
@@ -130,7 +136,8 @@ class Asker:
         Raises
         ------
         Cancelled
-            ``cancelled`` returned True; finished calls are in the cache.
+            ``cancelled`` returned True; finished calls are in the cache. So they are when the process is
+            killed, except those under way: the next run asks at most ``capabilities.parallel`` calls again.
         CacheError
             A completion could not be kept.
         LeadlineError

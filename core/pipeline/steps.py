@@ -485,8 +485,7 @@ class _Drive:
             "notes": [],
             **as_saved(dict(self._work.facts(self._run))),
         }
-        # A back end learns on the way which settings its server does not accept.
-        facts["notes"] += getattr(self._asker.llm, "notes", ()) if before["model"] is not None else ()
+        facts["notes"] += self._asker.notes if before["model"] is not None else ()
         others = self._run.manifest.get("steps", {})
         if asks_questions(self._step):
             others = {name: {**said, "complete": False} for name, said in others.items()}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.llm.embedded.constrained import Guided, SchemaMask
+from core.llm.embedded.constrained import Guided, SchemaMask, token_bytes
 from core.llm.embedded.scoring import Recorder
 from core.llm.received import cut_at_stop, first_stop
 from core.llm.types import Completion, IsCancelled, Request, stop_if
@@ -32,7 +32,10 @@ def generation_config(model: Any, max_tokens: int, pad: int) -> Any:
 
 
 def logits_processors(
-    requests: Sequence[Request], guides: Sequence[Guided | None], recorder: Recorder | None
+    requests: Sequence[Request],
+    guides: Sequence[Guided | None],
+    recorder: Recorder | None,
+    word_first: WordFirst | None,
 ) -> Any:
     """Return the processors of the scores before a token is chosen: record, forbid, sample."""
     from transformers import LogitsProcessorList
@@ -40,6 +43,8 @@ def logits_processors(
     chosen: list[Any] = [recorder] if recorder is not None else []
     if any(guides):
         chosen.append(SchemaMask(guides))
+    if word_first is not None:
+        chosen.append(word_first)
     if any(request.temperature > 0 for request in requests):
         chosen.append(SeededSampling(requests))
     return LogitsProcessorList(chosen)
@@ -120,6 +125,68 @@ class Ending:
             return guide.complete
         stop = self._stops[row]
         return bool(stop) and cut_at_stop(self._tokenizer.decode(tokens, skip_special_tokens=True), stop)[1]
+
+
+class Beginnings:
+    """Which tokens of a vocabulary may begin an answer (``first``), and which hold a word (``word``).
+
+    An answer begins with neither an end nor a line break. Part of a character may become a word.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        spelled = token_bytes(tokenizer)
+        most = max((number for numbers in spelled.values() for number in numbers), default=-1)
+        self.first, self.word = np.zeros((2, most + 1), dtype=bool)
+        for letters, numbers in spelled.items():
+            if not _LINE_BREAKS.intersection(letters):
+                self.first[numbers] = True
+                self.word[numbers] = has_word(letters)
+
+
+_LINE_BREAKS = frozenset(b"\n\r")
+
+
+def has_word(text: str | bytes) -> bool:
+    """Tell whether there is a letter or a digit in a text, or part of a character in bytes."""
+    try:
+        return any(map(str.isalnum, text.decode() if isinstance(text, bytes) else text))
+    except UnicodeDecodeError:
+        return True
+
+
+class WordFirst:
+    """Logits processor: until an answer has a word, it neither ends nor breaks the line.
+
+    Small models often end their turn at once where a question is not put as they know it. What they say
+    otherwise is an answer; "I don't know" stays possible. From the second token on only a word can come, so
+    one mark before it (a quote, a currency) is possible and a row of marks is not. Answers under a schema are
+    left to it. ``width`` is the number of tokens of the padded prompts.
+    """
+
+    def __init__(
+        self, beginnings: Beginnings, tokenizer: Any, requests: Sequence[Request], width: int
+    ) -> None:
+        self._beginnings, self._tokenizer, self._width = beginnings, tokenizer, width
+        self._waiting = {row: r.max_tokens for row, r in enumerate(requests) if r.schema is None}
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """Return the scores, -inf where a token cannot come before the first word."""
+        import torch
+
+        said = input_ids[:, self._width :].tolist()
+        for row in [row for row in self._waiting if has_word(self._tokenizer.decode(said[row]))]:
+            del self._waiting[row]
+        if not self._waiting:
+            return scores
+        scores = scores.clone()
+        for row, most in self._waiting.items():
+            known = self._beginnings.word if said[row] or most == 1 else self._beginnings.first
+            allowed = np.zeros(scores.shape[-1], dtype=bool)
+            allowed[: known.size] = known[: allowed.size]
+            if allowed.any():
+                forbidden = torch.from_numpy(~allowed).to(scores.device)
+                scores[row] = scores[row].masked_fill(forbidden, float("-inf"))
+        return scores
 
 
 class SeededSampling:

@@ -15,7 +15,14 @@ from core.llm.embedded import loading
 from core.llm.embedded.batching import batches, left_padded
 from core.llm.embedded.chat_format import ChatFormat
 from core.llm.embedded.constrained import Grammars, Guided
-from core.llm.embedded.decoding import Ending, generation_config, logits_processors, to_completion
+from core.llm.embedded.decoding import (
+    Beginnings,
+    Ending,
+    WordFirst,
+    generation_config,
+    logits_processors,
+    to_completion,
+)
 from core.llm.embedded.scoring import Recorder, answer_logprobs
 from core.llm.packaged import PACKAGED_MODEL, converted_model
 from core.llm.quiet import quiet
@@ -68,6 +75,7 @@ class EmbeddedLLM:
     """
 
     kind = "embedded"
+    word_first = True  # see `WordFirst`; only comparisons of prompts turn it off
 
     def __init__(
         self, model: str | None = None, *, dtype: str = "auto", device: str = "auto", batch_size: int = 16
@@ -87,6 +95,7 @@ class EmbeddedLLM:
         self._tokenizer, config = loading.load_tokenizer(self._source, self.name, local=self._local)
         self._chat = ChatFormat(self._tokenizer, self.name)
         self._grammars: Grammars | None = None
+        self._beginnings: Beginnings | None = None
         self._context = getattr(config.get_text_config(), "max_position_embeddings", None)
         self._revision = (
             fingerprint(Path(self._source)) if self._local else getattr(config, "_commit_hash", None)
@@ -94,12 +103,16 @@ class EmbeddedLLM:
 
     @property
     def options(self) -> Mapping[str, object]:
-        """Revision of the weights, dtype, device and batch size: everything that may change an answer."""
+        """Revision of the weights, dtype, device, batch size, and how an answer begins.
+
+        Together everything that may change an answer.
+        """
         return {
             "revision": self._revision,
             "dtype": self._dtype,
             "device": self._device.split(":")[0],
             "batch_size": self._batch,
+            **({"begins_with": "a word"} if self.word_first else {}),
         }
 
     @property
@@ -127,7 +140,7 @@ class EmbeddedLLM:
 
         A prompt that does not fit into the context gets a completion with an error that names its length and
         the limit; nothing is truncated silently. So does a JSON Schema that cannot be compiled. ``cancelled``
-        is checked before each prompt and between tokens.
+        is checked before each prompt and between tokens. An answer without a schema has at least one word.
 
         Log-probabilities are the model's own, before temperature and before a schema forbids tokens: one for
         each token of the text, but not for the token that ends the turn or for a stop sequence.
@@ -224,7 +237,9 @@ class EmbeddedLLM:
                 input_ids=ids,
                 attention_mask=mask,
                 generation_config=generation_config(model, requests[0].max_tokens, pad),
-                logits_processor=logits_processors(requests, guides, recorder),
+                logits_processor=logits_processors(
+                    requests, guides, recorder, self._word_first(requests, width)
+                ),
                 stopping_criteria=StoppingCriteriaList([ending]),
             )[:, width:]
         share = (time.perf_counter() - start) / len(requests)
@@ -236,6 +251,13 @@ class EmbeddedLLM:
             done = to_completion(self._tokenizer, request, tokens, ends, ending.lengths[row], found)
             completions.append(replace(done, prompt_tokens=len(prompts[row]), latency=share))
         return completions
+
+    def _word_first(self, requests: Sequence[Request], width: int) -> WordFirst | None:
+        if not self.word_first:
+            return None
+        if self._beginnings is None:
+            self._beginnings = Beginnings(self._tokenizer)
+        return WordFirst(self._beginnings, self._tokenizer, requests, width)
 
     @contextmanager
     def _alone(self, cancelled: IsCancelled | None) -> Iterator[None]:

@@ -29,14 +29,18 @@ class CallRefused(LeadlineError):
     """The server will not answer this call, however often it is repeated."""
 
 
+class Unreadable(TransientError):
+    """The server sent something other than a whole answer."""
+
+
 def client_errors() -> tuple[type[Exception], ...]:
     """Return everything that the official client raises when a server fails."""
     import httpx
     import ollama
 
     # ConnectionError is the client's own; a line that is not JSON or not the expected kind of object raises
-    # ValueError (as pydantic's errors do) or AttributeError.
-    return (ollama.ResponseError, httpx.HTTPError, ConnectionError, ValueError, AttributeError)
+    # ValueError (as pydantic's errors do), AttributeError or TypeError.
+    return (ollama.ResponseError, httpx.HTTPError, ConnectionError, ValueError, AttributeError, TypeError)
 
 
 def explain(error: Exception, address: str, model: str) -> LeadlineError:
@@ -52,7 +56,7 @@ def explain(error: Exception, address: str, model: str) -> LeadlineError:
         return Overloaded(f"Ollama at {address} did not answer in time.")
     if isinstance(error, httpx.HTTPError):
         return TransientError(f"The connection to Ollama at {address} broke ({type(error).__name__}).")
-    return TransientError(f"Ollama at {address} sent a reply that cannot be read.")
+    return Unreadable(f"Ollama at {address} sent a reply that cannot be read.")
 
 
 def missing_model(model: str, address: str) -> BackendError:

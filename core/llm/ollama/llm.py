@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
-from core.errors import BackendError, InputError, TransientError
+from core.errors import BackendError, InputError, LeadlineError
 from core.llm.ollama.context import Attempts, ContextWindow, prompt_size
-from core.llm.ollama.errors import CallRefused, PromptTooLong, client_errors, explain
+from core.llm.ollama.errors import CallRefused, PromptTooLong, Unreadable, client_errors, explain
 from core.llm.ollama.server import DEFAULT_MODEL, ModelFacts, find_server, full_name, model_facts
 from core.llm.received import Received
 from core.llm.remote import Remote, estimate_tokens, without_prefill
@@ -81,6 +81,7 @@ class OllamaLLM:
         self._facts: ModelFacts | None = None
         self._window = ContextWindow(context)
         self._gives_logprobs = True
+        self._streams: bool | None = None  # unknown before the first answer
         self._client: Any = None
 
     @property
@@ -106,6 +107,13 @@ class OllamaLLM:
             context_length=self._window.limit,
             exact_tokens=False,
         )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a run should say about its server."""
+        if self._streams is not False:
+            return ()
+        return (f"The server at {self.address} does not stream answers; they were asked for whole.",)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Estimate the tokens of the prompt; improves with every answer."""
@@ -146,12 +154,29 @@ class OllamaLLM:
                 return self._too_long(request, None, attempts.num_ctx)
 
     async def _chat(self, request: Request, facts: ModelFacts, num_ctx: int) -> Received:
+        """Ask for a stream; once for a whole answer where no stream from this server was ever whole."""
+        if self._streams is False:
+            return await self._reply(request, facts, num_ctx, stream=False)
+        try:
+            reply = await self._reply(request, facts, num_ctx, stream=True)
+        except (Unreadable, CallRefused) as error:
+            if self._streams or (isinstance(error, CallRefused) and "stream" not in str(error).casefold()):
+                raise
+            with suppress(LeadlineError):
+                reply = await self._reply(request, facts, num_ctx, stream=False)
+                self._streams = False
+                return reply
+            raise
+        self._streams = True
+        return reply
+
+    async def _reply(self, request: Request, facts: ModelFacts, num_ctx: int, *, stream: bool) -> Received:
         turns, _ = without_prefill(request.messages)
         try:
-            stream = await self._ready_client().chat(
-                self.name,
+            said = await self._ready_client().chat(
+                facts.name,
                 turns,
-                stream=True,
+                stream=stream,
                 think=False if facts.thinks else None,
                 logprobs=request.logprobs or None,
                 format=json.loads(request.schema) if request.schema is not None else None,
@@ -165,12 +190,14 @@ class OllamaLLM:
                 },
                 keep_alive=self._keep_alive,
             )
-            async with aclosing(stream):
-                reply = received([part async for part in stream])
+            if stream:
+                async with aclosing(said):
+                    said = [part async for part in said]
+            reply = received(said if stream else [said])
         except client_errors() as error:
             raise explain(error, self.address, self.name) from error
         if reply is None:
-            raise TransientError(f"Ollama at {self.address} stopped in the middle of an answer.")
+            raise Unreadable(f"Ollama at {self.address} stopped in the middle of an answer.")
         return reply
 
     def _completion(self, request: Request, reply: Received) -> Completion:

@@ -56,10 +56,12 @@ class Server:
 class ModelFacts:
     """What the server reports about a model.
 
-    ``digest`` covers everything that makes the model (weights, chat format, settings), ``context_length`` is
-    the max tokens it reads, and ``thinks`` whether it reasons before it answers by default.
+    ``name`` is the one it lists, ``digest`` covers everything that makes the model (weights, chat format,
+    settings), ``context_length`` is the max tokens it reads, and ``thinks`` whether it reasons before it
+    answers by default.
     """
 
+    name: str
     digest: str
     context_length: int | None
     thinks: bool
@@ -108,13 +110,15 @@ def list_models(base_url: str | None = None) -> list[str]:
 
 def model_facts(model: str, server: Server) -> ModelFacts:
     """Return what the server reports about a model; `BackendError` where it does not."""
-    digests = {name.casefold(): digest for name, digest in _ask(server, _names_and_digests)}
-    if model.casefold() not in digests:
+    # Servers other than Ollama's own list names without a tag, and may know them by no other name.
+    listed = {full_name(name).casefold(): (name, digest) for name, digest in _ask(server, _names_and_digests)}
+    if model.casefold() not in listed:
         raise missing_model(model, server.url)
-    about = _ask(server, lambda client: client.show(model), model)
+    name, digest = listed[model.casefold()]
+    about = _ask(server, lambda client: client.show(name), model)
     lengths = (v for k, v in (about.modelinfo or {}).items() if k.endswith(".context_length"))
     length = next((v for v in lengths if isinstance(v, int) and v > 0), None)
-    return ModelFacts(digests[model.casefold()], length, "thinking" in (about.capabilities or ()))
+    return ModelFacts(name, digest, length, "thinking" in (about.capabilities or ()))
 
 
 def pull(model: str, base_url: str | None = None) -> Iterator[PullProgress]:

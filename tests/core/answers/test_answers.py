@@ -1,6 +1,7 @@
 """What became of the questions, counted by hand."""
 
 import pandas as pd
+import pytest
 from scipy import stats
 
 from core.answers.diagnostic import ANSWERS
@@ -48,7 +49,7 @@ def test_without_references_nothing_is_judged():
 
 
 def test_answers_that_are_not_there_are_a_finding():
-    (finding,) = diagnosis(MIXED).findings()
+    _, finding = diagnosis(MIXED).findings()  # more than a tenth is empty, and said so first
     assert finding.sentence == "3 of 6 questions have no answer (1 empty, 1 abstained, 1 failed)."
     assert (finding.n, finding.of, finding.severity, finding.diagnostic) == (3, 6, "high", "answers")
     assert finding.query_ids == ("q4", "q5", "q6")
@@ -59,3 +60,29 @@ def test_answers_that_are_not_there_are_a_finding():
 def test_questions_that_were_not_asked_yet_are_no_finding():
     d = diagnosis([("x", "answered", None), (None, None, None)])
     assert d.findings() == () and d.summary()["n_errors"] == 0
+
+
+def test_many_empty_baselines_are_said_first_with_what_to_change():
+    rows = [("x", "answered", None)] * 88 + [("", "empty", None)] * 11 + [(None, "error", None)]
+    first, second = diagnosis([*rows, (None, None, None)]).findings()
+    assert first.sentence == "11 of 100 baselines are empty: the model wrote no answer to compare with."
+    assert (first.name, first.n, first.of, first.severity) == ("empty_baselines", 11, 100, "high")
+    assert first.query_ids == tuple(f"q{i}" for i in range(89, 100))
+    assert first.interval == pytest.approx(tuple(stats.binomtest(11, 100).proportion_ci(method="wilson")))
+    for change in ("larger model", "prompt", "max answer tokens", "fewer or shorter passages"):
+        assert change in first.advice
+    assert second.name == "no_answer"
+
+
+@pytest.mark.parametrize("status", ["empty", "abstained", "error"])
+def test_a_tenth_is_not_too_many_and_other_reasons_are_no_empty_answer(status):
+    n = 10 if status == "empty" else 50
+    rows = [("x", "answered", None)] * (100 - n) + [("", status, None)] * n
+    assert [finding.name for finding in diagnosis(rows).findings()] == ["no_answer"]
+
+
+def test_it_comes_before_what_every_other_diagnostic_finds():
+    run = Run.load("sample_data/recorded_run")
+    queries = run.queries.assign(answer="", answer_status="empty")
+    findings = Diagnosis(Run.create(run.manifest, **{**run.tables, "queries": queries})).findings()
+    assert findings[0].name == "empty_baselines" and len(findings) > 2

@@ -158,6 +158,35 @@ def test_a_file_damaged_inside_is_named(tmp_path):
         CompletionCache(path).get_many([f"k{i}" for i in range(200)])
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("logprobs", "nonsense"),
+        ("logprobs", "7"),
+        ("logprobs", '["a"]'),
+        ("logprobs", b"\xff"),
+        ("text", b"bytes"),
+        ("finish_reason", "whatever"),
+        ("prompt_tokens", "many"),
+        ("latency", "long"),
+    ],
+)
+def test_a_row_that_cannot_be_read_counts_as_missing_and_is_replaced(tmp_path, column, value):
+    done = Completion("x", "stop", 1, 1, 0.5, (-0.5,))
+    path = tmp_path / "c.db"
+    with CompletionCache(path) as cache:
+        cache.put("bad", done)
+        cache.put("good", done)
+        cache._db.execute(f"UPDATE completions SET {column} = ? WHERE key = 'bad'", (value,))
+    with CompletionCache(path) as cache:
+        assert cache.get_many(["bad", "good"]) == {"good": done}
+        assert cache.notes == ()  # nothing was asked yet
+        cache.put("bad", replace(done, text="new"))
+        cache.put("bad", replace(done, text="newer"))
+        assert cache.get_many(["bad"])["bad"].text == "new"
+        assert cache.notes == ("1 row of the completion cache could not be read; asked again and replaced.",)
+
+
 def test_a_foreign_database_is_refused(tmp_path):
     path = tmp_path / "c.db"
     db = sqlite3.connect(path)

@@ -1,5 +1,6 @@
 import json
 import math
+import time
 
 import pytest
 from hypothesis import given
@@ -103,6 +104,34 @@ def test_hostile_prose_takes_no_time():
     for text in ("{ " * 90_000, "[{" * 90_000, '{"' * 90_000, ",]" * 90_000, '"' * 190_000, "{,  " * 45_000):
         with pytest.raises(NotJson):
             list(json_values(text))
+
+
+def seconds(text):
+    """The least of five times, of this process alone: other work on the machine does not count."""
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        with pytest.raises(NotJson):
+            list(json_values(text))
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize(
+    ("begin", "loop", "end"),
+    [
+        ('{"claims":[{"sentence":1,"claim":"', '\\"', ""),
+        ('{"a":', '"\\"', "\\"),
+        (f"{FENCE}", "\n", "x"),
+        (f"{FENCE}json", " \n", "x"),
+        ("{", ", ", "x"),
+    ],
+)
+def test_a_reply_that_loops_costs_in_proportion_to_its_length(begin, loop, end):
+    short, long = (begin + loop * (n // len(loop)) + end for n in (4_000, 64_000))
+    seconds(short)
+    # 16 times the text: 16 where the work is linear, 256 where it is quadratic.
+    assert seconds(long) < 64 * seconds(short)
 
 
 json_data = st.recursive(

@@ -253,3 +253,16 @@ def test_what_the_back_end_found_out_is_noted(make_dataset):
     llm.notes = ("The server does not take seed.",)
     result = live_run(make_dataset(1), llm)
     assert "The server does not take seed." in result.manifest["notes"]
+
+
+def test_rows_of_the_cache_that_were_replaced_are_noted(make_dataset):
+    cache, llm = CompletionCache(), ScriptedLLM(lambda _: "x")
+    live_run(make_dataset(2), llm, cache)
+    cache._db.execute("UPDATE completions SET logprobs = 'nonsense'")
+    n = llm.calls
+    result = live_run(make_dataset(2), llm, cache)
+    assert llm.calls == 2 * n and result.queries["answer"].to_list() == ["x", "x"]
+    assert (
+        f"{n} rows of the completion cache could not be read; asked again and replaced."
+        in result.manifest["notes"]
+    )

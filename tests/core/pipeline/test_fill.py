@@ -85,6 +85,13 @@ def test_one_batch_per_question_and_identical_calls_asked_once(make_dataset, mak
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
 
+@pytest.mark.parametrize(("style", "stop"), [("short", ("\n",)), ("full", ())])
+def test_every_request_ends_where_its_style_ends(make_dataset, make_llm, style, stop):
+    llm = make_llm()
+    run(make_dataset(1), llm, step=InfluenceStep(style=style))
+    assert {request.stop for request in llm.requests} == {stop}
+
+
 def test_two_threads_ask_an_identical_call_once(make_dataset, make_llm):
     one = make_dataset(1, k=3)
     data = replace(one, questions=tuple(replace(one.questions[0], query_id=f"q{i}") for i in range(6)))

@@ -72,7 +72,7 @@ def test_what_it_can_do_and_what_answers_depend_on(llm):
     assert (can.token_logprobs, can.answer_logprob, can.json_schema, can.seed) == (True, True, True, True)
     assert llm.kind == "embedded"
     # Part of every cache key: a new entry would forget all answers.
-    assert set(llm.options) == {"revision", "dtype", "device", "batch_size"}
+    assert set(llm.options) == {"revision", "dtype", "device", "batch_size", "begins_with"}
 
 
 def test_batches_with_padding_give_the_same_answers(wide):

@@ -12,6 +12,7 @@ from core.errors import BackendError, Cancelled, InputError, TransientError
 from core.influence.step import InfluenceStep
 from core.llm import BACKENDS, CompletionCache, Message, Request, open_llm, request_key
 from core.llm.backends import PullProgress
+from core.llm.ollama.errors import Unreadable
 from core.llm.ollama.server import find_server, full_name, server_address
 from core.llm.prompts import answer_messages
 from core.llm.remote import Overloaded
@@ -469,8 +470,8 @@ def test_half_an_answer_is_none(server, llm, habit, message):
         (truncate(0.5), TransientError, "broke"),
         (reset(0.5), TransientError, "broke"),
         (Fault("hang_up"), TransientError, "broke"),
-        (reply(200, [1]), TransientError, "cannot be read"),
-        (reply(200, {"done": True}), TransientError, "cannot be read"),
+        (reply(200, [1]), Unreadable, "cannot be read"),
+        (reply(200, {"done": True}), Unreadable, "cannot be read"),
         (reply(500, {"error": "llama runner process has terminated"}), TransientError, "runner process"),
         (reply(502, b"<html>bad gateway"), TransientError, "bad gateway"),
         (reply(503, {"error": "server busy"}), Overloaded, r"is busy \(server busy\)"),
@@ -481,7 +482,9 @@ def test_half_an_answer_is_none(server, llm, habit, message):
     ids=lambda value: getattr(value, "kind", None),
 )
 def test_what_a_failure_means(server, fault, kind, message):
-    with fault_proxy(server.address, scripted([fault], path=CHAT)) as proxy:
+    # What cannot be read as a stream is asked for once more without streaming.
+    faults = [fault, fault] if kind is Unreadable else [fault]
+    with fault_proxy(server.address, scripted(faults, path=CHAT)) as proxy:
         llm = open_llm("ollama", MODEL, base_url=proxy.address)
         with pytest.raises(BackendError, match=message) as caught:
             ask(llm, FREE)
