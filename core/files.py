@@ -84,7 +84,7 @@ def kept_folder(folder: Path, patience: float = 1.0) -> Iterator[None]:
 
 
 @contextmanager
-def writable_folder(folder: Path, patience: float = 10.0) -> Iterator[None]:
+def writable_folder(folder: Path, patience: float) -> Iterator[None]:
     """Keep a folder for one write; a folder that this process keeps already is written at once."""
     with _writing, nullcontext() if _is_kept(folder) else kept_folder(folder, patience):
         yield

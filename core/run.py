@@ -26,6 +26,7 @@ MANIFEST_FILE = "run.json"
 SOURCES = ("live", "upload", "simulation")
 _LARGEST = {MANIFEST_FILE: 10_000_000, ".parquet": 4_000_000_000}
 _TRIES = 5
+PATIENCE = 10.0  # seconds that a save waits for another one
 
 # What a manifest holds, where it holds it: a type, a list of one kind, or the entries of an object ("*" for
 # those of any name). Everything else in it may be anything; a number or a free object may be null.
@@ -199,7 +200,7 @@ class Run:
         """
         target = check_target(folder)
         try:
-            with writable_folder(target):
+            with writable_folder(target, PATIENCE):
                 files = {name: _write_table(target, name, frame) for name, frame in self.tables.items()}
                 manifest = json_value({**self.manifest, "tables": files})
                 text = json.dumps(manifest, ensure_ascii=False, indent=2, allow_nan=False)
@@ -389,5 +390,5 @@ def _read_table(folder: Path, name: str, entry: Mapping[str, Any]) -> pd.DataFra
     except RunFormatError:
         raise
     except Exception as error:  # a file made by somebody else can break the reader in any way
-        reason = shorten(getattr(error, "strerror", None) or error)
+        reason = " ".join(shorten(getattr(error, "strerror", None) or error).split())
         raise RunFormatError(f"{damaged} table {name} cannot be read ({reason}).") from error
