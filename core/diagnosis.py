@@ -229,8 +229,7 @@ class Need:
 
     def is_met(self, run: Run) -> bool:
         """Tell whether the run has at least one row, with a value in the column where one is named."""
-        steps = run.manifest.get("steps")
-        if self.step is not None and isinstance(steps, Mapping) and self.step in steps:
+        if self.step is not None and self.step in run.manifest.get("steps", {}):
             return True
         frame = run[self.table]
         return bool(frame[self.column].notna().any()) if self.column else len(frame) > 0

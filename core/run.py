@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,12 +14,60 @@ from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 
 from core.errors import InputError, RunFormatError
+from core.files import kept_folder, open_file, read_file, writable_folder, write_atomically
 from core.schema import SCHEMA_VERSION, TABLES, conform, empty
+from core.text.display import shorten
+from core.text.strict import clean, json_value, read_json
 
 MANIFEST_FILE = "run.json"
 SOURCES = ("live", "upload", "simulation")
+_LARGEST = {MANIFEST_FILE: 10_000_000, ".parquet": 4_000_000_000}
+_TRIES = 5
+PATIENCE = 10.0  # seconds that a save waits for another one
+
+# What a manifest holds, where it holds it: a type, a list of one kind, or the entries of an object ("*" for
+# those of any name). Everything else in it may be anything; a number or a free object may be null.
+_REASONS = {"*": int}
+_MANIFEST: dict[str, Any] = {
+    "run_id": str,
+    "name": str,
+    "source": str,
+    "created": str,
+    "complete": bool,
+    "schema_version": int,
+    "parent": str,
+    "notes": [str],
+    "dataset": {},
+    "model": {},
+    "prompt": {},
+    "retriever": {},
+    "options": {},
+    "environment": {},
+    "cost": {"*": float},
+    "steps": {
+        "*": {
+            "options": {},
+            "model": {},
+            "n_done": int,
+            "n_left": int,
+            "n_calls": int,
+            "seconds": float,
+            "complete": bool,
+            "notes": [str],
+            "reasons": _REASONS,
+            "unscored_reasons": _REASONS,
+            "decomposition_reasons": _REASONS,
+            "n_not_extracted": int,
+            "tries": int,
+            "joint_left": [str],
+        }
+    },
+    "tables": {"*": {"file": str, "sha256": str, "rows": int}},
+}
+_NOUNS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +105,16 @@ class Run:
         Raises
         ------
         InputError
-            An unknown table or source, a table that does not conform, or a passage, claim … without
-            its question.
+            An unknown table or source, an entry of the manifest of another type than it has, a table that
+            does not conform, or a passage, claim … without its question.
         """
         unknown = [name for name in tables if name not in TABLES]
         if unknown:
             raise InputError(f"There is no table {unknown[0]!r}; tables are {', '.join(TABLES)}.")
         if manifest.get("source") not in SOURCES:
             raise InputError(f"source must be one of {', '.join(SOURCES)}, got {manifest.get('source')!r}.")
+        if wrong := _wrong(manifest, _MANIFEST):
+            raise InputError(f"The manifest is not one of a run: {wrong}.")
         frames = {n: conform(t, tables[n]) if n in tables else empty(t) for n, t in TABLES.items()}
         known = pd.Index(frames["queries"]["query_id"])
         for name, frame in frames.items():
@@ -139,26 +189,28 @@ class Run:
         """Write the run as a folder: ``run.json`` and one Parquet file per table.
 
         The tables are written first, under names with their content's hash; replacing ``run.json``
-        makes them the run. A kill at any moment leaves the old run or the new one, never a mixture.
+        makes them the run. A kill at any moment leaves the old run or the new one, never a mixture, and
+        so do several processes that save to one folder.
 
         Raises
         ------
         InputError
-            The folder exists, is not empty and holds no run; or it cannot be written (full disk …).
+            The folder exists, is not empty and holds no run; another process keeps it (`sole_writer`); or
+            it cannot be written (full disk …).
         """
         target = check_target(folder)
         try:
-            target.mkdir(parents=True, exist_ok=True)
-            files = {name: _write_table(target, name, frame) for name, frame in self.tables.items()}
-            manifest = {**self.manifest, "tables": files}
-            text = json.dumps(manifest, ensure_ascii=False, indent=2, default=str)
-            write_atomically(target / MANIFEST_FILE, text.encode())
-            keep = {MANIFEST_FILE, *(str(f["file"]) for f in files.values())}
-            for path in target.iterdir():
-                if path.name not in keep and path.suffix in (".parquet", ".tmp"):
-                    path.unlink()
+            with writable_folder(target, PATIENCE):
+                files = {name: _write_table(target, name, frame) for name, frame in self.tables.items()}
+                manifest = json_value({**self.manifest, "tables": files})
+                text = json.dumps(manifest, ensure_ascii=False, indent=2, allow_nan=False)
+                write_atomically(target / MANIFEST_FILE, clean(text).encode())
+                keep = {MANIFEST_FILE, *(str(f["file"]) for f in files.values())}
+                for path in target.iterdir():
+                    if path.name not in keep and path.suffix in (".parquet", ".tmp"):
+                        path.unlink()
         except OSError as error:
-            raise InputError(f"The run could not be saved to {target}: {error.strerror or error}.") from error
+            raise _not_written(target, error) from error
         return target
 
     @classmethod
@@ -171,45 +223,125 @@ class Run:
             No run there, a newer schema, a missing or damaged file; the message says which.
         """
         source = Path(folder)
-        manifest = read_manifest(source)
-        frames = {}
-        for name, entry in manifest.pop("tables").items():
-            if name in TABLES:
-                frames[name] = _read_table(source, name, entry)
+        for _ in range(_TRIES):
+            manifest = read_manifest(source)
+            try:
+                return cls._of(source, manifest)
+            except RunFormatError:
+                # Whoever saves meanwhile takes the old tables away.
+                if read_manifest(source) == manifest:
+                    raise
+        raise RunFormatError(f"The run in {source} is being written again and again; try once more.")
+
+    @classmethod
+    def _of(cls, source: Path, manifest: Mapping[str, Any]) -> Run:
+        facts = {name: value for name, value in manifest.items() if name != "tables"}
+        entries = {name: entry for name, entry in manifest["tables"].items() if name in TABLES}
         try:
-            return cls.create(manifest, **frames)
+            return cls.create(facts, **{n: _read_table(source, n, entry) for n, entry in entries.items()})
+        except RunFormatError:
+            raise
         except InputError as error:
             raise RunFormatError(f"The run in {source} is damaged: {error}") from error
+
+
+@contextmanager
+def sole_writer(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Keep a folder for the runs that this process saves in the block, also when the process is killed.
+
+    Raises
+    ------
+    InputError
+        Another process, or another part of this one, has it, before anything is done; or as `check_target`.
+    """
+    target = check_target(folder)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(kept_folder(target))
+        except OSError as error:
+            raise _not_written(target, error) from error
+        yield
+
+
+def _not_written(target: Path, error: OSError) -> InputError:
+    if isinstance(error, BlockingIOError):
+        return InputError(
+            f"Another process or job is writing the run in {target}; wait until it has ended, or choose "
+            "another folder."
+        )
+    return InputError(f"The run could not be saved to {target}: {error.strerror or error}.")
 
 
 def check_target(folder: str | os.PathLike[str]) -> Path:
     """Return the folder as a path; InputError where it holds other files than a run."""
     target = Path(folder)
-    if target.exists() and not target.is_dir():
-        raise InputError(f"{target} is a file; a run is saved as a folder.")
-    of_a_run = (target / MANIFEST_FILE).exists() or not target.is_dir()
-    if not of_a_run and any(not p.name.endswith((".parquet", ".tmp")) for p in target.iterdir()):
+    try:
+        if target.exists() and not target.is_dir():
+            raise InputError(f"{target} is a file; a run is saved as a folder.")
+        names = os.listdir(target) if target.exists() else []
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"The folder {target} cannot be used: {reason}.") from error
+    if MANIFEST_FILE not in names and not all(name.endswith((".parquet", ".tmp")) for name in names):
         raise InputError(f"{target} is not empty and holds no run; choose another folder.")
     return target
+
+
+def holds_run(folder: str | os.PathLike[str]) -> bool:
+    """Tell whether a folder has a manifest, readable or not; also where nobody may look."""
+    try:
+        os.lstat(Path(folder) / MANIFEST_FILE)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Read only ``run.json`` of a saved run, checked; raises `RunFormatError`."""
     path = Path(folder) / MANIFEST_FILE
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = read_json(read_file(path, _LARGEST[MANIFEST_FILE]).decode())
     except FileNotFoundError as error:
         raise RunFormatError(f"{folder} is not a saved run: it has no {MANIFEST_FILE}.") from error
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise RunFormatError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except ValueError as error:
         raise RunFormatError(f"{path} cannot be read as JSON: {error}.") from error
     if not isinstance(manifest, dict) or not isinstance(manifest.get("tables"), dict):
         raise RunFormatError(f"{path} is not the manifest of a run: it names no tables.")
     version = manifest.get("schema_version")
     if not isinstance(version, int) or version > SCHEMA_VERSION:
         raise RunFormatError(
-            f"The run in {folder} has schema version {version!r}; this program reads up to {SCHEMA_VERSION}."
+            f"The run in {folder} has schema version {shorten(repr(version))}; "
+            f"this program reads up to {SCHEMA_VERSION}."
         )
+    missing = (f"it has no {name}" for name in ("run_id", "source") if name not in manifest)
+    if wrong := _wrong(manifest, _MANIFEST) or next(missing, None):
+        raise RunFormatError(f"{path} is not the manifest of a run: {wrong}.")
     return manifest
+
+
+def _wrong(value: Any, wanted: Any, place: str = "") -> str | None:
+    """Return the first entry that is of another type than the table of types says; missing ones may be."""
+    if isinstance(wanted, type):
+        kinds = (int, float) if wanted is float else wanted
+        fits = isinstance(value, kinds) and (wanted is bool or not isinstance(value, bool))
+        return None if fits else f"{place} must be {_NOUNS[wanted]}, got {shorten(repr(value))}"
+    kind, noun = (list, "a list") if isinstance(wanted, list) else (Mapping, "an object")
+    if not isinstance(value, kind):
+        return f"{place} must be {noun}, got {shorten(repr(value))}"
+    if isinstance(wanted, list):
+        inside = [(place, one, wanted[0]) for one in value]
+    else:
+        types = {name: wanted.get(name, wanted.get("*")) for name in value}
+        inside = [
+            (f"{place}.{name}" if place else str(name), value[name], kind)
+            for name, kind in types.items()
+            if kind is not None and not (value[name] is None and kind in ({}, float))
+        ]
+    return next(filter(None, (_wrong(one, kind, where) for where, one, kind in inside)), None)
 
 
 def _restore(manifest: dict[str, Any], tables: dict[str, pd.DataFrame]) -> Run:
@@ -236,33 +368,27 @@ def _write_table(folder: Path, name: str, frame: pd.DataFrame) -> dict[str, str 
 
 
 def _read_table(folder: Path, name: str, entry: Mapping[str, Any]) -> pd.DataFrame:
+    damaged = f"The run in {folder} is damaged:"
+    missing = next((key for key in ("file", "sha256") if entry.get(key) is None), None)
+    if missing is not None:
+        raise RunFormatError(f"{damaged} table {name} cannot be read, its entry has no {missing}.")
+    file = entry["file"]
+    if Path(file).name != file:
+        raise RunFormatError(f"{damaged} table {name} points outside the folder.")
     try:
-        file = str(entry["file"])
-        if Path(file).name != file:
-            raise RunFormatError(f"The run in {folder} is damaged: table {name} points outside the folder.")
-        path = folder / file
-        content = path.read_bytes()
-        if hashlib.sha256(content).hexdigest() != entry["sha256"]:
-            raise RunFormatError(f"The run in {folder} is damaged: {file} is not the file that was saved.")
-        return pd.read_parquet(path)
+        with open_file(folder / file, _LARGEST[".parquet"]) as content:
+            # In pieces: nothing that is not ours is held in memory.
+            if hashlib.file_digest(content, "sha256").hexdigest() != entry["sha256"]:
+                raise RunFormatError(f"{damaged} {shorten(file)} is not the file that was saved.")
+            found = pq.ParquetFile(content).metadata.num_rows
+            if found != entry.get("rows", found):
+                raise RunFormatError(f"{damaged} table {name} has {found:,} rows, not {entry['rows']:,}.")
+            content.seek(0)
+            return pd.read_parquet(content)
     except FileNotFoundError as error:
-        raise RunFormatError(
-            f"The run in {folder} is damaged: the file of table {name} is missing."
-        ) from error
-    except (KeyError, TypeError, ValueError, OSError) as error:
-        raise RunFormatError(
-            f"The run in {folder} is damaged: table {name} cannot be read ({error})."
-        ) from error
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that is the old or the new one at any moment, never half of it."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+        raise RunFormatError(f"{damaged} the file of table {name} is missing.") from error
+    except RunFormatError:
+        raise
+    except Exception as error:  # a file made by somebody else can break the reader in any way
+        reason = " ".join(shorten(getattr(error, "strerror", None) or error).split())
+        raise RunFormatError(f"{damaged} table {name} cannot be read ({reason}).") from error

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from core.errors import InputError
+from core.text.display import shorten
 
 SCHEMA_VERSION = 1
 
@@ -314,7 +315,15 @@ def conform(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
 def _cast(table: Table, column: Column, values: pd.Series) -> pd.Series:
     """Cast one column, naming the first value that does not fit."""
     if column.type == "list":
-        return pd.Series([_as_list(v) for v in values], index=values.index, dtype="object")
+        lists = []
+        for row, value in enumerate(values):
+            try:
+                lists.append(_as_list(value))
+            except TypeError as error:
+                raise InputError(
+                    f"Table {table.name}, row {row + 1}, column {column.name}: {shorten(value)!r} is no list."
+                ) from error
+        return pd.Series(lists, index=values.index, dtype="object")
     try:
         cast = values.astype(_DTYPES[column.type])
     except (TypeError, ValueError) as error:
@@ -323,7 +332,7 @@ def _cast(table: Table, column: Column, values: pd.Series) -> pd.Series:
                 pd.Series([value]).astype(_DTYPES[column.type])
             except (TypeError, ValueError):
                 raise InputError(
-                    f"Table {table.name}, row {row + 1}, column {column.name}: {value!r} is not of type {column.type}."
+                    f"Table {table.name}, row {row + 1}, column {column.name}: {shorten(value)!r} is not of type {column.type}."
                 ) from error
         raise InputError(
             f"Table {table.name}, column {column.name}: cannot be read as {column.type}."
@@ -341,4 +350,6 @@ def _as_list(value: object) -> list[str] | None:
         return None
     if isinstance(value, str):
         return [value]
+    if isinstance(value, (bytes, Mapping)):
+        raise TypeError
     return [str(v) for v in value]  # type: ignore[attr-defined]

@@ -12,19 +12,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from core.text.strict import clean, finite
+from core.text.strict import clean, json_value
 
 # Spelt out because the two regular-expression engines behind pandas differ on what \s covers.
 _SPACE = r"[\s\x0b\x1c-\x1f\x85\u00a0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u2060\u3000\ufeff]"
 _START = rf"'*(?:[\t\r]|{_SPACE}*[=+\-@＝＋－＠])"
 _CANDIDATE = rf"{_SPACE}|['=+\-@＝＋－＠]"
 _FORMULA = f"^{_START}"
+# The writer puts every cell into quotation marks that has a character of what ends a row. So rows end with
+# all that any program takes for the end of a line, and with a NUL, which no cell has.
+_ROW_END = "\0\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _MARKED = f"^'(?={_START})"
 
 
@@ -79,14 +80,15 @@ def csv_bytes(frame: pd.DataFrame, data_source: str | None = None) -> bytes:
     -------
     bytes
         UTF-8 with a byte order mark, so that spreadsheets read accents right; comma-separated.
-        Formulas in text cells and in column names are neutralised.
+        Formulas in text cells and in column names are neutralised. What no text file can hold (NUL, half a
+        surrogate pair) becomes U+FFFD.
     """
     safe = pd.DataFrame({i: _safe(frame.iloc[:, i]) for i in range(frame.shape[1])}, index=frame.index)
-    safe.columns = neutralise(pd.Series([str(name) for name in frame.columns], dtype="str")).to_list()
+    safe.columns = [_safe_cell(str(name)) for name in frame.columns]
     if data_source is not None:
         safe["data_source"] = data_source
-    text: str = safe.to_csv(index=False, lineterminator="\n")
-    return clean(text).encode("utf-8-sig")
+    text: str = safe.to_csv(index=False, lineterminator=_ROW_END)
+    return clean(text.replace(_ROW_END, "\n")).encode("utf-8-sig")
 
 
 def _safe(values: pd.Series) -> pd.Series:
@@ -94,7 +96,7 @@ def _safe(values: pd.Series) -> pd.Series:
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype("object")
     if isinstance(values.dtype, pd.StringDtype):
-        return neutralise(values)
+        return neutralise(values.str.replace("\0", "\ufffd", regex=False))
     if values.dtype != object:
         return values
     # Object columns may hold anything; whatever is no number becomes text first.
@@ -106,17 +108,4 @@ def _safe_cell(value: object) -> object:
         return value
     if isinstance(value, (list, tuple, np.ndarray, dict)):
         value = json.dumps(json_value(value), ensure_ascii=False)
-    return neutralise_text(clean(str(value)))
-
-
-def json_value(value: Any) -> Any:
-    """Return a value as JSON can hold it; numbers without a value are None."""
-    if isinstance(value, Mapping):
-        return {str(key): json_value(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [json_value(entry) for entry in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return finite(value)
-    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+    return neutralise_text(clean(str(value)).replace("\0", "\ufffd"))

@@ -25,10 +25,11 @@ RULES = {
     "core": "core.own_rag",
     "core.errors": "",
     "core.text": "core.errors",
+    "core.files": "",
     "core.arrays": "",
     "core.stats": "core.errors",
-    "core.schema": "core.errors",
-    "core.run": "core.errors core.schema core.text",
+    "core.schema": "core.errors core.text",
+    "core.run": "core.errors core.files core.schema core.text",
     "core.spreadsheet": "core.text",
     # core.diagnostics is the default of an argument, looked up when a Diagnosis is made.
     "core.diagnosis": "core.errors core.run core.text core.diagnostics",
@@ -48,13 +49,13 @@ RULES = {
     "core.llm.openai": "core.errors core.llm core.text",
     "core.llm.ollama": "core.errors core.llm",
     "core.retrieval": "core.errors core.text core.llm",
-    "core.sources": "core.errors core.schema core.run core.text core.arrays core.stats core.spreadsheet",
+    "core.sources": "core.errors core.files core.schema core.run core.text core.arrays core.stats core.spreadsheet",
     "core.pipeline": "core.errors core.schema core.run core.text core.llm core.retrieval core.sources",
     "core.own_rag": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnostics",
     "core.charts": "core.text core.stats core.diagnosis",
     "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.charts core.{d}",
     "core.report": "core.errors core.run core.text core.spreadsheet core.sources core.diagnosis core.diagnostics",
-    "core.cli": "core.errors core.run core.text core.llm core.retrieval core.sources core.pipeline core.diagnosis "
+    "core.cli": "core.errors core.files core.run core.text core.llm core.retrieval core.sources core.pipeline core.diagnosis "
     "core.diagnostics core.report",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "

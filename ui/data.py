@@ -136,6 +136,15 @@ def saved_runs() -> None:
                 )
                 if saved.own:
                     _manage(saved, position)
+    for position, saved in enumerate(library.unreadable(), start=len(runs)):
+        with st.container(border=True):
+            about, actions = st.columns([3, 2], vertical_alignment="center")
+            with about:
+                st.markdown(f"**{plain(saved.name, one_line=True)}**")
+                st.caption(plain(f"unreadable: {saved.problem}", one_line=True))
+            with actions, st.container(horizontal=True, horizontal_alignment="right"):
+                if saved.own:
+                    _delete(saved, position)
 
 
 def _open(run_id: str) -> None:
@@ -152,6 +161,10 @@ def _manage(saved: library.SavedRun, position: int) -> None:
         if st.form_submit_button("Rename"):
             library.rename(saved, name or "")
             st.rerun()
+    _delete(saved, position)
+
+
+def _delete(saved: library.SavedRun, position: int) -> None:
     with st.popover("", icon=":material/delete:", help="Delete"):
         st.markdown("Delete this run permanently? Its folder is removed from the disk.")
         if st.button("Delete permanently", type="primary", key=f"delete_{position}_{saved.run_id}"):

@@ -10,7 +10,7 @@ import streamlit as st
 from core.pipeline import CallPlan, duration
 from core.run import Run
 from core.text.display import count
-from ui import library, router, sources, work
+from ui import router, sources, work
 from ui.jobs import Job, registry
 from ui.plain import plain
 from ui.state import session
@@ -128,8 +128,8 @@ def _look(job_id: str) -> None:
     job = registry().get(job_id)
     shown = None if job is None else job.result or job.partial
     if job is not None and shown is not None:
-        library.save(shown)
-        sources.show_run(shown, _origin(job), saved=True)
+        sources.show_run(shown, _origin(job))
+        sources.save_current()
 
 
 def _plan(job: Job) -> None:

@@ -6,11 +6,12 @@ import os
 import re
 import shutil
 import uuid
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import InputError, LeadlineError
-from core.run import MANIFEST_FILE, Run, read_manifest
+from core.errors import InputError, RunFormatError
+from core.run import Run, holds_run, read_manifest, sole_writer
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "sample_data"
@@ -19,7 +20,7 @@ RECORDED = SAMPLES / "recorded_run"
 
 @dataclass(frozen=True)
 class SavedRun:
-    """One saved run as its manifest describes it."""
+    """One saved run as its manifest describes it; an unreadable one has the ``problem`` and no id."""
 
     folder: Path
     run_id: str
@@ -29,6 +30,7 @@ class SavedRun:
     complete: bool
     n_queries: int
     own: bool  # in the user's runs directory, so it may be renamed and deleted
+    problem: str = ""
 
 
 def runs_folder() -> Path:
@@ -42,10 +44,13 @@ def samples_folder() -> Path:
 
 
 def saved_runs() -> list[SavedRun]:
-    """List the saved runs, newest first, then the ones that come with the app; damaged ones are left out."""
-    own = [run for folder in _folders(runs_folder()) if (run := _describe(folder, own=True))]
-    samples = [run for folder in _folders(samples_folder()) if (run := _describe(folder, own=False))]
-    return sorted(own, key=lambda run: run.created, reverse=True) + samples
+    """List the saved runs that can be read, newest first, then the ones that come with the app."""
+    return [run for run in _all() if not run.problem]
+
+
+def unreadable() -> list[SavedRun]:
+    """List what looks like a saved run and cannot be read, each with the reason."""
+    return [run for run in _all() if run.problem]
 
 
 def find(run_id: str) -> SavedRun | None:
@@ -56,14 +61,20 @@ def find(run_id: str) -> SavedRun | None:
 def recorded() -> SavedRun | None:
     """Return the recorded sample run, if this copy of the app has one."""
     folder = samples_folder() / RECORDED.name
-    return _describe(folder, own=False) if (folder / MANIFEST_FILE).is_file() else None
+    found = _describe(folder, own=False) if holds_run(folder) else None
+    return found if found is not None and not found.problem else None
+
+
+def folder_of(run: Run) -> Path:
+    """Return the folder of a run among the user's runs, by its id; new or not."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "-", run.run_id)[:60] or "run"
+    existing = find(run.run_id)
+    return existing.folder if existing and existing.own else runs_folder() / name
 
 
 def save(run: Run) -> Path:
-    """Save a run among the user's runs, in a folder named after its id."""
-    name = re.sub(r"[^A-Za-z0-9_-]", "-", run.run_id)[:60] or "run"
-    existing = find(run.run_id)
-    return run.save(existing.folder if existing and existing.own else runs_folder() / name)
+    """Save a run among the user's runs."""
+    return run.save(folder_of(run))
 
 
 def rename(saved: SavedRun, name: str) -> None:
@@ -72,7 +83,8 @@ def rename(saved: SavedRun, name: str) -> None:
         raise InputError(f"{saved.name} comes with the app and keeps its name.")
     if not name.strip():
         raise InputError("A run needs a name: give at least one character.")
-    Run.load(saved.folder).renamed(name.strip()[:200]).save(saved.folder)
+    with sole_writer(saved.folder):
+        Run.load(saved.folder).renamed(name.strip()[:200]).save(saved.folder)
 
 
 def delete(saved: SavedRun) -> None:
@@ -82,34 +94,34 @@ def delete(saved: SavedRun) -> None:
     # Renaming first makes the run disappear at once, whatever happens while its files go.
     doomed = saved.folder.with_name(f".deleted-{uuid.uuid4().hex}")
     try:
-        saved.folder.rename(doomed)
-        shutil.rmtree(doomed)
+        # A running job would write its part of the run again.
+        with nullcontext() if saved.problem else sole_writer(saved.folder):
+            saved.folder.rename(doomed)
+        doomed.unlink() if doomed.is_symlink() else shutil.rmtree(doomed)
     except OSError as error:
         raise InputError(f"{saved.name} could not be deleted: {error.strerror or error}.") from error
 
 
+def _all() -> list[SavedRun]:
+    own = [_describe(folder, own=True) for folder in _folders(runs_folder())]
+    samples = [_describe(folder, own=False) for folder in _folders(samples_folder())]
+    return sorted(own, key=lambda run: run.created, reverse=True) + samples
+
+
 def _folders(parent: Path) -> list[Path]:
+    """Return the folders in which a run lies, or one may lie that cannot be looked at."""
     try:
-        return sorted(
-            p for p in parent.iterdir() if not p.name.startswith(".") and (p / MANIFEST_FILE).is_file()
-        )
+        return sorted(p for p in parent.iterdir() if not p.name.startswith(".") and holds_run(p))
     except OSError:
         return []
 
 
-def _describe(folder: Path, *, own: bool) -> SavedRun | None:
+def _describe(folder: Path, *, own: bool) -> SavedRun:
     try:
         manifest = read_manifest(folder)
-        rows = manifest["tables"].get("queries", {}).get("rows", 0)
-        return SavedRun(
-            folder,
-            str(manifest["run_id"]),
-            str(manifest.get("name", folder.name)),
-            str(manifest["source"]),
-            str(manifest.get("created", "")),
-            bool(manifest.get("complete", True)),
-            int(rows),
-            own,
-        )
-    except (LeadlineError, KeyError, TypeError, ValueError, AttributeError):
-        return None
+    except RunFormatError as error:
+        return SavedRun(folder, "", folder.name, "", "", False, 0, own, str(error))
+    facts = {name: manifest.get(name, "") for name in ("run_id", "source", "created")}
+    n_queries = manifest["tables"].get("queries", {}).get("rows", 0)
+    name, complete = manifest.get("name", folder.name), manifest.get("complete", True)
+    return SavedRun(folder, **facts, name=name, complete=complete, n_queries=n_queries, own=own)

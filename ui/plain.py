@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from core.text.display import visible
+
 WORD_JOINER = "\u2060"
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # What post-processing would turn into an emoji, an icon, a typographic sign, a link or an address.
@@ -23,8 +25,6 @@ _AFTER = [
     (re.compile(r"(www)(?=\.)", re.IGNORECASE), r"\1" + WORD_JOINER),
     (re.compile(r"(?<=[<>~=-])(?=[<>=-])"), WORD_JOINER),
 ]
-# Control characters, and those that reorder what stands around them.
-_INVISIBLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SPACES = re.compile(r"^[ \t]+|[ \t]+$", re.MULTILINE)
 
 Tinted = Iterable[tuple[str | None, str]]
@@ -54,12 +54,6 @@ def plain(text: object, *, one_line: bool = False) -> str:
     value = _PUNCTUATION.sub(r"\\\1", value)
     # A backslash at the end of a line is a hard break, also on a line of its own.
     return value.strip("\n").replace("\n", "\\\n")
-
-
-def visible(text: str) -> str:
-    """Return ``text`` with one kind of line break, and a sign in place of characters that only act."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
-    return _INVISIBLE.sub("\N{REPLACEMENT CHARACTER}", lines)
 
 
 def shortened(text: object, length: int = 90) -> str:

@@ -38,7 +38,10 @@ def follow_link() -> None:
         except LeadlineError as error:
             state.run, state.problem = None, str(error)
     elif not state.started and (saved := library.recorded()):
-        open_saved(saved.run_id)
+        try:
+            _show_saved(saved)
+        except LeadlineError as error:
+            state.problem = str(error)
     state.started = True
     _write_address()
 
@@ -87,6 +90,10 @@ def open_saved(run_id: str) -> None:
             "machine, or was an upload that "
             "was never saved; open another run on the Data page, or upload the file again."
         )
+    _show_saved(saved)
+
+
+def _show_saved(saved: library.SavedRun) -> None:
     origin = "recorded" if saved.folder.name == library.RECORDED.name and not saved.own else "saved"
     session().show(Run.load(saved.folder), origin, saved=True, link={"run": saved.run_id})
     _write_address()
@@ -105,12 +112,20 @@ def show_run(run: Run, origin: str, *, saved: bool = False, report: Any = None) 
 
 
 def save_current() -> None:
-    """Save the shown run among the user's runs; its link then works for others too."""
+    """Save the shown run among the user's runs; its link then works for others too.
+
+    Where that fails, every page says why: nothing catches what a button's callback raises.
+    """
     state = session()
-    if state.run is not None:
+    if state.run is None:
+        return
+    try:
         library.save(state.run)
-        state.saved, state.link = True, {"run": state.run.run_id}
-        _write_address()
+    except LeadlineError as error:
+        state.problem = str(error)
+        return
+    state.saved, state.problem, state.link = True, None, {"run": state.run.run_id}
+    _write_address()
 
 
 @st.cache_data(max_entries=4, show_spinner="Simulating …")

@@ -20,7 +20,7 @@ from core.pipeline import (
     measure_speed,
     plan_steps,
 )
-from core.run import Run
+from core.run import Run, sole_writer
 from core.sources.dataset import Dataset
 from ui import library, servers
 from ui.jobs import Job, registry
@@ -91,7 +91,8 @@ def carry_out(page: str, work: Work) -> Job:
         job.meter.what = "loading the model"
         llms = models.opened()
         run, done = _source(work, llms, job), False
-        with CompletionCache(default_cache_path()) as cache:
+        # Two jobs, or two dashboards on one folder, do not pay for the same run.
+        with sole_writer(library.folder_of(run)), CompletionCache(default_cache_path()) as cache:
             for step in work.steps:
                 with models.turn(job, step):
                     job.meter = Progress(unit=f"{step.noun}s")

@@ -227,6 +227,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Nobody reads the output any more (``| head``).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        # Whatever path was given: no such folder, no right to read it, a name too long, a full disk.
+        place = "" if error.filename is None else f"{error.filename}: "
+        return _fail(error, f"{place}{error.strerror or error}.", InputError.exit_status)
     except Exception as error:
         describe = getattr(error, "format_message", None)
         if describe is not None:  # a usage error of the command line parser
@@ -237,7 +241,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _fail(error: BaseException, line: str, status: int) -> int:
     if os.environ.get("LEADLINE_DEBUG"):
-        log("".join(traceback.format_exception(error)))
+        for debug_line in "".join(traceback.format_exception(error)).splitlines():
+            log(debug_line)
     log(f"Error: {line}" if status != Cancelled.exit_status else line)
     return status
 

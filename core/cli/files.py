@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from core.cli.output import log
 from core.errors import InputError
-from core.run import MANIFEST_FILE, Run, check_target, read_manifest, write_atomically
+from core.files import write_atomically
+from core.run import Run, check_target, holds_run, read_manifest, sole_writer
 from core.sources.continue_run import open_questions
 from core.sources.dataset import Dataset, load_dataset
 from core.sources.report import ValidationReport
@@ -48,7 +50,7 @@ def log_possible(report: ValidationReport) -> None:
 
 def occupant(out: str) -> dict[str, Any] | None:
     """Return the manifest of the run that a folder holds, if any."""
-    return read_manifest(out) if (Path(out) / MANIFEST_FILE).exists() else None
+    return read_manifest(out) if holds_run(out) else None
 
 
 def check_free(run_id: str, out: str, overwrite: bool) -> None:
@@ -64,13 +66,14 @@ def check_free(run_id: str, out: str, overwrite: bool) -> None:
 
 def save_run(run: Run, out: str, overwrite: bool) -> None:
     """Save a run; InputError where the folder holds another one that may not be replaced."""
-    check_free(run.run_id, out, overwrite)
-    run.save(out)
+    with sole_writer(out):
+        check_free(run.run_id, out, overwrite)
+        run.save(out)
 
 
 def free_file(out: str, overwrite: bool) -> Path:
     """Return the path of a file to write; InputError where it exists and may not be replaced."""
-    if Path(out).exists() and not overwrite:
+    if os.path.lexists(out) and not overwrite:
         raise InputError(f"{out} exists; give another --out or --overwrite.")
     return Path(out)
 

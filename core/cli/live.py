@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -27,7 +28,7 @@ from core.pipeline import (
     run_id_of,
 )
 from core.pipeline.steps import asks_questions
-from core.run import Run
+from core.run import Run, sole_writer
 from core.sources.dataset import Dataset
 
 
@@ -90,9 +91,10 @@ def planned(work: Work, cache: CompletionCache, *, timed: bool) -> CallPlan:
 def carried_out(work: Work, cache: CompletionCache, out: str, name: str | None, overwrite: bool) -> Run:
     """Run all steps, or resume the run in ``out``, and save it there.
 
-    InputError where ``out`` holds another run; Cancelled, with everything finished saved, on a signal.
+    InputError where ``out`` holds another run or another process writes there; Cancelled, with everything
+    finished saved, on a signal.
     """
-    with stoppable() as cancelled:
+    with stoppable() as cancelled, sole_writer(out):
         if work.answering is not None:
             run = _begun(work, cancelled, out, name, overwrite)
         else:
@@ -139,12 +141,12 @@ def _begun(
 
 def _all_passages(source: str, data: Dataset) -> int:
     """Return the default of k: all passages of a saved run, else that of `RunOptions`."""
-    most = max((len(one.passages or ()) for one in data.questions), default=0) if Path(source).is_dir() else 0
+    most = max((len(one.passages or ()) for one in data.questions), default=0) if os.path.isdir(source) else 0
     return min(most, 100) or RunOptions().k
 
 
 def _saved(work: Work) -> Run:
-    if not Path(work.source).is_dir():
+    if not os.path.isdir(work.source):
         names = ",".join(step.name for step in work.steps)
         asking = (name for name, step in step_types().items() if asks_questions(step))
         raise InputError(

@@ -13,24 +13,28 @@ from typing import Any
 
 from core.llm.prompts import prompt_style
 from core.pipeline import CallPlan, duration
+from core.text.display import INVISIBLE, one_line, visible
 
 
 def log(line: str) -> None:
-    """Write one line to standard error."""
-    sys.stderr.write(line + "\n")
+    """Write one line to standard error; what may come from a file cannot act on the terminal."""
+    sys.stderr.write(one_line(line) + "\n")
     sys.stderr.flush()
 
 
 def print_text(text: str) -> None:
-    """Write a result to standard output."""
-    sys.stdout.write(text + "\n")
+    """Write a result to standard output; what may come from a file cannot act on the terminal."""
+    sys.stdout.write(visible(text) + "\n")
     sys.stdout.flush()
 
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Write one JSON object to standard output."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    print_text(json.dumps(value, ensure_ascii=not unicode, indent=2, allow_nan=False, default=str))
+    text = json.dumps(value, ensure_ascii=not unicode, indent=2, allow_nan=False, default=str)
+    # JSON escapes some control characters only; in all others the value stays what it is, too.
+    sys.stdout.write(INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+    sys.stdout.flush()
 
 
 @contextmanager
@@ -42,7 +46,8 @@ def stoppable() -> Iterator[Callable[[], bool]]:
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
-        log("\nStopping after the call in progress; press Ctrl-C again to end at once.")
+        sys.stderr.write("\n")  # off the line that shows the progress
+        log("Stopping after the call in progress; press Ctrl-C again to end at once.")
 
     if threading.current_thread() is not threading.main_thread():
         yield asked.is_set
@@ -71,4 +76,4 @@ def plan_text(plan: CallPlan) -> str:
         lines += ["", "Prompt:", "", *(f"  | {line}" for line in prompt["template"].split("\n"))]
         at_line_break = "at a line break or " if prompt_style(prompt["style"]).stop else ""
         lines += ["", f"An answer ends {at_line_break}after {prompt['max_tokens']} tokens."]
-    return "\n".join(lines)
+    return "\n".join(map(one_line, lines))

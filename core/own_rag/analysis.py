@@ -17,7 +17,7 @@ from core.own_rag.questions import read_questions
 from core.own_rag.retrieval import Retrieval
 from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin, fill
 from core.pipeline.steps import ProgressCallback, asks_questions
-from core.run import MANIFEST_FILE, Run, check_target, read_manifest
+from core.run import Run, check_target, holds_run, read_manifest, sole_writer
 
 
 def analyze(
@@ -87,7 +87,7 @@ def analyze(
         Names of diagnostics, or steps with their own options, in order. The first one must answer the
         questions.
     save : path, optional
-        Folder for the run; the unfinished run is saved there as it grows.
+        Folder for the run; the unfinished run is saved there as it grows. Nobody else may be writing there.
 
     Returns
     -------
@@ -126,6 +126,8 @@ def analyze(
         data = read_questions(questions, documents, retrieved_elsewhere=retrieve is not None)
         title = name or f"{data.name}, {model.name}"
         _check_folder(save, title)
+        if save is not None:
+            stack.enter_context(sole_writer(save))
         store = cache if isinstance(cache, CompletionCache) else stack.enter_context(CompletionCache(cache))
         retrieval = None
         if retrieve is not None:
@@ -258,7 +260,7 @@ def _check_function(name: str | None, cache: object, max_tokens: int | None, sty
 
 def _check_folder(save: str | os.PathLike[str] | None, title: str) -> None:
     """Raise InputError, before any call, where the folder holds another run or other files."""
-    if save is None or not (check_target(save) / MANIFEST_FILE).exists():
+    if save is None or not holds_run(check_target(save)):
         return
     there = read_manifest(save).get("name")
     if there != title:

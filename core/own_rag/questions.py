@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from core.errors import InputError
-from core.run import MANIFEST_FILE, Run
+from core.run import Run, holds_run
 from core.sources.continue_run import dataset_of
 from core.sources.dataset import Dataset, load_dataset, make_dataset
 from core.sources.fields import FieldError, Fields
@@ -63,9 +62,9 @@ def _documents(documents: Any) -> tuple[Document, ...] | None:
 
 
 def _file(path: str | os.PathLike[str], shared: tuple[Document, ...] | None) -> Dataset:
-    if isinstance(path, str) and not Path(path).exists() and len(path.split()) > 1:
+    if isinstance(path, str) and not os.path.exists(path) and len(path.split()) > 1:
         raise InputError(f"questions must be a list or the path of a file, got the text {shorten(path)!r}.")
-    if (Path(path) / MANIFEST_FILE).exists():
+    if holds_run(path):
         return dataset_of(Run.load(path))
     return load_dataset(path, documents=shared)
 

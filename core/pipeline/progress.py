@@ -7,6 +7,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from core.text.display import one_line
+
 _WINDOW = 60
 _REDRAW_SECONDS = 0.2
 _LOG_SECONDS = 15.0
@@ -88,7 +90,7 @@ class ProgressLine:
         if now - self._shown < (_REDRAW_SECONDS if self._terminal else _LOG_SECONDS):
             return
         self._shown = now
-        line = self._progress.line()
+        line = one_line(self._progress.line())
         sys.stderr.write(f"\r\x1b[K{line[:160]}" if self._terminal else f"{line}\n")
         sys.stderr.flush()
 

@@ -10,8 +10,7 @@ from core.sources.formats import FORMATS
 from core.sources.formats.records import records_of
 from core.sources.formats.types import Format
 from core.sources.formats.writing import marked
-from core.spreadsheet import json_value
-from core.text.strict import clean
+from core.text.strict import clean, json_value
 
 
 def exporters() -> Mapping[str, Export]:

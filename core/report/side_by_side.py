@@ -158,14 +158,11 @@ def _table(first: str, rows: Mapping[str, Sequence[str]], sides: Sequence[Side])
 
 
 def _cost(key: str, unit: str = "") -> Callable[[Side], str]:
-    """Return a reader of a number in the manifest, a file that may hold anything."""
+    """Return a reader of a number in the manifest."""
 
     def write(side: Side) -> str:
-        costs = side.run.manifest.get("cost")
-        value = costs.get(key) if isinstance(costs, Mapping) else None
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            return DASH
-        return f"{value:,}{unit}"
+        value = (side.run.manifest.get("cost") or {}).get(key)
+        return DASH if value is None else f"{value:,}{unit}"
 
     return write
 
@@ -211,17 +208,11 @@ def _settings(side: Side) -> dict[str, str]:
     manifest = side.run.manifest
     found: dict[str, Any] = {"source": manifest.get("source")}
     for section, keys in _SECTIONS.items():
-        values = manifest.get(section)
-        if isinstance(values, Mapping):
-            chosen = {key: values[key] for key in keys or values if key in values}
-            found |= {f"{section}.{key}": value for key, value in chosen.items()}
-    steps = manifest.get("steps")
-    for name, facts in steps.items() if isinstance(steps, Mapping) else ():
-        options = facts.get("options") if isinstance(facts, Mapping) else None
-        if isinstance(options, Mapping):
-            found |= {
-                f"{name}.{key}": value for key, value in options.items() if f"options.{key}" not in found
-            }
+        values = manifest.get(section) or {}
+        found |= {f"{section}.{key}": values[key] for key in keys or values if key in values}
+    for name, facts in manifest.get("steps", {}).items():
+        options = facts.get("options") or {}
+        found |= {f"{name}.{key}": value for key, value in options.items() if f"options.{key}" not in found}
     found = {path: value for path, value in found.items() if not _is_repeated(path, found)}
     options = found.pop("model.options", None)
     if isinstance(options, Mapping):

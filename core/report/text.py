@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.diagnosis import Diagnosis, Diagnostic, Finding, Number
+from core.text.display import one_line
 
 
 def summary_text(diagnosis: Diagnosis) -> str:
@@ -24,7 +25,7 @@ def summary_text(diagnosis: Diagnosis) -> str:
             continue
         for one in diagnosis.numbers(diagnostic.name):
             lines += (_line(*row) for row in _rows(diagnostic, one))
-    return "\n".join(lines)
+    return "\n".join(map(one_line, lines))
 
 
 def finding_text(finding: Finding) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pandas as pd
 
@@ -24,7 +23,7 @@ def open_questions(path: str | os.PathLike[str]) -> Dataset:
     InputError
         No such file, no run in the folder, or nothing in it that can be asked.
     """
-    return dataset_of(Run.load(path)) if Path(path).is_dir() else load_dataset(path)
+    return dataset_of(Run.load(path)) if os.path.isdir(path) else load_dataset(path)
 
 
 def dataset_of(run: Run) -> Dataset:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from core.errors import InputError
+from core.files import read_file
 
 MAX_BYTES = 400_000_000
 _GZIP = b"\x1f\x8b"
@@ -86,15 +87,11 @@ def to_utf8(data: bytes, name: str) -> Text:
 
 def _read_file(path: Path) -> bytes:
     try:
-        if path.is_dir():
-            raise InputError(f"{path} is a folder; expected {_WANTED}.")
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(_too_large(str(path)))
-        return path.read_bytes()
+        return read_file(path, MAX_BYTES)
     except FileNotFoundError as error:
         raise InputError(f"There is no file {path}; give the path of {_WANTED}.") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}; expected {_WANTED}.") from error
 
 
 def _gunzip(data: bytes, name: str) -> bytes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping
+
+import pandas as pd
 
 from core.errors import InputError
 from core.schema import PASSAGES, QUERIES, Column
 from core.sources.report import shorten
+from core.spreadsheet import csv_bytes
 
 _NOT_IN_FILES = {
     "answer_status", "status_reason", "n_gold", "latency", "prompt_tokens", "completion_tokens",
@@ -117,17 +118,15 @@ def template_csv() -> str:
 
     The comments come from the schema; `read_influence_csv` reads the file as it is.
     """
-    out = io.StringIO()
-    out.write("# One row per question and retrieved passage. Lines that start with # are comments.\n")
+    lines = ["# One row per question and retrieved passage. Lines that start with # are comments.\n"]
     fields = {column: field for field, column in suggest_mapping(_TEMPLATE_COLUMNS).items()}
-    for column in _TEMPLATE_COLUMNS:
-        out.write(f"# {column}: {_explained(fields[column])}\n")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_TEMPLATE_COLUMNS)
-    for (question, answer, rows), influences in zip(_EXAMPLES, _EXAMPLE_INFLUENCE, strict=True):
-        for i, ((text, score, ablated), influence) in enumerate(zip(rows, influences, strict=True)):
-            writer.writerow([question, answer, i, text, i + 1, score, ablated, influence])
-    return out.getvalue()
+    lines += [f"# {column}: {_explained(fields[column])}\n" for column in _TEMPLATE_COLUMNS]
+    rows = [
+        [question, answer, i, text, i + 1, score, ablated, influence]
+        for (question, answer, passages), influences in zip(_EXAMPLES, _EXAMPLE_INFLUENCE, strict=True)
+        for i, ((text, score, ablated), influence) in enumerate(zip(passages, influences, strict=True))
+    ]
+    return "".join(lines) + csv_bytes(pd.DataFrame(rows, columns=_TEMPLATE_COLUMNS)).decode("utf-8-sig")
 
 
 def _explained(field: str) -> str:

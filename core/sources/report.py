@@ -8,12 +8,11 @@ from typing import Literal, TypeVar
 
 import pandas as pd
 
-from core.text.strict import clean
+from core.text.display import shorten as shorten
 
 Severity = Literal["error", "warning"]
 T = TypeVar("T")
 MAX_LISTED = 1_000
-_SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +154,6 @@ class IssueLog:
             # Errors decide what is lost, so they are shown before any warning when not all fit.
             ordered = sorted(sorted(ordered, key=lambda i: i.severity)[:MAX_LISTED], key=lambda i: i.row or 0)
         return tuple(ordered)
-
-
-def shorten(value: object) -> str:
-    """Return a value as text of at most 80 characters, for a message."""
-    try:
-        text = value if isinstance(value, str) else str(value)
-    except RecursionError:
-        return "(nested too deeply)"
-    return clean(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
 
 
 def rejected_frame(rejected: Iterable[tuple[int, str, str]]) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -20,7 +21,9 @@ MAX_TEXT = 1_000_000
 MAX_COLUMNS = 500
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 _MAX_COMMENTS = 200
-_MAX_HEADER = 100_000
+# A line break inside quotation marks belongs to the record.
+_RECORD = re.compile(rb'(?:[^"\r\n]++|"[^"]*+"?+)*+')
+_QUOTED = re.compile(rb'"[^"]*+"?+')
 # A row must fit into one block, and a cell may hold a megabyte.
 _BLOCK = 1 << 25
 
@@ -100,38 +103,37 @@ def _without_comments(utf8: bytes) -> tuple[bytes, int]:
     return utf8[start:], n
 
 
-def _first_record(utf8: bytes, delimiter: str) -> list[str]:
-    text = utf8[:_MAX_HEADER].decode("utf-8", errors="ignore")
+def _first_record(utf8: bytes) -> bytes:
+    found = _RECORD.match(utf8, 0, _BLOCK)
+    return found[0] if found else b""
+
+
+def _cells(record: bytes, delimiter: str) -> list[str]:
+    text = io.StringIO(record.decode(errors="ignore"), newline="")
     try:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
-    except csv.Error:
+        return next(csv.reader(text, delimiter=delimiter), [])
+    except csv.Error:  # a quotation mark that is never closed
         return []
 
 
 def _delimiter(utf8: bytes, label: str) -> str:
-    line = utf8[:_MAX_HEADER].decode("utf-8", errors="ignore").lstrip()
-    if not line:
+    record = _first_record(utf8)
+    if not record.strip():
         raise InputError(f"{label} holds only comments or blank lines; expected a header and rows below it.")
-    counts = dict.fromkeys(_DELIMITERS, 0)
-    quoted = False
-    for character in line:
-        if character == '"':
-            quoted = not quoted
-        elif not quoted and character in "\r\n":
-            break
-        elif not quoted and character in counts:
-            counts[character] += 1
+    bare = _QUOTED.sub(b"", record)
+    counts = {delimiter: bare.count(delimiter.encode()) for delimiter in _DELIMITERS}
     best = max(counts, key=lambda delimiter: counts[delimiter])
     if not counts[best]:
+        first = record.strip().splitlines()[0].decode(errors="ignore")
         raise InputError(
-            f"{label} has one column only (its first line is {shorten(line.splitlines()[0].strip())!r}); "
+            f"{label} has one column only (its first line is {shorten(first)!r}); "
             "expected a header and cells separated by comma, semicolon or tab."
         )
     return best
 
 
 def _header(utf8: bytes, delimiter: str, label: str) -> list[str]:
-    header = [cell.strip() for cell in _first_record(utf8, delimiter)]
+    header = [cell.strip() for cell in _cells(_first_record(utf8), delimiter)]
     # A delimiter at the end of the header makes a last column without a name.
     named = [cell for cell in header if cell]
     if len(header) > MAX_COLUMNS:

@@ -1,8 +1,16 @@
-"""Numbers and counts as people read them: the same on screen, in the terminal and in figures."""
+"""Numbers, counts and foreign texts as people read them: the same on screen, in the terminal, in figures."""
 
 from __future__ import annotations
 
+import re
+
+from core.text.strict import clean
+
 DASH = "—"
+# Control characters, and those that reorder what stands around them.
+INVISIBLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_BREAK = re.compile("\r\n|[\r\u2028\u2029]")
+_SHOWN = 80
 
 
 def number(value: float | None, pattern: str = "{:.2f}") -> str:
@@ -23,3 +31,30 @@ def number(value: float | None, pattern: str = "{:.2f}") -> str:
 def count(n: int, noun: str, plural: str | None = None) -> str:
     """Return ``1 question``, ``2 questions``."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def visible(text: str) -> str:
+    r"""Return a text with one kind of line break, and a sign in place of characters that only act.
+
+    Among them are the escape sequences that a terminal obeys.
+
+    Examples
+    --------
+    >>> visible("a\x1b[2J\r\nb")
+    'a�[2J\nb'
+    """
+    return INVISIBLE.sub("\N{REPLACEMENT CHARACTER}", _BREAK.sub("\n", text))
+
+
+def one_line(text: object) -> str:
+    """Return a text as `visible` does, in one line."""
+    return visible(str(text)).replace("\n", " ")
+
+
+def shorten(value: object) -> str:
+    """Return a value as text of at most 80 characters, for a message."""
+    try:
+        text = value if isinstance(value, str) else str(value)
+    except RecursionError:
+        return "(nested too deeply)"
+    return clean(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")

@@ -6,7 +6,10 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+import numpy as np
 
 MAX_DEPTH = 100
 _LONGEST_NUMBER = 308  # digits; beyond, arithmetic on it overflows
@@ -36,6 +39,19 @@ def finite(value: Any) -> float | None:
     except (TypeError, ValueError, OverflowError, RuntimeError):
         return None
     return number if math.isfinite(number) else None
+
+
+def json_value(value: Any) -> Any:
+    """Return a value as JSON can hold it; numbers without a value are None."""
+    if isinstance(value, Mapping):
+        return {str(key): json_value(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [json_value(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return finite(value)
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
 def clean(text: str) -> str:

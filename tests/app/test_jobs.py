@@ -6,10 +6,10 @@ import time
 import pytest
 
 from core.pipeline import ModelChoice
-from core.run import Run
+from core.run import Run, sole_writer
 from tests.app.polling import button, wait
 from tests.scripted import ScriptedLLM
-from ui import jobs
+from ui import jobs, library
 from ui.jobs import Job, Registry
 
 DOCUMENTS = "# Letchworth\nUnwin designed it.\n---\nThe Thames is long.\n---\nWelwyn came later."
@@ -266,3 +266,16 @@ def test_an_estimate_that_nobody_looks_at_expires_and_a_run_does_not(waits, monk
     release.set()
     until(lambda: not run.active and not watched.active)
     assert run.state == "finished"
+
+
+def test_a_job_whose_run_somebody_else_is_writing_asks_nothing(
+    model, open_app, healthy, tmp_path, monkeypatch
+):
+    llm = model()
+    app = healthy(planned(open_app))
+    asked, folder = llm.calls, tmp_path / "runs" / "one"
+    monkeypatch.setattr(library, "folder_of", lambda run: folder)
+    with sole_writer(folder):
+        button(app, "Run").click().run()
+        healthy(wait(app, "Another process or job is writing the run"))
+        assert llm.calls == asked

@@ -1,7 +1,10 @@
+import hashlib
 import json
 import os
 import pickle
+import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,8 +14,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from core.diagnosis import Diagnosis
 from core.errors import InputError, RunFormatError
-from core.run import Run, read_manifest
+from core.report.side_by_side import setup_differences, sides_of
+from core.run import Run, read_manifest, sole_writer
+
+RECORDED = Path(__file__).resolve().parents[2] / "sample_data" / "recorded_run"
 
 
 @pytest.fixture
@@ -179,3 +186,176 @@ def test_manifest_alone_can_be_read(run, tmp_path):
     manifest = read_manifest(run.save(tmp_path / "r"))
     assert manifest["run_id"] == run.run_id and manifest["tables"]["queries"]["rows"] == 2
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 20000 and os.path.isdir(tmp_path / "r")
+
+
+_MANY_SAVES = """
+import sys, pandas as pd
+from core.run import Run
+for i in range(15):
+    Run.create({"source": "live", "name": sys.argv[2]}, queries=pd.DataFrame(
+        {"query_id": [str(j) for j in range(200)], "question": [sys.argv[2] + str(i)] * 200})).save(sys.argv[1])
+"""
+
+
+def test_two_processes_that_save_to_one_folder_lose_nothing(run, tmp_path):
+    folder = run.save(tmp_path / "r")
+    command = [sys.executable, "-c", _MANY_SAVES, str(folder)]
+    children = [subprocess.Popen([*command, name], stderr=subprocess.PIPE, text=True) for name in "ab"]
+    while any(child.poll() is None for child in children):
+        Run.load(folder)  # a reader meanwhile finds one whole run or another
+    for child in children:
+        assert child.communicate()[1] == "" and child.returncode == 0
+    assert Run.load(folder).name in "ab" and len(list(folder.iterdir())) == 1 + len(run.tables)
+
+
+_KEEPER = """
+import sys, time
+from core.run import sole_writer
+with sole_writer(sys.argv[1]):
+    print("kept", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def keeper(tmp_path):
+    child = subprocess.Popen(
+        [sys.executable, "-c", _KEEPER, str(tmp_path / "r")], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout.readline() == "kept\n"
+    yield child
+    child.kill()
+    child.wait()
+    child.stdout.close()
+
+
+def test_a_kept_folder_is_refused_and_is_free_once_its_keeper_is_killed(run, tmp_path, keeper, monkeypatch):
+    monkeypatch.setattr("core.run.PATIENCE", 0.1)
+    for attempt in (lambda: sole_writer(tmp_path / "r").__enter__(), lambda: run.save(tmp_path / "r")):
+        with pytest.raises(InputError, match="Another process or job is writing the run in"):
+            attempt()
+    keeper.send_signal(signal.SIGKILL)
+    keeper.wait()
+    with sole_writer(tmp_path / "r"):
+        run.save(tmp_path / "r")
+    assert_same(run, Run.load(tmp_path / "r"))
+
+
+def test_a_kept_folder_takes_the_saves_of_its_process_and_no_second_keeper(run, tmp_path):
+    with sole_writer(tmp_path / "r"):
+        run.save(tmp_path / "r")
+        with (
+            pytest.raises(InputError, match="Another process or job"),
+            sole_writer(tmp_path / "r"),
+        ):
+            pass
+    with sole_writer(tmp_path / "new" / "r"):
+        pass
+    assert Run.load(tmp_path / "r").run_id == run.run_id and not (tmp_path / "new" / "r").exists()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("reference_answers", 5, "row 1, column reference_answers: '5' is no list"),
+        ("reference_answers", {"a": 1}, "is no list"),
+        ("n_gold", "many", "'many' is not of type int"),
+        ("latency", pd.Timestamp("2026-01-01"), "is not of type float"),
+        ("colour", "red", "no column 'colour'"),
+    ],
+)
+def test_a_table_of_wrong_types_with_the_right_hash_is_one_sentence(run, tmp_path, column, value, message):
+    folder = run.save(tmp_path / "r")
+    frame = pd.DataFrame({"query_id": ["a"], "question": ["Who?"], column: [value]})
+    content = frame.to_parquet(None, index=False)
+    (folder / "q.parquet").write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()
+    entry = {"file": "q.parquet", "sha256": digest, "rows": 1}
+    _edit(folder, tables={"queries": entry})
+    with pytest.raises(RunFormatError, match=message):
+        Run.load(folder)
+    _edit(folder, tables={"queries": {**entry, "rows": 2}})
+    with pytest.raises(RunFormatError, match="has 1 rows, not 2"):
+        Run.load(folder)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1: 2}, "half \ud800", {"a"}, [object()]])
+def test_whatever_a_manifest_holds_can_be_read_again(run, tmp_path, value):
+    folder = run.derive({"options": {"odd": value}}).save(tmp_path / "r")
+    assert "odd" in Run.load(folder).manifest["options"]
+
+
+def mutants(content, n, seed):
+    """Yield copies of a file with bytes changed, cut, doubled and put in."""
+    draw = random.Random(seed)
+    odd = [
+        b"Infinity",
+        b"null",
+        b"[" * 500,
+        b"-1",
+        b'"',
+        b"\x00",
+        b"1e999",
+        b"{}",
+        b"\xff",
+        b"9" * 400,
+        b"[]",
+        b"true",
+    ]
+    for _ in range(n):
+        new = bytearray(content)
+        for _ in range(draw.choice((1, 1, 2, 8))):
+            at = draw.randrange(len(new) + 1)
+            end = min(len(new), at + draw.choice((0, 1, 4, 40)))
+            new[at:end] = draw.choice((b"", draw.choice(odd), bytes(new[at:end]) * 2, draw.randbytes(2)))
+        yield bytes(new)
+
+
+def values(content, n, seed):
+    """Yield copies of a manifest with one value replaced by one of another type."""
+    draw = random.Random(seed)
+    for _ in range(n):
+        tree = json.loads(content)
+        node = tree
+        while True:
+            key = draw.choice(list(node) if isinstance(node, dict) else range(len(node)))
+            if not isinstance(node[key], (dict, list)) or not node[key] or draw.random() < 0.3:
+                break
+            node = node[key]
+        node[key] = draw.choice(
+            [None, 5, -1, 1e308, 10**20, "x", "", [], [None], {}, {"x": {}}, True, "../x", {"rows": "4"}]
+        )
+        yield json.dumps(tree).encode()
+
+
+@pytest.mark.parametrize("n", [20, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
+def test_a_run_of_changed_files_is_a_run_or_one_sentence(tmp_path, n):
+    folder = shutil.copytree(RECORDED, tmp_path / "r")
+    manifest = (folder / "run.json").read_bytes()
+    opened = 0
+
+    def read():
+        nonlocal opened
+        try:
+            found = Diagnosis(Run.load(folder))
+        except RunFormatError as error:
+            assert "\n" not in str(error) and len(str(error)) < 600
+            return
+        opened += 1
+        assert json.dumps(found.summary(), allow_nan=False)
+        setup_differences(sides_of([found, found]))
+
+    for content in (*mutants(manifest, n, 1), *values(manifest, 2 * n, 2)):
+        (folder / "run.json").write_bytes(content)
+        read()
+    for name in ("queries", "claims"):  # the hash fits, so that the content is reached
+        facts = json.loads(manifest)
+        entry = facts["tables"][name]
+        original = (folder / entry["file"]).read_bytes()
+        for content in mutants(original, n // 2, 3):
+            (folder / entry["file"]).write_bytes(content)
+            entry["sha256"] = hashlib.sha256(content).hexdigest()
+            (folder / "run.json").write_text(json.dumps(facts))
+            read()
+        (folder / entry["file"]).write_bytes(original)
+    assert opened

@@ -1,9 +1,18 @@
+import csv
+import io
+
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.spreadsheet import neutralise, neutralise_text, restore
+from core.diagnosis import Diagnosis
+from core.report.exports import exporters
+from core.run import Run
+from core.sources.influence_csv import read_influence_csv
+from core.sources.table import read_table
+from core.spreadsheet import csv_bytes, neutralise, neutralise_text, restore
+from core.text.strict import clean
 
 RISKY = ["=1+1", "+1", "-1", "@a", "\t=1", "\tplain", "\rx", " =1", "\n=1", "＝1", "＋1", "－1", "＠a",
          "\u00a0=1", "\u3000=1", "\ufeff=1", "\u200b=1", "\x0b=1", "\x1f@"]  # fmt: skip
@@ -31,3 +40,49 @@ def test_round_trip_is_exact(texts):
     safe = neutralise(series)
     assert restore(safe).to_list() == texts
     assert [neutralise_text(text) for text in texts] == safe.to_list()
+
+
+# What programs take for the end of a line, beside what has a meaning in CSV or in a spreadsheet.
+ENDS = "\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+texts = st.text(st.sampled_from(ENDS + "\t\",;'=+-@\0\ud800\udfff aé哪😀") | st.characters(), max_size=8)
+
+
+def held(text):
+    """What of a text a file can hold."""
+    return "".join("\ufffd" if c == "\0" or "\ud800" <= c <= "\udfff" else c for c in text)
+
+
+@given(st.lists(st.tuples(texts, texts), min_size=1, max_size=5), st.booleans())
+def test_every_text_comes_back_from_csv(rows, objects):
+    # A column of texts can hold a NUL but no half of a pair; one of objects can hold both.
+    given = [[a if objects else clean(a), b if objects else clean(b)] for a, b in rows]
+    frame = pd.DataFrame(given, columns=["first", "last"], dtype="object" if objects else "str")
+    frame.insert(0, "id", range(len(rows)))
+    data = csv_bytes(frame)
+    wanted = [[str(i), held(a), held(b)] for i, (a, b) in enumerate(rows)]
+    read = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline="")))[1:]
+    assert [[r[0], *restore(pd.Series(r[1:], dtype="str"))] for r in read] == wanted
+    ours = read_table(data).frame
+    assert pd.DataFrame({name: restore(ours[name]) for name in ours}).values.tolist() == wanted
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_ends_a_line_stands_in_quotation_marks(end):
+    text = f"Eif{end}=2+3"
+    assert csv_bytes(pd.DataFrame({"a": [text], "b": [1]})).decode("utf-8-sig") == f'a,b\n"{text}",1\n'
+    assert csv_bytes(pd.DataFrame({text: [1], "b": [1]})).decode("utf-8-sig") == f'"{text}",b\n1,1\n'
+
+
+@given(st.lists(texts.filter(lambda t: held(t).strip()), min_size=3, max_size=3), texts)
+def test_our_import_reads_our_export_whatever_the_texts(passages, answer):
+    run = Run.create(
+        {"source": "live"},
+        queries=pd.DataFrame({"query_id": ["a"], "question": ["Who?"], "answer": [held(answer)]}),
+        passages=pd.DataFrame(
+            {"query_id": "a", "passage_id": ["1", "2", "3"], "text": list(map(held, passages)),
+             "retrieval_rank": [1.0, 2.0, 3.0], "influence_score": [0.5, 0.25, 0.0]}
+        ),
+    )  # fmt: skip
+    imported = read_influence_csv(exporters()["csv"].write(Diagnosis(run)), "back").run
+    assert imported.passages["text"].to_list() == run.passages["text"].to_list()
+    assert imported.queries["answer"].fillna("").to_list() == run.queries["answer"].to_list()

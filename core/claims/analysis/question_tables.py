@@ -27,9 +27,8 @@ _COUNTED = {
 
 def step_facts(run: Run) -> Mapping[str, Any] | None:
     """Return what the step recorded in the manifest; None where it never ran on the run."""
-    steps = run.manifest.get("steps")
-    facts = steps.get("claims") if isinstance(steps, Mapping) else None
-    return facts if isinstance(facts, Mapping) else None
+    facts: Mapping[str, Any] | None = run.manifest.get("steps", {}).get("claims")
+    return facts
 
 
 def was_extracted(run: Run) -> bool:

@@ -249,3 +249,38 @@ def test_other_runs_carry_no_mark(hostile, name):
     data = written(name, hostile)
     assert b"data_source" not in data
     assert not import_file(data, "back", name).run.simulated
+
+
+def numbers(value):
+    if isinstance(value, dict | list):
+        return [n for one in (value.values() if isinstance(value, dict) else value) for n in numbers(one)]
+    return [value] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_has_no_value_is_no_number_in_any_format(name):
+    def run(score, influence):
+        return Run.create(
+            {"source": "upload"},
+            queries=pd.DataFrame({"query_id": ["q"], "question": ["?"], "answer": ["x"]}),
+            passages=pd.DataFrame(
+                {
+                    "query_id": "q",
+                    "passage_id": list("abc"),
+                    "text": list("xyz"),
+                    "retrieval_rank": [2.0, 2.0, 7.0],
+                    "retrieval_score": [3.5, 2.5, score],
+                    "influence_score": [0.5, influence, 0.25],
+                }
+            ),
+        )
+
+    def parts(data):
+        lines = data.splitlines() if FORMATS[name].suffix == ".jsonl" else [data]
+        return [json.loads(line, parse_constant=lambda constant: pytest.fail(constant)) for line in lines]
+
+    known = numbers(parts(written(name, run(1.5, 0.75))))
+    unknown = numbers(parts(written(name, run(np.nan, np.nan))))
+    for value in unknown:
+        known.remove(value)
+    assert set(known) <= {1.5, 0.75}

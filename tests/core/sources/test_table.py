@@ -144,3 +144,21 @@ def test_any_bytes_give_a_table_or_one_sentence(data):
         assert str(error).startswith("f")
     else:
         assert len(table.frame) + len(table.rejected) >= 1
+
+
+@pytest.mark.parametrize(
+    ("header", "n"),
+    [
+        (",".join(f"column {i}" for i in range(100_000)), "100,000"),
+        (";".join(f'"a;{i}\n"' for i in range(501)), "501"),
+        ("a" * 99_995 + ",b" * 600, "601"),
+    ],
+)
+def test_columns_are_counted_however_many_there_are(header, n):
+    with pytest.raises(InputError, match=f"^f.csv has {n} columns; the limit is 500.$"):
+        read_table(f"{header}\n1,2\n".encode(), "f.csv")
+
+
+def test_a_long_header_is_read_whole():
+    names = [f"{i}{'x' * 1_000}" for i in range(200)]
+    assert list(read_table(f"{','.join(names)}\n{',' * 198}1,2\n".encode()).frame.columns) == names

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.strict import MAX_DEPTH, JsonReader, NotJson, clean, finite, is_clean, read_json
+from core.text.strict import MAX_DEPTH, JsonReader, NotJson, clean, finite, is_clean, json_value, read_json
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,16 @@ _JSON = st.recursive(
 def test_good_json_is_read_as_it_was_written(value, mend):
     text = json.dumps(value)
     assert read_json(text, mend=mend) == value
+
+
+def test_what_is_no_number_is_null_and_never_zero():
+    nan = float("nan")
+    odd = {
+        "a": nan,
+        2: (np.float64("inf"), np.array([1.5, nan])),
+        "c": [np.int64(3), True, None, {4}],
+        "d": -nan,
+    }
+    wanted = {"a": None, "2": [None, [1.5, None]], "c": [3, True, None, "{4}"], "d": None}
+    assert json_value(odd) == wanted
+    assert json_value(odd)["c"][1] is True

@@ -13,8 +13,8 @@ from core.claims.analysis.answer import AnswerClaims
 from core.claims.causal import CHANGED, GONE, UNKNOWN
 from core.claims.definitions import STATES
 from core.text.diff import mark_words
-from core.text.display import count, number
-from ui.plain import shortened, visible
+from core.text.display import count, number, visible
+from ui.plain import shortened
 
 _TITLE, _TEXT = 60, 400  # characters of a title, and of a claim or sentence, that a tooltip shows
 _NAMED = 8  # passages named in one line
