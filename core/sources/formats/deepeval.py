@@ -1,4 +1,4 @@
-"""Test cases and goldens of DeepEval: JSON, JSON Lines, CSV with lists inside cells, and test-run files."""
+"""Test cases and goldens of DeepEval: JSON, JSON Lines, CSV with lists inside cells, and test runs."""
 
 from __future__ import annotations
 
@@ -204,8 +204,9 @@ FORMAT = Format(
     read,
     write,
     losses=(
-        "A CSV or JSON Lines file comes back as a JSON list; so does what stood under testCases or goldens.",
-        "Of a test-run file, only the test cases come back, not the run's own fields.",
+        "A CSV or JSON Lines file comes back as a JSON list; so does what stood under testCases, "
+        "test_results or goldens.",
+        "Of a test run or a result of evaluate, only the test cases come back, not the run's own fields.",
         "camelCase names come back in snake_case, additional_metadata as metadata.",
         "Fields that are null, empty lists and blank expected outputs are left out.",
         "A text of DeepEval's form 'source: context' stays one text.",

@@ -5,8 +5,8 @@ PASSAGES = [
     ["The canal was opened in 1893.", "Coffee grows on the slopes; it is \"picked\" by hand, in May."],
     ["The canal is 6.4 km long.\nIts banks are steep.", "Kênh đào dài 6,4 km."],
 ]  # fmt: skip
-ANSWERS = ["It was opened in 1893.", "6,4 km, it's said"]
-CORRECT = ["1893", "6.4 km"]
+ANSWERS = ["It was opened in 1893.", "6.4 km"]
+CORRECT = ["in 1893", "6.4 km"]
 
 
 def reply_to(prompt: str) -> str:

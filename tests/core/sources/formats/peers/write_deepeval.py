@@ -1,15 +1,12 @@
 """DeepEval writes test cases, goldens and a test run, in the working directory: ``python write_deepeval.py``."""
 
-import warnings
 from pathlib import Path
 
-from facts import ANSWERS, CORRECT, PASSAGES, QUESTIONS
-
-warnings.simplefilter("ignore")
 from deepeval import evaluate
 from deepeval.dataset import EvaluationDataset, Golden
 from deepeval.metrics import BaseMetric
 from deepeval.test_case import LLMTestCase
+from facts import ANSWERS, CORRECT, PASSAGES, QUESTIONS
 
 
 class Length(BaseMetric):

@@ -1,12 +1,9 @@
 """ragas writes its data set and its scores: ``python write_ragas.py FOLDER``."""
 
 import sys
-import warnings
 from pathlib import Path
 
 from facts import ANSWERS, CORRECT, PASSAGES, QUESTIONS
-
-warnings.simplefilter("ignore")
 from ragas import EvaluationDataset, SingleTurnSample, evaluate
 from ragas.metrics import ExactMatch
 

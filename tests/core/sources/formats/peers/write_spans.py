@@ -7,13 +7,10 @@ hexadecimal digits, as the collector's file exporter writes it).
 import base64
 import json
 import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 from facts import PASSAGES, QUESTIONS, reply_to
-
-warnings.simplefilter("ignore")
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import TracerProvider
