@@ -158,12 +158,14 @@ class IssueLog:
 
 
 def shorten(value: object) -> str:
-    """Return a value as text of at most 80 characters, for a message."""
+    """Return a value as text of at most 80 characters in one line, for a message."""
     try:
         text = value if isinstance(value, str) else str(value)
     except RecursionError:
         return "(nested too deeply)"
-    return clean(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+    # What is cut off is not looked at: a text may be long.
+    text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return clean(" ".join(text.splitlines()))
 
 
 def rejected_frame(rejected: Iterable[tuple[int, str, str]]) -> pd.DataFrame:

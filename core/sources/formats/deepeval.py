@@ -62,15 +62,17 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
     opened = content.opened()
     inner = replace(opened, entries=[(row, _own_names(entry)) for row, entry in opened.entries])
     splits: dict[str, str] = {} if content.kind == "json" else _delimiters(inner)
+    # Here context has a meaning of its own: the right passages.
+    names = {field: own for field, own in NAMES.items() if field != "passages"}
     found = flat.read_entries(
-        inner, log, NAMES, lambda entry: _split(entry, splits, content.kind == "csv"), _record
+        inner, log, names, lambda entry: _split(entry, splits, content.kind == "csv"), _record
     )
     notes = [f"Texts in {name} were split at {_DELIMITERS[mark]} ({mark})." for name, mark in splits.items()]
     if any(r.reported.get(("context", "")) for r in found.records) and not any(
         r.passages for r in found.records
     ):
         notes.append("context holds the right passages, not those retrieved; there is no retrieval_context.")
-    return ReadRecords(found.records, found.rejected, tuple(notes))
+    return ReadRecords(found.records, found.rejected, (*notes, *found.notes))
 
 
 def write(records: Sequence[Record]) -> bytes:
