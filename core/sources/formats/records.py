@@ -177,6 +177,8 @@ def _rows(record: Record) -> Iterator[tuple[str, Row]]:
 
 def _plain_rows(frame: pd.DataFrame) -> list[Row]:
     """Return rows as dictionaries in which a missing value is None."""
+    if frame.empty:  # most tables of most imported runs; pandas would take a while over nothing
+        return []
     columns = {name: frame[name].astype("object").where(frame[name].notna(), None) for name in frame.columns}
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
