@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
 
@@ -23,7 +24,12 @@ MAX_ENTRIES = 500_000
 MAX_VALUES = 10_000_000
 _LINES_SUFFIXES = (".jsonl", ".ndjson")
 _WANTED = "a JSON object or list, or one JSON object a line"
-_WRAPPERS = ("samples", "data", "testCases", "test_cases", "goldens", "records", "questions", "rows")
+_WRAPPERS = (
+    "samples", "data", "testCases", "test_cases", "test_results", "goldens", "records", "questions", "rows",
+)  # fmt: skip
+_ENVELOPE = "testRunData"  # of DeepEval's last test run
+# Where an indented object ends and the next one begins, as the console exporter of OpenTelemetry prints them.
+_BETWEEN = re.compile(r"(?<=^\})[ \t\r]*\n\s*(?=\{)", re.MULTILINE)
 _QUESTIONS = ("question", "query", "user_input", "input", "prompt")
 
 
@@ -63,6 +69,8 @@ class Content:
         value = self.value
         if not isinstance(value, Mapping):
             return self
+        if isinstance(value.get(_ENVELOPE), Mapping):
+            value = value[_ENVELOPE]
         held = next((value[key] for key in _WRAPPERS if isinstance(value.get(key), list)), None)
         if held is None or any(name in value for name in _QUESTIONS):
             held = _rows_of_columns(value, {*_QUESTIONS, *questions}) or [dict(value)]
@@ -153,6 +161,7 @@ def _json(text: str, name: str, reader: JsonReader) -> Content:
     except ValueError as error:
         reader.n_missing = 0  # its first line will be read again
         content = None if text.lstrip().startswith("[") else _lines(text, name, reader)
+        content = content or _objects(text, name, reader)
         if content is None:
             line = f", line {error.lineno}," if isinstance(error, json.JSONDecodeError) else ""
             raise InputError(
@@ -184,6 +193,23 @@ def _list(values: list[Any], name: str, reader: JsonReader) -> Content:
 def _lines(text: str, name: str, reader: JsonReader) -> Content | None:
     """Read JSON Lines; None where most lines are no JSON, so that the file is meant as one JSON value."""
     lines = [(n, line.strip()) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    return _pieces(lines, name, reader)
+
+
+def _objects(text: str, name: str, reader: JsonReader) -> Content | None:
+    """Read indented JSON objects one after another, numbered by their first lines; None where it is one."""
+    starts = [0, *(between.end() for between in _BETWEEN.finditer(text))]
+    if len(starts) == 1:
+        return None
+    pieces, number = [], 1
+    for start, end in pairwise([*starts, len(text)]):
+        pieces.append((number, text[start:end].strip()))
+        number += text.count("\n", start, end)
+    return _pieces(pieces, name, reader)
+
+
+def _pieces(lines: Sequence[tuple[int, str]], name: str, reader: JsonReader) -> Content | None:
+    """Read one object from each numbered text; None where most hold none."""
     _check_number(len(lines), name)
     entries, bad = [], []
     for number, line in lines:

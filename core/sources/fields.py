@@ -12,6 +12,7 @@ from core.text.strict import finite, is_clean
 MAX_TEXT = 1_000_000
 MAX_LIST = 10_000
 MAX_ID = 1_000
+_SHOWN = 12
 T = TypeVar("T")
 Rejected = tuple[int, str, Any]
 
@@ -50,8 +51,12 @@ class Fields:
     def required_text(self, *names: str) -> str:
         """Return the first of these fields that is there: a text that is not empty."""
         name, value = self._first(names)
+        if value is None:
+            seen = ", ".join(shorten(name) for name in list(self.record)[:_SHOWN])
+            there = f"; there are only {seen}" if seen and name not in self.record else ""
+            raise FieldError(self.path + name, "", f"a text that is not empty{there}")
         if not isinstance(value, str) or not value.strip():
-            raise FieldError(self.path + name, "" if value is None else value, "a text that is not empty")
+            raise FieldError(self.path + name, value, "a text that is not empty")
         if wrong := text_problem(value):
             raise FieldError(self.path + name, value, wrong)
         return value

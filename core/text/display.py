@@ -52,9 +52,11 @@ def one_line(text: object) -> str:
 
 
 def shorten(value: object) -> str:
-    """Return a value as text of at most 80 characters, for a message."""
+    """Return a value as text of at most 80 characters in one line, for a message."""
     try:
         text = value if isinstance(value, str) else str(value)
     except RecursionError:
         return "(nested too deeply)"
-    return clean(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+    # What is cut off is not looked at: a text may be long.
+    text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return clean(" ".join(text.splitlines()))

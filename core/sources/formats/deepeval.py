@@ -1,4 +1,4 @@
-"""Test cases and goldens of DeepEval: JSON, JSON Lines, CSV with lists inside cells, and test-run files."""
+"""Test cases and goldens of DeepEval: JSON, JSON Lines, CSV with lists inside cells, and test runs."""
 
 from __future__ import annotations
 
@@ -62,15 +62,17 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
     opened = content.opened()
     inner = replace(opened, entries=[(row, _own_names(entry)) for row, entry in opened.entries])
     splits: dict[str, str] = {} if content.kind == "json" else _delimiters(inner)
+    # Here context has a meaning of its own: the right passages.
+    names = {field: own for field, own in NAMES.items() if field != "passages"}
     found = flat.read_entries(
-        inner, log, NAMES, lambda entry: _split(entry, splits, content.kind == "csv"), _record
+        inner, log, names, lambda entry: _split(entry, splits, content.kind == "csv"), _record
     )
     notes = [f"Texts in {name} were split at {_DELIMITERS[mark]} ({mark})." for name, mark in splits.items()]
     if any(r.reported.get(("context", "")) for r in found.records) and not any(
         r.passages for r in found.records
     ):
         notes.append("context holds the right passages, not those retrieved; there is no retrieval_context.")
-    return ReadRecords(found.records, found.rejected, tuple(notes))
+    return ReadRecords(found.records, found.rejected, (*notes, *found.notes))
 
 
 def write(records: Sequence[Record]) -> bytes:
@@ -204,8 +206,9 @@ FORMAT = Format(
     read,
     write,
     losses=(
-        "A CSV or JSON Lines file comes back as a JSON list; so does what stood under testCases or goldens.",
-        "Of a test-run file, only the test cases come back, not the run's own fields.",
+        "A CSV or JSON Lines file comes back as a JSON list; so does what stood under testCases, "
+        "test_results or goldens.",
+        "Of a test run or a result of evaluate, only the test cases come back, not the run's own fields.",
         "camelCase names come back in snake_case, additional_metadata as metadata.",
         "Fields that are null, empty lists and blank expected outputs are left out.",
         "A text of DeepEval's form 'source: context' stays one text.",

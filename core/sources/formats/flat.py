@@ -15,10 +15,15 @@ from core.sources.formats.records import Record, RecordPassage
 from core.sources.formats.types import ReadRecords
 from core.sources.mapping import check_columns
 from core.sources.question import passage_text
-from core.sources.report import IssueLog
+from core.sources.report import IssueLog, shorten
 
 # What a record holds -> the names under which a format has it, its own first.
 Names = Mapping[str, tuple[str, ...]]
+# What files of no particular tool call passages (a single text or several) and correct answers.
+PLAIN: Names = {"passages": ("context",), "references": ("ground_truth", "target")}
+# Scores inside, which are read although the field is also kept as it is.
+_USED = ("metrics_data",)
+_SHOWN = 20
 
 
 def read_entries(
@@ -31,14 +36,20 @@ def read_entries(
     """Read every entry as a record, also where a JSON object holds the entries (see `Content.opened`).
 
     ``row`` turns an entry (the cells of a CSV row) into fields, None where it is a record already; ``record``
-    turns fields into a record or raises `FieldError`.
+    turns fields into a record or raises `FieldError`. What other files call passages and references is moved
+    to the format's ``names`` of them; a note lists the fields that no reader used.
     """
     inner = _with_blank_answers(content.opened(), names["answer"])
+    unused: dict[str, None] = {}
 
     def read(number: int, entry: Any) -> Record:
-        return record(Fields(entry if row is None else row(entry), number, log))
+        fields = Fields(_plainly_named(entry if row is None else row(entry), names), number, log)
+        found = record(fields)
+        unused.update(dict.fromkeys(name for name in fields.rest() if name not in _USED))
+        return found
 
-    return ReadRecords(*read_each(inner.entries, log, read))
+    records, rejected = read_each(inner.entries, log, read)
+    return ReadRecords(records, rejected, (_not_used(list(unused)),) if unused else ())
 
 
 def record_of(fields: Fields, names: Names) -> Record:
@@ -155,6 +166,32 @@ def has_own_ids(records: Iterable[Record]) -> bool:
 def without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that hold something: no None, no empty list or object."""
     return {name: value for name, value in fields.items() if value is not None and value not in ([], {}, ())}
+
+
+def _plainly_named(entry: Any, names: Names) -> Any:
+    """Move what plain files call passages and references to a format's own names, unless those are there."""
+    if not isinstance(entry, Mapping):
+        return entry
+    moved = dict(entry)
+    for field, others in PLAIN.items():
+        own = names.get(field, ())
+        several = field == "passages" or "answers" in own
+        other = next((name for name in others if _holds_texts(moved.get(name), several)), None)
+        if own and other is not None and all(moved.get(name) is None for name in own):
+            value = moved.pop(other)
+            moved[own[0]] = [value] if field == "passages" and isinstance(value, str) else value
+    return moved
+
+
+def _holds_texts(value: object, several: bool) -> bool:
+    if isinstance(value, list) and value and several:
+        return all(isinstance(entry, str) for entry in value)
+    return isinstance(value, str)
+
+
+def _not_used(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return f"Not used in calculations, only kept: {', '.join(map(shorten, names[:_SHOWN]))}{more}."
 
 
 def _renamed(entry: Any, new: Mapping[str, str]) -> Any:

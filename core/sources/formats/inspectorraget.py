@@ -179,7 +179,7 @@ def _entry(record: Record) -> dict[str, Any]:
         },
         "result": {
             "task_id": record.record_id,
-            "model_id": model if isinstance(model, str) else _NO_MODEL,
+            "model_id": model if isinstance(model, str) else record.model or _NO_MODEL,
             "output": [{"role": "assistant", "content": record.answer or ""}],
             "scores": scores,
         },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -183,12 +183,29 @@ def _task_from_v1(task: object) -> object:
     in_turns = isinstance(messages, list) and any(isinstance(m, Mapping) and "role" in m for m in messages)
     if isinstance(old_type, str):
         new["task_type"] = "rag" if old_type == "rag" and in_turns else _OLD_TYPES.get(old_type, old_type)
+    if isinstance(messages, list):
+        new["input"] = [
+            _spoken(message, lambda role, text: {"role": role, "content": text}) for message in messages
+        ]
     if isinstance(targets, list):
         new["targets"] = [
-            {"type": "text", "value": t["text"]} if isinstance(t, Mapping) and set(t) == {"text"} else t
-            for t in targets
+            _spoken(target, lambda _, text: {"type": "text", "value": text}) for target in targets
         ]
     return new
+
+
+def _spoken(entry: object, named: Callable[[str, str], dict[str, Any]]) -> object:
+    """Return what version 1 has as ``speaker`` and ``text`` under the names of version 2."""
+    if (
+        not isinstance(entry, Mapping)
+        or not isinstance(entry.get("text"), str)
+        or {"role", "type"} & set(entry)
+    ):
+        return entry
+    rest = {name: value for name, value in entry.items() if name not in ("speaker", "text")}
+    speaker = entry.get("speaker", "agent")
+    role = "assistant" if isinstance(speaker, str) and speaker.lower() in ASSISTANT else speaker
+    return {**named(role, entry["text"]), **rest}
 
 
 def _result_from_v1(result: object) -> object:

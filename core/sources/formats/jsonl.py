@@ -18,6 +18,7 @@ from core.sources.report import IssueLog
 
 _ANSWER = ("answer", "response", "output")
 _PASSAGES = ("passages", *names_of("documents"))
+_NAMES: flat.Names = {"answer": _ANSWER, "passages": _PASSAGES, "references": names_of("answers")}
 _NUMBERS = ("n_gold", "latency")
 # What the reader takes for something, here or in a data set.
 _OWN = {*(name for field in FIELDS for name in names_of(field)), *_ANSWER, *_NUMBERS, "samples", "reported"}
@@ -27,16 +28,15 @@ _MOST_GOLD = 1_000_000_000
 def recognise(content: Content) -> int:
     """Count what is there beside the question: answers, passages, correct answers, samples, an id."""
     names = content.opened().names()
-    families = (_ANSWER, _PASSAGES, names_of("answers"), ("samples",), ("corpus",), ("gold",))
+    passages, references = ((*_NAMES[field], *flat.PLAIN[field]) for field in ("passages", "references"))
+    families = (_ANSWER, passages, references, ("samples",), ("corpus",), ("gold",))
     count = sum(not names.isdisjoint(family) for family in families)
     return 1 + count if count and not names.isdisjoint(names_of("question")) else 0
 
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read records; InputError where they are questions still to be asked."""
-    found = flat.read_entries(
-        content, log, {"answer": _ANSWER}, _row if content.kind == "csv" else None, _record
-    )
+    found = flat.read_entries(content, log, _NAMES, _row if content.kind == "csv" else None, _record)
     names = content.opened().names()
     unanswered = not any(r.answer is not None or r.samples for r in found.records)
     if found.records and unanswered and not names.isdisjoint((*_PASSAGES, "corpus")):
@@ -47,7 +47,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
     if names.isdisjoint(names_of("documents")):
         return found
     note = "Documents were read as passages, in the order of the file."
-    return ReadRecords(found.records, found.rejected, (note,))
+    return ReadRecords(found.records, found.rejected, (note, *found.notes))
 
 
 def write(records: Sequence[Record]) -> bytes:
@@ -57,7 +57,7 @@ def write(records: Sequence[Record]) -> bytes:
 
 
 def _row(cells: Mapping[str, str]) -> dict[str, Any]:
-    return row_of_cells(cells, ("samples", "reported"), _NUMBERS)
+    return row_of_cells(cells, ("samples", "reported", *flat.PLAIN["passages"]), _NUMBERS)
 
 
 def _record(fields: Fields) -> Record:
@@ -131,8 +131,8 @@ FORMAT = Format(
     write,
     losses=(
         "A JSON list or a CSV comes back as JSON Lines.",
-        "Other names of a field (query, prompt, documents, response, references, topic, doc_id …) come back "
-        "as question, passages, answer, answers, kind and id.",
+        "Other names of a field (query, prompt, documents, context, response, references, target, topic, "
+        "doc_id …) come back as question, passages, answer, answers, kind and id.",
         "A passage given as a text comes back as an object with that text.",
         "What gold says of the passages is written out as is_gold.",
         "Fields that are null, empty lists, blank correct answers and passages without text are left out; so "

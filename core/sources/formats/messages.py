@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from core.sources.cells import literal
 from core.sources.fields import text_problem
 from core.text.strict import read_json
 
@@ -20,6 +22,7 @@ ANSWER_FIELDS = (
 )  # fmt: skip
 _JSON = "application/json"
 _MAX_DEPTH = 8
+_CHAT_TEXT = re.compile(r"""TextContent\(text=('(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")\)""", re.DOTALL)
 
 
 def content_text(content: object) -> str | None:
@@ -70,6 +73,26 @@ def value_text(value: object, mime_type: object, names: Sequence[str]) -> str | 
             # Some tools label plain text as JSON.
             return content_text(value)
     return _inside(value, names, 0)
+
+
+def last_reply(value: object) -> str | None:
+    """Return the last of the ``replies`` in what a Haystack component returned, or a pipeline of components.
+
+    A chat message among them is written as Python prints it.
+    """
+    try:
+        found = read_json(value, mend=True) if isinstance(value, str) else value
+    except ValueError:
+        return None
+    if not isinstance(found, Mapping):
+        return None
+    outputs = [found, *(output for output in found.values() if isinstance(output, Mapping))]
+    replies = [output["replies"] for output in outputs if isinstance(output.get("replies"), list)]
+    last = next((given[-1] for given in reversed(replies) if given), None)
+    if isinstance(last, str) and last.startswith("ChatMessage("):
+        last = match[1] if (match := _CHAT_TEXT.search(last)) else None
+        last = None if last is None else literal(f"[{last}]")[0]
+    return content_text(last)
 
 
 def _inside(value: Any, names: Sequence[str], depth: int) -> str | None:

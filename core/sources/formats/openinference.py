@@ -172,6 +172,7 @@ FORMAT = Format(
     losses=(
         "Each trace comes back as two spans, the root (as a CHAIN) and a retriever; other spans, "
         "attributes, events and states are lost.",
+        "What the console exporter printed comes back as JSON Lines, its ids without 0x.",
         "Inputs and outputs that are JSON come back as the plain text of the question and of the answer.",
         "Documents of a reranker, or of several retrievers, come back as those of one retriever, without "
         "those that a second retriever brought again.",

@@ -51,9 +51,9 @@ def write(records: Sequence[Record]) -> bytes:
 
 def _row(cells: Mapping[str, str]) -> dict[str, Any]:
     """Read the cells of a CSV: lists, numbers in columns that are neither text nor list, rubrics."""
-    row = with_cells(cells, _LISTS)
+    row = with_cells(cells, (*_LISTS, *flat.PLAIN["passages"]))
     for name, cell in cells.items():
-        if name in _TEXTS or name in _LISTS:
+        if name in _TEXTS or name in _LISTS or any(name in names for names in flat.PLAIN.values()):
             continue
         number = number_of(cell)
         row[name] = number if number is not None else None if cell.strip().lower() == "nan" else cell

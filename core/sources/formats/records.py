@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from core.run import Run
-from core.sources.fields import text_problem
+from core.sources.fields import as_id, text_problem
 from core.sources.question import PassageIn, Question
 from core.text import answer_status
 from core.text.strict import finite
@@ -60,7 +60,7 @@ class Record:
     ``answer`` is None where the file gives none. Passages are in retrieval order, with unique ids. ``n_gold``
     counts the passages known to be relevant, retrieved or not. ``reported`` maps ``(name, by)`` to whatever
     else the file says, as JSON can hold it; a run gives it back unchanged, and ``by`` is "" where nobody is
-    named. ``latency`` is in seconds; ``judge`` verified the claims.
+    named. ``latency`` is in seconds; ``judge`` verified the claims, ``model`` gave the answer.
     """
 
     record_id: str
@@ -76,6 +76,7 @@ class Record:
     language: str | None = None
     latency: float | None = None
     judge: str | None = None
+    model: str | None = None
 
 
 def run_of(records: Sequence[Record], manifest: Mapping[str, Any]) -> Run:
@@ -92,8 +93,10 @@ def records_of(run: Run) -> list[Record]:
     frames = {name: run[name] for name in ("passages", "samples", "claims", "support", "reported")}
     frames["passages"] = frames["passages"].sort_values("retrieval_rank", kind="stable")
     tables = {name: _by_question(frame) for name, frame in frames.items()}
+    used = run.manifest.get("model")
+    model = as_id(used.get("name")) if isinstance(used, Mapping) else None
     return [
-        _record(q, {name: table.get(q["query_id"], []) for name, table in tables.items()})
+        _record(q, {name: table.get(q["query_id"], []) for name, table in tables.items()}, model)
         for q in _plain_rows(run.queries)
     ]
 
@@ -174,6 +177,8 @@ def _rows(record: Record) -> Iterator[tuple[str, Row]]:
 
 def _plain_rows(frame: pd.DataFrame) -> list[Row]:
     """Return rows as dictionaries in which a missing value is None."""
+    if frame.empty:  # most tables of most imported runs; pandas would take a while over nothing
+        return []
     columns = {name: frame[name].astype("object").where(frame[name].notna(), None) for name in frame.columns}
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
@@ -185,7 +190,7 @@ def _by_question(frame: pd.DataFrame) -> dict[str, list[Row]]:
     return rows
 
 
-def _record(query: Row, tables: Mapping[str, Sequence[Row]]) -> Record:
+def _record(query: Row, tables: Mapping[str, Sequence[Row]], model: str | None) -> Record:
     judged: dict[str, dict[str, str | float]] = {}
     for row in tables["support"]:
         # A judge's own words for its verdict are no label here; what it is sure of is the probability.
@@ -215,6 +220,7 @@ def _record(query: Row, tables: Mapping[str, Sequence[Row]]) -> Record:
         query["language"],
         query["latency"],
         next((s["judge"] for s in tables["support"] if s["judge"] is not None), None),
+        model,
     )
 
 

@@ -67,7 +67,7 @@ def span_of(entry: object, number: int) -> Span:
     context = entry.get("context")
     where: Mapping[str, Any] = context if isinstance(context, Mapping) else {}
     flat = {**entry, **{f"context.{name}": value for name, value in where.items()}}
-    trace_id = as_id(_first(flat, "context.trace_id", "trace_id", "traceId"))
+    trace_id = _span_id(flat, "context.trace_id", "trace_id", "traceId")
     if trace_id is None:
         raise FieldError("context.trace_id", "", "the id of the trace that the span belongs to")
     attributes = attributes_of(entry)
@@ -76,8 +76,8 @@ def span_of(entry: object, number: int) -> Span:
     return Span(
         number,
         trace_id,
-        as_id(_first(flat, "context.span_id", "span_id", "spanId")),
-        as_id(_first(flat, "parent_id", "parent_span_id", "parentSpanId", "parentId")),
+        _span_id(flat, "context.span_id", "span_id", "spanId"),
+        _span_id(flat, "parent_id", "parent_span_id", "parentSpanId", "parentId"),
         kind.upper() if isinstance(kind, str) else "",
         name if isinstance(name, str) else "",
         time_of(_first(flat, "start_time", "startTimeUnixNano", "startTime")),
@@ -90,7 +90,7 @@ def attributes_of(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return all attributes of a span under dotted names."""
     given = entry.get("attributes")
     if isinstance(given, list):
-        given = {a["key"]: _otlp(a.get("value"), 0) for a in given if isinstance(a, Mapping) and "key" in a}
+        given = _pairs(given, 0)
     flat: dict[str, Any] = {}
     _flatten(given if isinstance(given, Mapping) else {}, "", flat, 0)
     columns = {k.removeprefix("attributes."): v for k, v in entry.items() if k.startswith("attributes.")}
@@ -132,6 +132,12 @@ def _first(values: Mapping[str, Any], *names: str) -> Any:
     return next((values[name] for name in names if values.get(name) is not None), None)
 
 
+def _span_id(values: Mapping[str, Any], *names: str) -> str | None:
+    """Return an id of a trace or span; the console exporter writes 0x in front of it."""
+    found = as_id(_first(values, *names))
+    return found and (found.removeprefix("0x") or found)
+
+
 def _flatten(value: Mapping[str, Any], prefix: str, flat: dict[str, Any], depth: int) -> None:
     for key, inner in value.items():
         name = f"{prefix}{key}"
@@ -161,6 +167,11 @@ def _otlp(value: object, depth: int) -> Any:
     if isinstance(array, Mapping) and isinstance(array.get("values"), list):
         return [_otlp(item, depth + 1) for item in array["values"]]
     if isinstance(pairs, Mapping) and isinstance(pairs.get("values"), list):
-        items = [item for item in pairs["values"] if isinstance(item, Mapping) and "key" in item]
-        return {str(item["key"]): _otlp(item.get("value"), depth + 1) for item in items}
+        return _pairs(pairs["values"], depth + 1)
     return None
+
+
+def _pairs(pairs: Sequence[Any], depth: int) -> dict[str, Any]:
+    """Return the values of OTLP's pairs by key; what has no key that is a text is left out."""
+    named = [pair for pair in pairs if isinstance(pair, Mapping) and isinstance(pair.get("key"), str)]
+    return {pair["key"]: _otlp(pair.get("value"), depth) for pair in named}

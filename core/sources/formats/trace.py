@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from core.sources.fields import FieldError, Fields, as_id, unique
-from core.sources.formats.messages import ANSWER_FIELDS, QUESTION_FIELDS, content_text, value_text
+from core.sources.formats.messages import ANSWER_FIELDS, QUESTION_FIELDS, content_text, last_reply, value_text
 from core.sources.formats.records import Record, RecordPassage
 from core.sources.formats.spans import Span, documents_of
 from core.sources.report import IssueLog
@@ -115,17 +115,29 @@ def _answer(root: Span, spans: Sequence[Span], source: Span) -> str | None:
     after = [
         span
         for span in spans
-        if span.kind == "LLM" and (not span.start or not source.start or span.start >= source.start)
+        if span.kind == "LLM"
+        and not _is_prompt(span)
+        and (not span.start or not source.start or span.start >= source.start)
     ]
     candidates = [] if root.kind in ("RETRIEVER", "RERANKER", "EMBEDDING") else [root]
     for span in (*candidates, *reversed(after)):
         attributes = span.attributes
-        text = value_text(attributes.get("output.value"), attributes.get("output.mime_type"), ANSWER_FIELDS)
+        output = attributes.get("output.value")
+        text = last_reply(output)
+        if text is None:
+            text = value_text(output, attributes.get("output.mime_type"), ANSWER_FIELDS)
         if text is None:
             text = value_text(attributes.get("llm.output_messages.0.message.content"), None, ())
         if text is not None:
             return text
     return None
+
+
+def _is_prompt(span: Span) -> bool:
+    """Return whether a span is a prompt builder of Haystack's, whose kind is LLM though no model answers."""
+    names = span.attributes
+    answers = any(name.startswith(("llm.output_messages", "llm.model_name")) for name in names)
+    return "llm.prompt_template.template" in names and not answers
 
 
 def _documents(sources: Sequence[Span], prefix: str) -> tuple[list[Found], int]:

@@ -33,6 +33,7 @@ def test_frame_of_no_issues_has_the_columns():
 def test_values_are_shortened_and_can_always_be_shown():
     assert len(shorten("x" * 1000)) == 80
     assert shorten("\ud800") == "\ufffd"
+    assert shorten("a\r\nb\u2028c") == "a b c"
     nested = []
     for _ in range(100_000):
         nested = [nested]

@@ -79,7 +79,7 @@ def test_what_a_test_case_becomes():
     assert record.reported["token_cost", ""] == 0.002 and record.reported["tags", ""] == ["shoes", "refund"]
 
 
-@pytest.mark.parametrize("key", ["testCases", "test_cases", "goldens"])
+@pytest.mark.parametrize("key", ["testCases", "test_cases", "goldens", "test_results"])
 def test_camel_case_inside_a_larger_file(key, tmp_path):
     camel = [{CAMEL.get(name, name): value for name, value in case.items()} for case in CASES]
     assert there_and_back({key: camel, "hyperparameters": {"k": 2}}, tmp_path)[1] == CASES
@@ -99,6 +99,40 @@ def test_scores_of_a_test_run_are_reported_by_their_judge(tmp_path):
     assert back == [{**CASES[0], "metrics_data": metrics, "success": False, "runDuration": 2.5}]
     reported = imported.run["reported"].set_index(["name", "by"])["value"]
     assert reported["Faithfulness", "judge-1"] == 0.8 and ("Hallucination", "") not in reported.index
+
+
+def test_the_last_test_run_and_the_result_of_evaluate_are_read():
+    scores = [{"name": "Faithfulness", "score": 0.5, "success": True, "evaluationModel": "gpt"}]
+    cases = [
+        {
+            "name": "a",
+            "input": "Who?",
+            "actualOutput": "She.",
+            "retrievalContext": ["She did."],
+            "metricsData": scores,
+        }
+    ]
+    last = {"testRunData": {"testCases": cases, "metricsScores": [], "testPassed": 1}}
+    judged = [{"name": "Faithfulness", "score": 0.5, "evaluation_model": "gpt"}]
+    snake = [
+        {
+            "name": "a",
+            "input": "Who?",
+            "actual_output": "She.",
+            "retrieval_context": ["She did."],
+            "metrics_data": judged,
+        }
+    ]
+    for file in (last, {"test_results": snake, "confident_link": None, "test_run_id": None}):
+        imported = import_file(json.dumps(file).encode(), "x.json")
+        [record] = records_of(imported.run)
+        assert imported.run.manifest["dataset"]["format"] == "deepeval"
+        assert (record.question, record.answer, [p.text for p in record.passages]) == (
+            "Who?",
+            "She.",
+            ["She did."],
+        )
+        assert record.reported["Faithfulness", "gpt"] == 0.5
 
 
 def test_a_csv_as_deepeval_saves_goldens(tmp_path):
@@ -138,7 +172,8 @@ def test_a_csv_with_other_lists_and_numbers():
     ]
     result, log = read(in_csv(rows), "x.csv")
     assert [[p.text for p in r.passages] for r in result.records] == [["one; two", "three"], ["just one"]]
-    assert [r.latency for r in result.records] == [2.5, None] and result.notes == ()
+    assert [r.latency for r in result.records] == [2.5, None]
+    assert result.notes == ("Not used in calculations, only kept: tags.",)
     assert [(i.row, i.column, i.severity) for i in log.listed()] == [
         (3, "completion_time", "warning"),
         (4, "retrieval_context", "error"),

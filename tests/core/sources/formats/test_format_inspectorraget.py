@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from core.errors import InputError
 from core.sources.formats import ragchecker
 from core.sources.formats.inspectorraget import FORMAT
-from core.sources.formats.records import Record, RecordClaim, RecordPassage
+from core.sources.formats.records import Record, RecordClaim, RecordPassage, records_of, run_of
 from tests.core.sources.formats.roundtrip import (
     comes_back,
     content_of,
@@ -204,6 +204,40 @@ def test_version_1_is_read_and_comes_back_as_version_2():
     }
     again, _ = read_as(FORMAT, written)
     assert again.records == read.records
+
+
+def test_messages_of_version_1_name_their_speaker_and_are_references_too():
+    old = json.loads(json.dumps(V1))
+    turns = [
+        {"speaker": "user", "text": "Hi"},
+        {"speaker": "agent", "text": "Hi."},
+        {"speaker": "user", "text": "When?"},
+    ]
+    targets = [{"speaker": "agent", "text": "1914"}, {"speaker": "agent", "text": "In 1914.", "timestamp": 5}]
+    old["tasks"] = [{**old["tasks"][0], "input": turns, "targets": targets}]
+    old["evaluations"] = old["evaluations"][:1]
+    read, log = read_as(FORMAT, old)
+    assert issues_of(log) == []
+    assert [(r.question, r.references) for r in read.records] == [("When?", ("1914", "In 1914."))]
+    [task] = json.loads(FORMAT.write(read.records))["tasks"]
+    assert task["input"] == [user("Hi"), said("Hi."), user("When?")]
+    assert task["targets"] == [
+        {"type": "text", "value": "1914"},
+        {"type": "text", "value": "In 1914.", "timestamp": 5},
+    ]
+    again, log = read_as(FORMAT, json.loads(FORMAT.write(read.records)))
+    assert again.records == read.records and issues_of(log) == []
+
+
+def test_the_model_of_a_run_gives_its_results_their_model(tmp_path):
+    manifest = {"source": "live", "model": {"backend": "ollama", "name": "llama3.2:3b", "options": {}}}
+    records = records_of(run_of([Record("q1", "Who?", "She.")], manifest))
+    written = json.loads(FORMAT.write(records))
+    assert [m["model_id"] for m in written["models"]] == ["llama3.2:3b"]
+    assert [r["model_id"] for r in written["results"]] == ["llama3.2:3b"]
+    for odd in (None, {}, {"name": [5]}, "name", {"name": " "}):
+        records = records_of(run_of([Record("q1", "Who?", "She.")], {**manifest, "model": odd}))
+        assert json.loads(FORMAT.write(records))["models"][0]["model_id"] == "model"
 
 
 def test_newer_versions_are_read_with_a_word():

@@ -450,3 +450,76 @@ def test_file_is_not_changed_by_reading():
     before = copy.deepcopy(content.value)
     read_as(FORMAT, MANY)
     assert content.value == before
+
+
+def test_what_the_console_exporter_prints_is_read():
+    """Indented objects one after another; its ids begin with 0x."""
+    printed = []
+    for entry in FILE:
+        context = {name: f"0x{value}" for name, value in entry["context"].items()} | {"trace_state": "[]"}
+        parent = entry["parent_id"] and f"0x{entry['parent_id']}"
+        printed.append(
+            json.dumps(
+                {**entry, "context": context, "parent_id": parent, "kind": "SpanKind.INTERNAL"}, indent=4
+            )
+        )
+    read, log = read_as(FORMAT, "\n".join(printed).encode() + b"\n")
+    assert issues_of(log) == [] and read.records == [one(*FILE)]
+    windows, _ = read_as(FORMAT, "\r\n\r\n".join(printed).replace("\n", "\r\n").encode())
+    assert windows.records == read.records
+    # An object that breaks off, or that something else was printed behind, costs only itself.
+    content = content_of("\n".join([*printed, printed[1][:40]]).encode())
+    assert [entry.number for entry in content.bad] == [len("\n".join(printed).split("\n")) + 1]
+    assert FORMAT.read(content, log).records == read.records
+
+
+def test_an_object_that_breaks_off_is_no_console_output():
+    with pytest.raises(InputError, match=", line 4, is not valid JSON"):
+        content_of(json.dumps(CHAIN, indent=4)[:60].encode())
+
+
+HAYSTACK = [
+    span("01", "CHAIN", {**asked('{"data": {"retriever": {"query": "When?"}}}', "application/json"),
+                         **answered('{"model": {"replies": ["In 1914."], "meta": [{}]}}', "application/json")}, start=1, end=4),
+    span("02", "RETRIEVER", {**asked('{"query": "When?"}', "application/json"), **documents(CANAL)}, "01", 1, 1),
+    span("03", "LLM", {**asked("x"), **answered("The canal opened in 1914. When?"), "llm.prompt_template.template": "{{ documents }}"}, "01", 2, 2),
+    span("04", "CHAIN", {**answered('{"replies": ["In 1914."]}', "application/json")}, "01", 3, 4),
+]  # fmt: skip
+
+
+def with_output(output):
+    root = {**HAYSTACK[0], "attributes": {**HAYSTACK[0]["attributes"], "output.value": output}}
+    return one(root, *HAYSTACK[1:]).answer
+
+
+def test_a_prompt_of_haystack_is_no_answer():
+    assert (one(*HAYSTACK).question, one(*HAYSTACK).answer) == ("When?", "In 1914.")
+    printed = "ChatMessage(_role=<ChatRole.ASSISTANT: 'assistant'>, _content=[TextContent(text={!r})], _name=None, _meta={{}})"
+    for text in ("In 1914.", "It's \n 1914", 'It\'s "1914" \\', "Năm 1914 – 一九一四", ""):
+        assert with_output(json.dumps({"m": {"replies": ["no", text]}})) == text
+        assert with_output(json.dumps({"m": {"replies": [printed.format(text)]}})) == text
+    for nothing in (
+        "{}",
+        '{"m": {"replies": []}}',
+        '{"m": {"replies": [5]}}',
+        '{"m": {"replies": ["ChatMessage(_role"]}}',
+        '["a"',
+    ):
+        assert with_output(nothing) != "The canal opened in 1914. When?"
+
+
+def test_an_answer_is_taken_from_a_model_that_tells_its_template():
+    template = {"llm.prompt_template.template": "{q}"}
+    model = span("03", "LLM", {**answered("In 1914."), **template, "llm.model_name": "m"}, "01", 3, 4)
+    root = {
+        **CHAIN,
+        "attributes": {k: v for k, v in CHAIN["attributes"].items() if not k.startswith("output")},
+    }
+    assert one(root, RETRIEVER, model).answer == "In 1914."
+
+
+def test_a_key_of_otlp_that_is_no_text_costs_only_itself():
+    attributes = [{"key": key, "value": otlp(value)} for key, value in RETRIEVER["attributes"].items()]
+    odd = [{"key": key, "value": {"stringValue": "x"}} for key in (["a"], {"a": 1}, None, 5)]
+    inner = {"key": "metadata", "value": {"kvlistValue": {"values": odd}}}
+    assert one(CHAIN, {**RETRIEVER, "attributes": [*odd, *attributes, inner]}) == one(*FILE)

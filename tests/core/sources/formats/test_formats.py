@@ -253,6 +253,63 @@ def test_a_million_broken_lines_would_not_be_a_million_issues():
     assert len(imported.report.rejected) == 1_500
 
 
+@pytest.mark.parametrize(
+    ("record", "passages", "references", "kept"),
+    [
+        ({"context": "c", "response": "r", "target": "t"}, ["c"], ["t"], []),
+        ({"context": ["c", "d"], "answer": "r", "ground_truth": "t"}, ["c", "d"], ["t"], []),
+        ({"contexts": ["c"], "response": "r", "target": "t"}, ["c"], ["t"], []),
+        ({"contexts": ["c"], "context": "d", "response": "r", "ground_truth": "t", "target": "u"}, ["c"], ["t"], ["context", "target"]),
+        ({"passages": ["c"], "context": "d", "answers": ["t"], "target": "u", "answer": "r"}, ["c"], ["t"], ["context", "target"]),
+        ({"context": {"title": ["c"]}, "answer": "r", "target": 1}, [], [], ["context", "target"]),
+        ({"context": "c", "answer": "r", "target": ["t", "u"]}, ["c"], ["t", "u"], []),
+    ],
+)  # fmt: skip
+def test_what_plain_files_call_passages_and_correct_answers(record, passages, references, kept):
+    """Read, or listed as not used: nothing of a file goes without a word."""
+    tables = [lines({"question": "q", **record}), json.dumps([{"question": "q", **record}]).encode()]
+    for data in tables:
+        imported = import_file(data, "x")
+        [found] = records_of(imported.run)
+        assert [p.text for p in found.passages] == passages and list(found.references) == references
+        assert found.answer == "r" and {name for name, _ in found.reported} >= set(kept)
+        said = [
+            note for note in imported.report.notes if note.startswith("Not used in calculations, only kept: ")
+        ]
+        assert [set(note.rstrip(".").split(": ")[1].split(", ")) for note in said] == (
+            [set(kept)] if kept else []
+        )
+
+
+def test_a_csv_with_a_single_context_and_a_target():
+    data = b"question,context,response,target\nq,It opened in 1931.,r,1931\n"
+    [record] = records_of(import_file(data, "x.csv").run)
+    assert ([p.text for p in record.passages], record.references) == (["It opened in 1931."], ("1931",))
+    data = b"question,context,answer,ground_truth\nq,\"['c', 'd']\",r,1931\n"
+    [record] = records_of(import_file(data, "x.csv").run)
+    assert ([p.text for p in record.passages], record.references) == (["c", "d"], ("1931",))
+
+
+def test_an_error_names_the_fields_that_a_file_has():
+    data = lines({"input": "q", "response": "r", "retrieved_contexts": ["c"]})
+    with pytest.raises(
+        InputError,
+        match=r"user_input: found '', expected a text that is not empty; there are only input, response, retrieved_contexts\.",
+    ):
+        import_file(data, "x")
+    imported = import_file(data + b"\n" + lines(RAGAS), "x")
+    assert "there are only input" in imported.report.issues[0].expected
+    wide = {f"a\n{n}": n for n in range(50)}
+    with pytest.raises(InputError, match="there are only input, a 0, a 1, ") as caught:
+        import_file(lines({"input": "q", **wide, "retrieved_contexts": ["c"]}), "x")
+    assert len(str(caught.value)) < 300 and "\n" not in str(caught.value)
+
+
+def test_a_long_list_of_unused_fields_is_cut():
+    imported = import_file(lines({"question": "q", "answer": "r", **{f"f{n}": n for n in range(30)}}), "x")
+    assert imported.report.notes[1].endswith("f18, f19 and 10 more.")
+
+
 def test_what_a_file_enables_and_what_is_missing():
     bare = import_file(lines({"question": "q", "answer": "a"}), "x").report
     assert bare.enables == ("empty answers and refusals",)
@@ -308,6 +365,11 @@ def test_equal_files_make_equal_runs_and_another_name_changes_nothing(tmp_path):
     first, second = import_file(data, "a"), import_file(path)
     assert first.run.run_id == second.run.run_id and second.run.name == "records.jsonl"
     assert import_file(data, "a", mapping={"answer": "reference"}).run.run_id != first.run.run_id
+    # Also where the mapping changes nothing that is read: a run says how it was made.
+    named = import_file(data, "a", "ragas", {"answer": "response"})
+    assert named.run.run_id != import_file(data, "a", "ragas").run.run_id
+    other = import_file(data, "a", "ragas", {"answer": "response", "question": "user_input"})
+    assert other.run.run_id != named.run.run_id
     assert import_file(lines({**RAGAS, "response": "s"}), "a").run.run_id != first.run.run_id
 
 
