@@ -45,6 +45,12 @@ class Format:
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
+def as_dataset(name: str, corpus: bool = False) -> str:
+    """Return what to do with a file of questions; with ``corpus`` it has nothing to answer them from."""
+    documents = " --corpus DOCUMENTS" if corpus else ""
+    return f"run it with `python -m core analyze {name}{documents} --out RUN`, or on the page Live run"
+
+
 def count_names(present: set[str], telltale: Iterable[str], common: Iterable[str]) -> int:
     """Return how many names of a format are there; 0 without one that only this format uses."""
     n = len(present.intersection(telltale))
