@@ -16,6 +16,8 @@ from core.sources.formats import (
     deepeval,
     inspectorraget,
     jsonl,
+    logged,
+    mtrag,
     openinference,
     rag_uncertainty,
     ragas,
@@ -34,8 +36,10 @@ from core.sources.table import read_columns
 from core.text.strict import finite
 
 INFLUENCE_CSV = "influence-csv"
-_MODULES = (ragas, ragchecker, inspectorraget, deepeval, openinference, rag_uncertainty, jsonl)
-FORMATS: Mapping[str, Format] = MappingProxyType({m.FORMAT.name: m.FORMAT for m in _MODULES})
+_MODULES = (ragas, ragchecker, inspectorraget, deepeval, openinference, rag_uncertainty, mtrag, jsonl)
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {f.name: f for f in (*(module.FORMAT for module in _MODULES), *logged.FORMATS)}
+)
 IMPORT_FORMATS = ("auto", INFLUENCE_CSV, *FORMATS)
 
 
