@@ -371,6 +371,7 @@ TOOLS = (
         (
             "observations", "parentObservationId", "parent_observation_id", "htmlPath", "usageDetails",
             "usage_details", "bookmarked",
+            "isRootObservation",
         ),
         inside=("observations",),
         parent=("parentObservationId", "parent_observation_id"),

@@ -110,7 +110,13 @@ def test_runs_inside_their_parent_make_one_question():
     check(run(dumped([root.model_copy(update={"child_runs": children})])), "langsmith")
 
 
-def test_a_run_tree_of_a_real_chain():
+def below(tree):
+    yield tree
+    for child in tree.child_runs:
+        yield from below(child)
+
+
+def test_the_runs_of_a_real_chain():
     class Shelf(BaseRetriever):
         def _get_relevant_documents(self, query, *, run_manager):
             return [
@@ -127,7 +133,10 @@ def test_a_run_tree_of_a_real_chain():
     collector = RunCollectorCallbackHandler()
     chain.invoke({"question": QUESTION}, {"callbacks": [collector]})
     (tree,) = collector.traced_runs
-    check(run(tree.model_dump_json().encode()), "langsmith", passage_id=["d0", "d1"], title=["Canal"] * 2)
+    runs = list(below(tree))
+    assert {one.run_type for one in runs} >= {"chain", "retriever", "llm", "prompt"}
+    data = lines(json.loads(one.model_dump_json()) for one in runs)
+    check(run(data), "langsmith", passage_id=["d0", "d1"], title=["Canal"] * 2)
 
 
 def test_a_traceable_retriever_returns_its_documents_as_output():
