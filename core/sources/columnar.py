@@ -40,7 +40,7 @@ def is_columnar(data: bytes) -> bool:
 
 def is_saved_dataset(path: str | os.PathLike[str]) -> bool:
     """Return whether a folder was written by ``save_to_disk`` of a data set, or of one with splits."""
-    return any((Path(path) / name).is_file() for name in (_STATE, _SPLITS))
+    return any(os.path.isfile(os.path.join(path, name)) for name in (_STATE, _SPLITS))
 
 
 def read_input(source: bytes | str | os.PathLike[str], name: str) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pandas as pd
 
@@ -30,7 +29,7 @@ def open_questions(path: str | os.PathLike[str]) -> Dataset:
 
 def is_run(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is meant as that of a saved run: a folder that holds no saved data set."""
-    return Path(path).is_dir() and not is_saved_dataset(path)
+    return os.path.isdir(path) and not is_saved_dataset(path)
 
 
 def dataset_of(run: Run) -> Dataset:

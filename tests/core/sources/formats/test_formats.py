@@ -135,7 +135,9 @@ EXAMPLES = {
                 "record_id": "t",
                 "main_input": "q",
                 "main_output": "r",
-                "calls": [{"stack": [{"method": {"name": "retrieve"}}], "args": {"query": "q"}, "rets": ["c"]}],
+                "calls": [
+                    {"stack": [{"method": {"name": "retrieve"}}], "args": {"query": "q"}, "rets": ["c"]}
+                ],
             },
             "Context Relevance": 0.5,
         }
