@@ -27,7 +27,7 @@ from core.text.strict import finite
 
 Names = tuple[str, ...]
 _JUDGED = ("args.context", "args.contexts", "args.source")
-_KINDS = {"GENERATION": "LLM"}
+_KINDS = {"GENERATION": "LLM", "RECORD_ROOT": "CHAIN", "RETRIEVAL": "RETRIEVER"}
 _PLAIN_KINDS = ("", "SPAN", "CHAIN", "TOOL")
 # Where retrieved documents stand inside the values of a call, the usual name first.
 _DOCUMENTS = (
@@ -52,8 +52,9 @@ class Tool:
 
     ``inside`` are the lists of calls in a record, ``lifted`` the field that holds the record as JSON,
     ``telltale`` the names that only this tool uses. ``scores`` name a list of score, name and author, or an
-    object of scores by name. In a table, columns of numbers are scores unless ``not_scores`` finds their
-    name, and those that end in ``judged`` list the calls of each judge.
+    object of scores by name; ``score`` is where a call that scores has its name and value. In a table,
+    columns of numbers are scores unless ``not_scores`` finds their name, and those that end in ``judged``
+    list the calls of each judge.
     """
 
     name: str
@@ -72,37 +73,42 @@ class Tool:
     returned: Names = ("output",)
     references: Names = ()
     scores: Names = ("scores",)
+    score: Names = ()
     lifted: str | None = None
     not_scores: re.Pattern[str] | None = None
     judged: str | None = None
     ignored: Names = ()
 
-    def own(self) -> set[str]:
-        """Return the names at the top of a record that are read, or known to say nothing that is read."""
-        paths = (
+    def paths(self) -> tuple[str, ...]:
+        """Return every path at which something is read, or is known to say nothing that is read."""
+        groups = (
             self.trace, self.span, self.parent, self.kind, self.call, self.start, self.end, self.seconds,
-            self.given, self.returned, self.references, self.scores, self.inside, self.ignored,
+            self.given, self.returned, self.references, self.scores, self.score, self.inside, self.ignored,
         )  # fmt: skip
-        return {path.split(".")[0] for names in paths for path in names} | {self.lifted or ""}
+        return tuple(path for paths in groups for path in paths)
+
+    def own(self) -> set[str]:
+        """Return the names of these at the top of a record."""
+        return {path.split(".")[0] for path in self.paths()} | {self.lifted or ""}
 
 
 def at(entry: Any, paths: Names) -> Any:
-    """Return what is at the first of these dotted paths that is there; numbers are places in a list."""
-    for path in paths:
-        value = entry
-        for step in path.split("."):
-            if isinstance(value, Mapping):
-                value = value.get(step)
-            elif (
-                isinstance(value, list)
-                and step.lstrip("-").isdigit()
-                and -len(value) <= int(step) < len(value)
-            ):
-                value = value[int(step)]
-            else:
-                value = None
-        if value is not None and value != "":
-            return value
+    """Return what is at the first of these dotted paths that is there; numbers are places in a list.
+
+    A name may have dots of its own, as attributes of spans have.
+    """
+    found = (_reached(entry, path) for path in paths)
+    return next((value for value in found if value is not None and value != ""), None)
+
+
+def _reached(value: Any, path: str) -> Any:
+    step, _, rest = path.partition(".")
+    if isinstance(value, Mapping):
+        if path in value or not rest:
+            return value.get(path)
+        return _reached(value.get(step), rest)
+    if isinstance(value, list) and step.lstrip("-").isdigit() and -len(value) <= int(step) < len(value):
+        return _reached(value[int(step)], rest) if rest else value[int(step)]
     return None
 
 
@@ -167,6 +173,8 @@ def _spans(tool: Tool, number: int, entry: Any) -> list[_Call]:
         raise FieldError("record", entry, "an object with named fields")
     if tool.lifted is not None and isinstance(inner := _parsed(entry.get(tool.lifted)), Mapping):
         entry = {**inner, **{name: value for name, value in entry.items() if name != tool.lifted}}
+    held = {path.split(".")[0] for path in tool.paths() if "." in path}
+    entry = {name: _parsed(value) if name in held else value for name, value in entry.items()}
     own = as_id(at(entry, tool.span))
     trace = as_id(at(entry, tool.trace)) or own
     if trace is None:
@@ -208,7 +216,8 @@ def _calls(
 
 def _record(tool: Tool, record_id: str, calls: Sequence[_Call], log: IssueLog) -> Record:
     known = {call.span.span_id for call in calls}
-    root = next((call for call in calls if call.span.parent_id not in known), calls[0])
+    outermost = [call for call in calls if call.span.parent_id not in known] or [*calls]
+    root = next((call for call in outermost if call.span.kind == "CHAIN"), outermost[0])
     spans = _with_documents([call.span for call in calls], root.span, _judged(tool, root.record))
     record = read_trace(record_id, spans, log).record
     reference = value_text(_parsed(at(root.record, tool.references)), None, ANSWER_FIELDS)
@@ -337,6 +346,9 @@ def _scores(tool: Tool, call: _Call) -> dict[tuple[str, str], Any]:
         value = at(entry, ("avg", "value", "score")) if isinstance(entry, Mapping) else entry
         if finite(value) is not None:
             found[str(name), ""] = value
+    if tool.score and isinstance(name := at(call.record, tool.score[:1]), str):
+        value = finite(at(call.record, tool.score[1:]))
+        found |= {} if value is None else {(name, ""): value}
     if tool.not_scores is not None and call.top:
         for name, value in call.record.items():
             number = finite(_parsed_number(value))
@@ -352,6 +364,7 @@ def _parsed_number(value: Any) -> Any:
         return None
 
 
+_LENS = "record_attributes.ai.observability"
 TOOLS = (
     Tool(
         "langsmith",
@@ -395,6 +408,26 @@ TOOLS = (
         not_scores=re.compile(r"_calls$|cost|tokens|_id$|^(?:index|ts|n_\w+|Unnamed: \d+)$", re.IGNORECASE),
         judged="_calls",
         ignored=("app_id", "app_name", "app_version", "app_json", "perf", "stack", "type", "tags", "ts"),
+    ),
+    Tool(
+        "trulens-events",
+        "TruLens events",
+        ("event_id", "record_attributes", "resource_attributes"),
+        inside=(),
+        trace=(f"{_LENS}.record_id", "trace.trace_id"),
+        span=("trace.span_id",),
+        parent=("trace.parent_id", "record.parent_span_id"),
+        kind=(f"{_LENS}.span_type",),
+        call=("record.name",),
+        start=("start_timestamp",),
+        end=("timestamp",),
+        given=(f"{_LENS}.record_root.input", f"{_LENS}.retrieval.query_text"),
+        returned=(
+            f"{_LENS}.record_root.output", f"{_LENS}.retrieval.retrieved_contexts", f"{_LENS}.call.return",
+        ),
+        references=(f"{_LENS}.record_root.ground_truth_output",),
+        score=(f"{_LENS}.eval_root.metric_name", f"{_LENS}.eval_root.score"),
+        ignored=("event_id", "record_type", "resource_attributes"),
     ),
 )  # fmt: skip
 FORMATS = tuple(map(format_of, TOOLS))

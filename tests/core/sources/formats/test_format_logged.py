@@ -316,9 +316,45 @@ def test_the_passages_that_a_judge_was_asked_about_where_no_call_returned_any():
     check(run([without]), "trulens")
 
 
+def lens_event(span_id, parent, kind, **attributes):
+    """One row of the table of events, with the names of TruLens' own conventions."""
+    own = {f"ai.observability.{name.replace('__', '.')}": value for name, value in attributes.items()}
+    return {
+        "event_id": span_id,
+        "record": {"name": kind, "kind": "SPAN_KIND_TRULENS", "parent_span_id": parent, "status": ""},
+        "record_attributes": {"ai.observability.span_type": kind, "ai.observability.record_id": "r1", **own},
+        "record_type": "SPAN",
+        "resource_attributes": {},
+        "start_timestamp": "2025-03-01 12:00:00.000000",
+        "timestamp": "2025-03-01 12:00:02.000000",
+        "trace": {"trace_id": "t1", "span_id": span_id, "parent_id": parent},
+    }
+
+
+EVENTS = [
+    lens_event("e9", "", "eval_root", eval_root__metric_name="Groundedness", eval_root__score=0.25),
+    lens_event("e2", "e1", "retrieval", retrieval__query_text=QUESTION, retrieval__retrieved_contexts=TEXTS),
+    lens_event("e3", "e1", "generation", call__return="something else"),
+    lens_event("e1", "", "record_root", record_root__input=QUESTION, record_root__output=ANSWER, record_root__ground_truth_output="1893"),
+]  # fmt: skip
+
+
+def test_the_events_of_a_database():
+    for data in (json.dumps(EVENTS).encode(), lines(EVENTS), *table(EVENTS)):
+        found = check(run(data), "trulens-events")
+        assert found.queries["reference_answers"].to_list() == [["1893"]]
+        assert found.queries["latency"].to_list() == [2.0]
+        assert found["reported"][["name", "value"]].to_numpy().tolist() == [["Groundedness", 0.25]]
+
+
 # --- all of them ----------------------------------------------------------------------------------------------------
 
-FILES = {"langsmith": dumped(smith_trace()), "langfuse": [fuse_trace()], "trulens": [LENS_ROW]}
+FILES = {
+    "langsmith": dumped(smith_trace()),
+    "langfuse": [fuse_trace()],
+    "trulens": [LENS_ROW],
+    "trulens-events": EVENTS,
+}
 
 
 @pytest.mark.parametrize("name", FILES)

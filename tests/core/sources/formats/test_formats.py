@@ -142,6 +142,27 @@ EXAMPLES = {
             "Context Relevance": 0.5,
         }
     ],
+    "trulens-events": [
+        {
+            "event_id": "a",
+            "record_attributes": {
+                "ai.observability.record_id": "t",
+                "ai.observability.span_type": "record_root",
+                "ai.observability.record_root.input": "q",
+                "ai.observability.record_root.output": "r",
+            },
+            "trace": {"span_id": "a", "parent_id": ""},
+        },
+        {
+            "event_id": "b",
+            "record_attributes": {
+                "ai.observability.record_id": "t",
+                "ai.observability.span_type": "retrieval",
+                "ai.observability.retrieval.retrieved_contexts": ["c"],
+            },
+            "trace": {"span_id": "b", "parent_id": "a"},
+        },
+    ],
 }
 WRITTEN = [name for name, file_format in FORMATS.items() if file_format.write is not None]
 
