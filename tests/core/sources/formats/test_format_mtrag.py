@@ -69,6 +69,13 @@ def test_tasks_are_a_data_set_to_run():
     assert question.reference_answers == ("In 1893.",)
 
 
+def test_the_nan_of_a_missing_label_costs_no_task():
+    text = lines([{**TASK, "Validity": float("nan")}, {**FIRST, "Validity": float("nan")}])
+    assert b"NaN" in text
+    assert len(read_dataset(text, "reference.jsonl").questions) == 2
+    assert len(import_file(text, "reference.jsonl").run.queries) == 2
+
+
 def test_a_task_without_passages_is_listed():
     data = read_dataset(lines([TASK, {**FIRST, "contexts": []}]), "reference.jsonl")
     assert len(data.questions) == 1 and data.report.n_rejected == 1
