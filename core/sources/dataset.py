@@ -252,11 +252,18 @@ def _question_entries(data: bytes, source: str, log: IssueLog) -> Given:
             return Given(Content(source, "csv", None, _one_column(plain, source), notes=notes))
         if source.lower().removesuffix(".gz").endswith(".txt") and not header & _QUESTION:
             return Given(Content(source, "jsonl", None, prompts(plain), notes=notes))
-    content = read_content(data, source, strict=True)
+    wrong, content = None, None
+    try:
+        content = read_content(data, source, strict=True)
+    except InputError as error:
+        wrong = error
     # Other tools write NaN for a missing value, which in a file of ours is a mistake.
-    loose = read_content(data, source) if content.bad else content
+    loose = read_content(data, source) if content is None or content.bad else content
     if (given := foreign_questions(loose, log)) is not None:
         return given
+    if content is None:
+        assert wrong is not None
+        raise wrong
     content = content.opened()
     if content.kind == "csv" and not _QUESTION & set(content.columns):
         raise InputError(
