@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.errors import InputError
 from core.run import Run
+from core.sources.content import SUFFIXES
 from core.sources.continue_run import dataset_of
 from core.sources.dataset import Dataset, load_dataset, read_dataset, single_question
 from core.text.display import count
@@ -84,7 +85,7 @@ def _of_kinds(dataset: Dataset, kinds: list[str]) -> Dataset:
 def _from_upload() -> Dataset | None:
     file = st.file_uploader(
         "Questions as JSON Lines or CSV",
-        type=["jsonl", "json", "csv", "gz"],
+        type=SUFFIXES,
         key="live_file",
         help="One question a line: question, then documents (texts, split and retrieved from) or passages "
         "(in retrieval order); optionally id and answers.",

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from core.errors import InputError
-from core.sources.content import read_content
+from core.sources.content import SUFFIXES, read_content
 from core.sources.formats import FORMATS, IMPORT_FORMATS, INFLUENCE_CSV, import_file
 from core.sources.influence_csv import MAPPABLE, suggest_mapping, template_csv
 from core.sources.mapping import check_mapping
@@ -21,7 +21,6 @@ ISSUES_SHOWN = 200
 COLUMNS_SHOWN = 200
 NONE = "— none —"
 LIMIT = "At most 400 MB and 5 million rows."
-TYPES = ["csv", "tsv", "txt", "gz", "json", "jsonl"]
 AUTO, INFLUENCE = "auto", INFLUENCE_CSV
 _TITLES = {AUTO: "Auto-detect", INFLUENCE: "Influence CSV"}
 
@@ -42,7 +41,7 @@ def door() -> None:
         "Read here: " + ", ".join(plain(title_of(name)) for name in IMPORT_FORMATS if name != AUTO) + "."
     )
     left, right = st.columns([3, 1], vertical_alignment="top")
-    file = left.file_uploader("File", type=TYPES, key="data_upload", help=LIMIT)
+    file = left.file_uploader("File", type=SUFFIXES, key="data_upload", help=LIMIT)
     with right:
         chosen = st.selectbox(
             "Read as",

@@ -152,7 +152,10 @@ def _simulate(
 
 
 def _import(
-    file: Annotated[str, typer.Argument(help="File of another tool: CSV, JSON or JSON Lines, also gzipped.")],
+    file: Annotated[
+        str,
+        typer.Argument(help="File of another tool (CSV, JSON, JSON Lines, Parquet), or a saved data set."),
+    ],
     out: OutOpt,
     given: Given,
     file_format: Annotated[str, typer.Option("--format", help=", ".join(IMPORT_FORMATS))] = "auto",

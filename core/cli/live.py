@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -29,6 +28,7 @@ from core.pipeline import (
 )
 from core.pipeline.steps import asks_questions
 from core.run import Run, sole_writer
+from core.sources.continue_run import is_run
 from core.sources.dataset import Dataset
 
 
@@ -141,12 +141,12 @@ def _begun(
 
 def _all_passages(source: str, data: Dataset) -> int:
     """Return the default of k: all passages of a saved run, else that of `RunOptions`."""
-    most = max((len(one.passages or ()) for one in data.questions), default=0) if os.path.isdir(source) else 0
+    most = max((len(one.passages or ()) for one in data.questions), default=0) if is_run(source) else 0
     return min(most, 100) or RunOptions().k
 
 
 def _saved(work: Work) -> Run:
-    if not os.path.isdir(work.source):
+    if not is_run(work.source):
         names = ",".join(step.name for step in work.steps)
         asking = (name for name, step in step_types().items() if asks_questions(step))
         raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +15,14 @@ from core.llm.user_function import Outcome, UserFunction
 from core.text.strict import clean
 
 _ERRORS_KEPT = 100
-_TEXT_NAMES = ("text", "content", "response", "answer")
+_TEXT_NAMES = ("text", "content", "response", "answer", "result")
 
 
 class FunctionLLM:
     """A user's ``answer(question, passages)``, plain or async, in place of a language model.
 
-    It returns a text, a `Completion`, None for no answer, or an object with an obvious text (`answer_text`).
+    It returns a text, a `Completion`, None for no answer, an object with an obvious text (`answer_text`), or
+    yields pieces of these.
     Requests use `core.llm.prompts.FUNCTION_STYLE`. The function gets the very objects given to `hand`, and
     texts for other passages. ``name`` is its identity in caches and runs, by default the function's name;
     ``parallel`` as in `UserFunction`.
@@ -108,9 +109,9 @@ class FunctionLLM:
 def answer_text(value: object) -> str | None:
     """Return the text of an answer, or None where none is obvious.
 
-    A text, or an object or mapping with ``text``, ``content``, ``response`` or ``answer`` (LangChain's
-    messages and chains, LlamaIndex's responses, Haystack's messages), or with such a ``message``; text blocks
-    are joined.
+    A text, or an object or mapping with ``text``, ``content``, ``response``, ``answer`` or ``result``
+    (LangChain's messages and chains, LlamaIndex's responses, Haystack's messages), or with such a
+    ``message``; text blocks are joined. Of ``replies`` (Haystack's generators) the first one counts.
     """
     if isinstance(value, str):
         return str(value)
@@ -121,6 +122,9 @@ def answer_text(value: object) -> str | None:
         if isinstance(part, (list, tuple)) and part:
             blocks = [block if isinstance(block, str) else _field(block, "text") for block in part]
             return "".join(block for block in blocks if isinstance(block, str))
+    replies = _field(value, "replies")
+    if isinstance(replies, (list, tuple)) and replies:
+        return answer_text(replies[0])
     message = _field(value, "message")
     return answer_text(message) if message is not None and message is not value else None
 
@@ -130,7 +134,13 @@ def _read_answer(value: object) -> str | Completion:
         return value
     if value is None:
         return ""
-    text = answer_text(value)
+    stream = getattr(value, "response_gen", value)  # LlamaIndex's streaming response
+    if isinstance(stream, Iterator):
+        # Some pieces carry the passages or the token counts and no text.
+        pieces = [piece for piece in map(answer_text, stream) if piece is not None]
+        text = "".join(pieces) if pieces else None
+    else:
+        text = answer_text(value)
     if text is None:
         raise InputError(
             f"answer must return a text, got {type(value).__name__}; return the text that is in it."

@@ -8,7 +8,7 @@ import functools
 import inspect
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
@@ -127,7 +127,7 @@ class UserFunction(Generic[T]):
         start = time.perf_counter()
         try:
             value = self._function(*arguments)
-            if inspect.isawaitable(value) or inspect.isasyncgen(value):
+            if inspect.isawaitable(value) or isinstance(value, AsyncIterable):
                 # One loop for all calls: a client made in one run still works in the next.
                 value = run_on_loop(_awaited(value), cancelled)
             return Outcome(self._read(value), None, time.perf_counter() - start)
@@ -139,7 +139,10 @@ class UserFunction(Generic[T]):
 
 async def _awaited(value: Any) -> object:
     try:
-        return [item async for item in value] if inspect.isasyncgen(value) else await value
+        if inspect.isawaitable(value):
+            value = await value
+        # As an iterator, so that pieces of one answer are told from a list of several.
+        return iter([item async for item in value]) if isinstance(value, AsyncIterable) else value
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():

@@ -15,6 +15,7 @@ from core.llm.prompts import DEFAULT_STYLE, FUNCTION_STYLE
 from core.llm.types import DEFAULT_MAX_TOKENS
 from core.own_rag.questions import read_questions
 from core.own_rag.retrieval import Retrieval
+from core.own_rag.runnables import as_answer, as_retrieve
 from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin, fill
 from core.pipeline.steps import ProgressCallback, asks_questions
 from core.run import Run, check_target, holds_run, read_manifest, sole_writer
@@ -50,13 +51,14 @@ def analyze(
         with such columns; a data set or its file; a run to ask again, or its folder.
     retrieve : callable, optional
         ``retrieve(question)`` returns passages, best first: texts, pairs of passage and score, mappings, or
-        objects of a framework (see `core.sources.objects.as_passage`). Plain or async. Without it, passages
-        come from the questions or are retrieved from documents.
-    answer : callable, LLM or str
+        objects of a framework (see `core.sources.objects.as_passage`). Plain or async, or a retriever of
+        LangChain. Without it, passages come from the questions or are retrieved from documents.
+    answer : callable, runnable, LLM or str
         ``answer(question, passages)`` gets objects that ``retrieve`` returned, in the same order (texts
         without ``retrieve``), and returns a text, a `Completion`, None for no answer, or a message or
-        response of a framework. Plain or async. Or a language model, called with the built-in prompt: an
-        open one, or the name of a back end, such as ``"ollama"`` or ``"ollama:llama3.2:3b"``.
+        response of a framework, or yields pieces of it. Plain or async. Or a runnable of LangChain, which
+        gets both in a mapping. Or a language model, called with the built-in prompt: an open one, or the
+        name of a back end, such as ``"ollama"`` or ``"ollama:llama3.2:3b"``.
     documents : iterable, optional
         Texts, ``{title, text}`` or documents of a framework, for questions that have neither passages nor
         documents.
@@ -131,7 +133,7 @@ def analyze(
         store = cache if isinstance(cache, CompletionCache) else stack.enter_context(CompletionCache(cache))
         retrieval = None
         if retrieve is not None:
-            retrieval = Retrieval(retrieve, k, parallel)
+            retrieval = Retrieval(as_retrieve(retrieve), k, parallel)
             stack.callback(retrieval.function.close)
             data = retrieval.of(data, _reporter(progress, stack))
             if function is not None:
@@ -225,7 +227,7 @@ def _model(answer: Any, name: str | None, parallel: int | None) -> LLM:
         return open_llm(kind, model or None)
     if all(hasattr(answer, part) for part in ("generate", "count_tokens", "options", "capabilities")):
         return cast(LLM, answer)
-    return FunctionLLM(answer, name=name, parallel=parallel)
+    return FunctionLLM(as_answer(answer), name=name, parallel=parallel)
 
 
 def _answer_tokens(model: LLM) -> int:

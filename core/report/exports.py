@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from core.diagnosis import Diagnosis, Export
 from core.sources.formats import FORMATS
-from core.sources.formats.records import records_of
+from core.sources.formats.records import Record, records_of
 from core.sources.formats.types import Format
 from core.sources.formats.writing import marked
 from core.text.strict import clean, json_value
@@ -20,7 +20,7 @@ def exporters() -> Mapping[str, Export]:
     own = [export for diagnostic in DIAGNOSTICS for export in diagnostic.exports]
     about = "All headline numbers, and how the run was made."
     own.append(Export("json", "Headline numbers (JSON)", ".json", summary_json, about))
-    own += [_records_export(name, file_format) for name, file_format in FORMATS.items()]
+    own += [_records_export(f, f.write) for f in FORMATS.values() if f.write is not None]
     return {export.name: export for export in own}
 
 
@@ -36,7 +36,7 @@ def summary_json(diagnosis: Diagnosis) -> bytes:
     return clean(text).encode()
 
 
-def _records_export(name: str, file_format: Format) -> Export:
+def _records_export(file_format: Format, written: Callable[[Sequence[Record]], bytes]) -> Export:
     """Return the export of questions, passages and answers in another tool's format.
 
     ``file_format.losses`` names what that format cannot hold; files of a simulated run have a field
@@ -44,8 +44,8 @@ def _records_export(name: str, file_format: Format) -> Export:
     """
 
     def write(diagnosis: Diagnosis) -> bytes:
-        data = file_format.write(records_of(diagnosis.run))
+        data = written(records_of(diagnosis.run))
         return marked(data, file_format.suffix) if diagnosis.run.simulated else data
 
     about = "Questions, passages and answers, as that tool reads them."
-    return Export(name, file_format.title, file_format.suffix, write, about, file_format.losses)
+    return Export(file_format.name, file_format.title, file_format.suffix, write, about, file_format.losses)

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from core.errors import InputError
+from core.sources.columnar import is_columnar, rows_of
 from core.sources.encoding import read_source, to_utf8
 from core.sources.fields import Rejected
 from core.sources.report import IssueLog, rejected_frame, shorten
@@ -22,6 +23,8 @@ from core.text.strict import JsonReader, NotJson
 MAX_ENTRIES = 500_000
 # The values of a small file can fill any memory: "[[],[],[] ...".
 MAX_VALUES = 10_000_000
+# The endings of files that can be read, for menus that list files; the content decides what a file is.
+SUFFIXES = ("csv", "tsv", "txt", "gz", "json", "jsonl", "ndjson", "parquet", "arrow")
 _LINES_SUFFIXES = (".jsonl", ".ndjson")
 _WANTED = "a JSON object or list, or one JSON object a line"
 _WRAPPERS = (
@@ -104,20 +107,18 @@ class Content:
 
 
 def read_content(data: bytes, name: str, *, strict: bool = False) -> Content:
-    """Parse a file as JSON, JSON Lines or CSV, detected from its content; also gzipped.
+    """Parse a file as JSON, JSON Lines, CSV, Parquet or Arrow, detected from its content; also gzipped.
 
     ``strict`` sets aside entries that hold NaN or half of a surrogate pair; otherwise both are mended and
     counted. InputError where the file as a whole cannot be read.
     """
     data = read_source(data, name)
+    if is_columnar(data):
+        return _columnar(data, name, JsonReader(mend=not strict))
     if not looks_like_json(data, name):
         return _table(data, name)
     text = to_utf8(data, name)
-    n_values = sum(text.utf8.count(mark) for mark in (b",", b"[", b"{"))
-    if n_values > MAX_VALUES:
-        raise InputError(
-            f"{name} holds about {n_values:,} JSON values; the limit is {MAX_VALUES:,}, so split the file."
-        )
+    _check_values(sum(text.utf8.count(mark) for mark in (b",", b"[", b"{")), name)
     reader = JsonReader(mend=not strict)
     content = _json(text.utf8.decode(), name, reader)
     return replace(content, notes=(*([text.note] if text.note else []), *reader.notes()))
@@ -125,6 +126,8 @@ def read_content(data: bytes, name: str, *, strict: bool = False) -> Content:
 
 def looks_like_json(data: bytes, name: str) -> bool:
     """Return whether a file (not gzipped) is meant as JSON or JSON Lines, by its name and its start."""
+    if is_columnar(data):
+        return False
     start = to_utf8(data, name).utf8[:100_000].lstrip()
     if start[:1] in (b"{", b"["):
         return True
@@ -153,6 +156,34 @@ def _table(data: bytes, name: str) -> Content:
     bad = tuple(BadEntry(int(row), str(reason), str(text)) for row, reason, text in rejected)
     columns = tuple(map(str, table.frame.columns))
     return Content(name, "csv", None, tuple(entries), columns, table.notes, bad)
+
+
+def _columnar(data: bytes, name: str, reader: JsonReader) -> Content:
+    """Read the rows of Parquet or Arrow data as records."""
+    entries: list[tuple[int, Any]] = []
+    bad: list[BadEntry] = []
+    n_missing = n_values = 0
+    for number, row in enumerate(rows_of(data, name), start=1):
+        _check_number(number, name)
+        text, problem = row.text or "", row.problem
+        n_values += sum(text.count(mark) for mark in (",", "[", "{"))
+        _check_values(n_values, name)
+        n_missing += row.n_missing
+        try:
+            value = reader.read(text) if problem is None else None
+        except ValueError as error:
+            value, problem = None, _reason(error)
+        if problem is None:
+            entries.append((number, value))
+        else:
+            bad.append(BadEntry(number, f"a row that can be read ({problem})", entry_text(text)))
+    if not entries and not bad:
+        raise InputError(f"{name} holds a table without rows; expected a record in each row.")
+    notes = list(reader.notes())
+    if n_missing:
+        notes.append(f"Values that are no text, number, time or list were read as missing: {n_missing:,}.")
+    values = [entry for _, entry in entries]
+    return Content(name, "json", values, tuple(entries), notes=tuple(notes), bad=tuple(bad))
 
 
 def _json(text: str, name: str, reader: JsonReader) -> Content:
@@ -248,6 +279,13 @@ def _rows_of_columns(value: Mapping[str, Any], questions: Collection[str]) -> li
 def _check_number(n: int, name: str) -> None:
     if n > MAX_ENTRIES:
         raise InputError(f"{name} holds {n:,} entries; the limit is {MAX_ENTRIES:,}, so split the file.")
+
+
+def _check_values(n: int, name: str) -> None:
+    if n > MAX_VALUES:
+        raise InputError(
+            f"{name} holds about {n:,} JSON values; the limit is {MAX_VALUES:,}, so split the file."
+        )
 
 
 def _reason(error: ValueError) -> str:

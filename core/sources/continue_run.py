@@ -8,6 +8,7 @@ import pandas as pd
 
 from core.errors import InputError
 from core.run import Run
+from core.sources.columnar import is_saved_dataset
 from core.sources.dataset import Dataset, load_dataset, make_dataset, possible
 from core.sources.fields import FieldError, read_each
 from core.sources.formats.records import Record, question_of, records_of
@@ -23,7 +24,12 @@ def open_questions(path: str | os.PathLike[str]) -> Dataset:
     InputError
         No such file, no run in the folder, or nothing in it that can be asked.
     """
-    return dataset_of(Run.load(path)) if os.path.isdir(path) else load_dataset(path)
+    return dataset_of(Run.load(path)) if is_run(path) else load_dataset(path)
+
+
+def is_run(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is meant as that of a saved run: a folder that holds no saved data set."""
+    return os.path.isdir(path) and not is_saved_dataset(path)
 
 
 def dataset_of(run: Run) -> Dataset:

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InputError
+from core.sources.columnar import is_columnar, read_input
 from core.sources.content import Content, read_content
 from core.sources.corpus import document_from_text, load_corpus
-from core.sources.encoding import MAX_BYTES, read_source, to_utf8
+from core.sources.encoding import MAX_BYTES, Text, read_source, to_utf8
 from core.sources.fields import MAX_LIST, FieldError, Fields, read_each
+from core.sources.foreign import Given, foreign_questions
 from core.sources.gold import gold_spans
 from core.sources.question import (
     FIELDS,
@@ -86,8 +88,10 @@ def load_dataset(
     Parameters
     ----------
     path : path
-        JSON Lines or CSV, UTF-8 (or with a byte order mark), also gzipped; or plain text, named ``.txt``,
-        with one prompt a line. A ``corpus`` in a line is a path relative to this file and inside its folder.
+        JSON Lines or CSV, UTF-8 (or with a byte order mark), also gzipped; Parquet, or a folder that
+        ``save_to_disk`` wrote; SQuAD's or HotpotQA's own form; a file of any tool that can be imported
+        (`core.sources.formats`); or plain text, named ``.txt``, with one prompt a line. A ``corpus`` in a
+        line is a path relative to this file and inside its folder.
     corpus : path, optional
         A folder or a JSON Lines file of documents (see `load_corpus`) to search for lines that have
         neither passages nor documents.
@@ -117,7 +121,7 @@ def load_dataset(
         return found
 
     name = source.name.removesuffix(".gz")
-    return _read(read_source(source, str(path)), str(path), Path(name).stem or name, beside, attached)
+    return _read(read_input(source, str(path)), str(path), Path(name).stem or name, beside, attached)
 
 
 def read_dataset(data: bytes, name: str, *, documents: tuple[Document, ...] | None = None) -> Dataset:
@@ -186,9 +190,15 @@ def _corpus(folder: Path, value: str) -> tuple[Document, ...] | str:
 def _read(
     data: bytes, source: str, name: str, corpus: CorpusLoader, attached: tuple[Document, ...] | None
 ) -> Dataset:
-    content = _question_entries(data, source)
     log = IssueLog()
+    given = _question_entries(data, source, log)
+    content = given.content
     content.log_bad(log, "row" if content.kind == "csv" else "line")
+    loaded = given.corpora.get
+
+    def beside(value: str) -> tuple[Document, ...]:
+        return loaded(value) or corpus(value)
+
     numbers = sorted([*(n for n, _ in content.entries), *(bad.number for bad in content.bad)])
     default_ids = {number: f"q{place:04d}" for place, number in enumerate(numbers, start=1)}
     taken: set[str] = set()
@@ -201,7 +211,7 @@ def _read(
         fields = Fields(row_of_cells(entry) if content.kind == "csv" else entry, row, log, strict=True)
         if len(taken) >= MAX_QUESTIONS:
             raise FieldError("question", "", f"at most {MAX_QUESTIONS:,} questions")
-        question = parse_question(fields, default_ids[row], corpus, attached)
+        question = parse_question(fields, default_ids[row], beside, attached)
         unused.update(dict.fromkeys(fields.rest()))
         if question.query_id in taken:
             raise FieldError("id", question.query_id, "an id that no earlier line has")
@@ -217,39 +227,51 @@ def _read(
     kept, rejected = read_each(content.entries, log, read)
     if not kept:
         raise InputError(_nothing_usable(source, len(numbers), log))
-    notes = list(content.notes)
+    notes = [*content.notes, *given.notes]
     if unused:
         notes.append(f"Fields not used: {', '.join(map(shorten, list(unused)[:20]))}.")
     if n_bare := sum(q.documents is attached for q in kept) if attached else 0:
         bare = counted(n_bare, "line")
         notes.append(f"{bare} without passages or documents: the corpus given is searched.")
-    report = log.report(len(kept), content.rejected(rejected), notes, possible(kept))
+    report = log.report(len(kept), content.rejected([*given.rejected, *rejected]), notes, possible(kept))
     return make_dataset(name, kept, report)
 
 
-def _question_entries(data: bytes, source: str) -> Content:
+def _question_entries(data: bytes, source: str, log: IssueLog) -> Given:
     """Parse the unpacked file of a data set into its records; InputError where it cannot be read as a whole.
 
     In a file named ``.txt`` each line is a prompt, unless the file is JSON or its first line is a
     CSV header with a column for the question. A file of that one column is read under any name.
     """
-    text = to_utf8(data, source)
+    text = Text(b"", None) if is_columnar(data) else to_utf8(data, source)
     plain = text.utf8.decode()
     notes = (text.note,) if text.note else ()
-    if plain.lstrip()[:1] not in ("{", "["):
+    if plain and plain.lstrip()[:1] not in ("{", "["):
         header = _cells(plain)
         if len(header) == 1 and header <= _QUESTION:
-            return Content(source, "csv", None, _one_column(plain, source), notes=notes)
+            return Given(Content(source, "csv", None, _one_column(plain, source), notes=notes))
         if source.lower().removesuffix(".gz").endswith(".txt") and not header & _QUESTION:
-            return Content(source, "jsonl", None, prompts(plain), notes=notes)
-    content = read_content(data, source, strict=True).opened()
+            return Given(Content(source, "jsonl", None, prompts(plain), notes=notes))
+    wrong, content = None, None
+    try:
+        content = read_content(data, source, strict=True)
+    except InputError as error:
+        wrong = error
+    # Other tools write NaN for a missing value, which in a file of ours is a mistake.
+    loose = read_content(data, source) if content is None or content.bad else content
+    if (given := foreign_questions(loose, log)) is not None:
+        return given
+    if content is None:
+        assert wrong is not None
+        raise wrong
+    content = content.opened()
     if content.kind == "csv" and not _QUESTION & set(content.columns):
         raise InputError(
             f"{source} has the columns {', '.join(map(shorten, content.columns[:20]))}; "
             f"expected question and one of documents, passages and corpus (of {', '.join(FIELDS)}); "
             "a plain list of prompts is named .txt."
         )
-    return content
+    return Given(content)
 
 
 def prompts(text: str) -> list[tuple[int, dict[str, str]]]:
@@ -339,7 +361,9 @@ def note_oddities(log: IssueLog, row: int, question: Question) -> None:
     if sum(map(len, texts)) > _MAX_GOLD_SEARCH:
         return
     for fragment in question.gold:
-        if not any(gold_spans(text, [fragment]) for text in texts):
+        # Mostly it stands there with the same white space, which is seen sooner.
+        there = any(fragment in text for text in texts)
+        if not there and not any(gold_spans(text, [fragment]) for text in texts):
             log.add(row, "gold", fragment, "a fragment that occurs word for word in the documents", "warning")
 
 

@@ -20,7 +20,7 @@ MAX_PASSAGES = 200
 # Field of a record -> other names it goes by.
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "id": ("query_id",),
-    "question": ("query", "prompt"),
+    "question": ("query", "prompt", "user_input", "input"),
     "documents": ("docs",),
     "passages": (),
     "corpus": (),
@@ -33,6 +33,7 @@ EVIDENCE = ("documents", "passages", "corpus")
 _LISTS = ("documents", "docs", "passages", "answers", *FIELDS["answers"], "gold")
 _SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
 _TEXT = ("text", "passage", "content")
+_MOST_GOLD = 1_000_000_000
 _PASSAGE_ID = ("id", "passage_id", "doc_id")
 
 
@@ -122,6 +123,7 @@ def read_question(fields: Fields, passages: tuple[str, ...] = ("passages",)) -> 
         gold,
         fields.text(*names_of("kind")),
         fields.text("language"),
+        n_gold=_count(fields),
     )
 
 
@@ -215,9 +217,18 @@ def question_record(question: Question) -> dict[str, Any]:
         "gold": list(question.gold),
         "kind": question.kind,
         "language": question.language,
+        "n_gold": question.n_gold,
     }
     record["passages"] = [{k: v for k, v in p.items() if v is not None} for p in record["passages"]]  # type: ignore[union-attr]
     return {name: value for name, value in record.items() if value not in (None, [], "")}
+
+
+def _count(fields: Fields) -> int | None:
+    number = fields.number("n_gold")
+    if number is None or (number.is_integer() and 0 <= number <= _MOST_GOLD):
+        return None if number is None else int(number)
+    fields.warn("n_gold", number, "a whole number, 0 or more")
+    return None
 
 
 def _passages(fields: Fields, name: str) -> tuple[PassageIn, ...]:

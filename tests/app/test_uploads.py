@@ -1,9 +1,12 @@
 """Uploads: good, in need of a mapping, broken; saving, and sessions that see only their own."""
 
 import gzip
+import io
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from core.report.exports import exporters
@@ -23,6 +26,20 @@ def test_report_counts_rows_and_the_file_is_shown(open_app, healthy, texts):
     assert (values["Rows in the file"], values["Used"], values["Left out"]) == ("9", "9", "0")
     assert "3 questions · 9 passages" in texts(app)
     assert "The file is loaded" in app.success[0].value
+
+
+def test_a_parquet_file_is_read(open_app, healthy, texts):
+    sink = io.BytesIO()
+    pq.write_table(
+        pa.table({"user_input": ["q"], "retrieved_contexts": [["c", "d"]], "response": ["r"]}), sink
+    )
+    app = healthy(upload(open_app("data"), sink.getvalue(), "samples.parquet"))
+    assert "1 question · 2 passages" in texts(app)
+
+
+def test_a_test_set_is_offered_as_a_data_set(open_app, healthy):
+    app = healthy(upload(open_app("data"), b'{"user_input": "q", "reference": "r"}', "testset.jsonl"))
+    assert "on the page Live run" in app.error[0].value and "core analyze testset" in app.error[0].value
 
 
 def test_gzip_is_read(open_app, healthy, texts):

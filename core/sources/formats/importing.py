@@ -9,31 +9,37 @@ from pathlib import Path
 from types import MappingProxyType
 
 from core.errors import InputError
+from core.sources.columnar import is_columnar, read_input
 from core.sources.content import Content, looks_like_json, read_content
-from core.sources.encoding import read_source
 from core.sources.fields import unique
 from core.sources.formats import (
     deepeval,
     inspectorraget,
     jsonl,
+    logged,
+    mtrag,
     openinference,
     rag_uncertainty,
     ragas,
     ragchecker,
 )
 from core.sources.formats.flat import default_id, renamed
-from core.sources.formats.records import Record, run_of
-from core.sources.formats.types import Format, ReadRecords
+from core.sources.formats.records import Record, right_texts, run_of
+from core.sources.formats.types import Format, ReadRecords, as_dataset
 from core.sources.formats.writing import unmarked
 from core.sources.influence_csv import Imported, read_influence_csv, upload_manifest
 from core.sources.mapping import MAPPABLE, suggest_mapping
+from core.sources.question import names_of
 from core.sources.report import IssueLog, counted, possibilities, shorten
+from core.sources.shapes import shape_of
 from core.sources.table import read_columns
 from core.text.strict import finite
 
 INFLUENCE_CSV = "influence-csv"
-_MODULES = (ragas, ragchecker, inspectorraget, deepeval, openinference, rag_uncertainty, jsonl)
-FORMATS: Mapping[str, Format] = MappingProxyType({m.FORMAT.name: m.FORMAT for m in _MODULES})
+_MODULES = (ragas, ragchecker, inspectorraget, deepeval, openinference, rag_uncertainty, mtrag, jsonl)
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {f.name: f for f in (*(module.FORMAT for module in _MODULES), *logged.FORMATS)}
+)
 IMPORT_FORMATS = ("auto", INFLUENCE_CSV, *FORMATS)
 
 
@@ -55,7 +61,8 @@ def import_file(
     Parameters
     ----------
     source : bytes or path
-        JSON, JSON Lines or CSV, also gzipped.
+        JSON, JSON Lines, CSV or Parquet, also gzipped; or a folder written by Hugging Face's
+        ``save_to_disk``.
     name : str, optional
         Name of the run and of the file in messages; a path's own name by default.
     file_format : str
@@ -83,7 +90,7 @@ def import_file(
             f"The format must be one of {', '.join(IMPORT_FORMATS)}, got {shorten(file_format)!r}."
         )
     label = name or (Path(source).name if not isinstance(source, bytes) else "The file")
-    data = read_source(source, label)
+    data = read_input(source, label)
     given = dict(mapping or {})
     if file_format == INFLUENCE_CSV or (file_format == "auto" and _is_influence(data, label, given)):
         return _influence(data, label, given)
@@ -106,7 +113,7 @@ def import_file(
 
 def _is_influence(data: bytes, label: str, given: Mapping[str, str]) -> bool:
     """Return whether a file is a table of questions and passages with the influence of each."""
-    if looks_like_json(data, label) or not set(given) <= set(MAPPABLE):
+    if is_columnar(data) or looks_like_json(data, label) or not set(given) <= set(MAPPABLE):
         return False
     fields = {*suggest_mapping(read_columns(data, label)), *given}
     if "question" not in fields:
@@ -134,10 +141,12 @@ def _influence(data: bytes, label: str, given: Mapping[str, str]) -> Imported:
 def _format_of(content: Content, file_format: str, given: Mapping[str, str]) -> tuple[Format, Content]:
     """Return the format of a file, and its content with the named columns under the format's own names."""
     found = detect(content) if file_format == "auto" else FORMATS[file_format]
+    if file_format == "auto" and not given and (shape := shape_of(content)):
+        raise InputError(f"{content.name} is a data set in the form of {shape}: {as_dataset(content.name)}.")
     if found is None and given:
         found = jsonl.FORMAT
     if found is None:
-        raise InputError(_unknown(content))
+        raise InputError(_unasked(content) or _unknown(content))
     if not given:
         return found, content
     if not found.fields:
@@ -159,6 +168,14 @@ def _named(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     return [replace(r, record_id=i) for r, i in zip(records, ids, strict=True)], notes
 
 
+def _unasked(content: Content) -> str | None:
+    """Return what to do with a list of questions that has nothing else; None for any other file."""
+    if content.opened().names().isdisjoint(names_of("question")):
+        return None
+    bare = as_dataset(content.name, corpus=True)
+    return f"{content.name} holds questions only, without answers or passages, so it is a data set: {bare}."
+
+
 def _unknown(content: Content) -> str:
     seen = ", ".join(map(shorten, content.keys())) or "nothing with a name"
     what = "columns" if content.kind == "csv" else "names"
@@ -170,8 +187,9 @@ def _unknown(content: Content) -> str:
 
 def _nothing_usable(content: Content, read: ReadRecords, log: IssueLog) -> str:
     if read.records:
-        what = "holds questions only, without answers or passages, so nothing can be computed"
-        return f"{content.name} {what}."
+        bare = not any(right_texts(record) for record in read.records)
+        what = "holds questions only, without answers or passages, so it is a data set"
+        return f"{content.name} {what}: {as_dataset(content.name, corpus=bare)}."
     if log.first_error is None:
         return f"{content.name} holds no record; expected questions with answers and passages."
     return log.nothing_usable(content.name, len(read.rejected) + len(content.bad), "records", "row")

@@ -11,7 +11,7 @@ from core.sources.fields import Fields
 from core.sources.formats import flat
 from core.sources.formats.kept import is_kept
 from core.sources.formats.records import Record, RecordPassage, question_of
-from core.sources.formats.types import Format, ReadRecords
+from core.sources.formats.types import Format, ReadRecords, as_dataset
 from core.sources.formats.writing import to_lines
 from core.sources.question import FIELDS, names_of, question_record, read_question, row_of_cells
 from core.sources.report import IssueLog
@@ -22,7 +22,6 @@ _NAMES: flat.Names = {"answer": _ANSWER, "passages": _PASSAGES, "references": na
 _NUMBERS = ("n_gold", "latency")
 # What the reader takes for something, here or in a data set.
 _OWN = {*(name for field in FIELDS for name in names_of(field)), *_ANSWER, *_NUMBERS, "samples", "reported"}
-_MOST_GOLD = 1_000_000_000
 
 
 def recognise(content: Content) -> int:
@@ -41,8 +40,8 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
     unanswered = not any(r.answer is not None or r.samples for r in found.records)
     if found.records and unanswered and not names.isdisjoint((*_PASSAGES, "corpus")):
         raise InputError(
-            f"{content.name} holds questions and passages but no answers, so it is a data set: run it "
-            f"with `python -m core analyze {content.name} --out RUN`, or on the page Live run."
+            f"{content.name} holds questions and passages but no answers, so it is a data set: "
+            f"{as_dataset(content.name)}."
         )
     if names.isdisjoint(names_of("documents")):
         return found
@@ -72,20 +71,12 @@ def _record(fields: Fields) -> Record:
         ),
         question.reference_answers,
         fields.texts("samples"),
-        _count(fields),
+        question.n_gold,
         kind=question.kind,
         language=question.language,
         latency=fields.seconds("latency"),
         reported={**_named_values(fields), **flat.reported_rest(fields), **reported},
     )
-
-
-def _count(fields: Fields) -> int | None:
-    number = fields.number("n_gold")
-    if number is None or (number.is_integer() and 0 <= number <= _MOST_GOLD):
-        return None if number is None else int(number)
-    fields.warn("n_gold", number, "a whole number, 0 or more")
-    return None
 
 
 def _named_values(fields: Fields) -> dict[tuple[str, str], Any]:
@@ -109,7 +100,6 @@ def _line(record: Record, named: bool) -> dict[str, Any]:
         "id": record.record_id if named else None,
         "answer": record.answer,
         "samples": list(record.samples),
-        "n_gold": record.n_gold,
         "gold": gold,
         "latency": record.latency,
         "reported": [

@@ -22,6 +22,7 @@ from core.text.strict import finite
 ENTAILMENT, NEUTRAL, CONTRADICTION = "Entailment", "Neutral", "Contradiction"
 _PROBABILITY: Mapping[str, float] = {ENTAILMENT: 1.0, NEUTRAL: 0.0, CONTRADICTION: 0.0}
 _VERDICTS = ("counterpart", "relevance", "verdict")
+_RIGHT = (("reference_contexts", ""), ("context", ""))
 Row = dict[str, Any]
 
 
@@ -115,6 +116,13 @@ def question_of(record: Record) -> Question:
         record.language,
         n_gold=record.n_gold,
     )
+
+
+def right_texts(record: Record) -> tuple[str, ...]:
+    """Return the texts that a file names as right for a question, whether or not they were retrieved."""
+    values = next((record.reported[name] for name in _RIGHT if record.reported.get(name)), ())
+    texts: Sequence[Any] = values if isinstance(values, (list, tuple)) else ()
+    return tuple(text for text in texts if isinstance(text, str) and text.strip())
 
 
 def _rows(record: Record) -> Iterator[tuple[str, Row]]:

@@ -30,9 +30,9 @@ class Format:
 
     ``name`` is as in ``--format``, ``title`` for people, ``suffix`` the ending of written files, with the
     dot. ``recognise`` returns the number of tell-tale names found: 0 = not this format, and the largest wins.
-    ``read`` raises InputError only where the file as a whole is not of this format. ``losses`` are what a
-    round trip loses, one sentence each. ``fields`` are what a user may name columns for, with the format's
-    own name of each; empty where records are not flat.
+    ``read`` raises InputError only where the file as a whole is not of this format. Without ``write`` a
+    format is read only. ``losses`` are what a round trip loses, one sentence each. ``fields`` are what a user
+    may name columns for, with the format's own name of each; empty where records are not flat.
     """
 
     name: str
@@ -40,9 +40,15 @@ class Format:
     suffix: str
     recognise: Callable[[Content], int]
     read: Callable[[Content, IssueLog], ReadRecords]
-    write: Callable[[Sequence[Record]], bytes]
+    write: Callable[[Sequence[Record]], bytes] | None
     losses: tuple[str, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
+
+
+def as_dataset(name: str, corpus: bool = False) -> str:
+    """Return what to do with a file of questions; with ``corpus`` it has nothing to answer them from."""
+    documents = " --corpus DOCUMENTS" if corpus else ""
+    return f"run it with `python -m core analyze {name}{documents} --out RUN`, or on the page Live run"
 
 
 def count_names(present: set[str], telltale: Iterable[str], common: Iterable[str]) -> int:

@@ -482,3 +482,33 @@ def test_bad_claims_settings_are_one_line_and_status_2(
     err = capsys.readouterr().err
     assert message in err.splitlines()[-1]
     assert "Traceback" not in err
+
+
+def test_files_of_other_kinds_are_planned_asked_and_imported(llm, tmp_path, capsys):
+    datasets = pytest.importorskip("datasets")
+    datasets.disable_progress_bars()
+    own = {"question": ["What is 1?"], "passages": [["fact 1", "fact 2"]], "answers": [["fact 1"]]}
+    datasets.Dataset.from_dict(own).save_to_disk(tmp_path / "saved")
+    assert command("plan", tmp_path / "saved", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["n_to_ask"] == 4
+    assert command("analyze", tmp_path / "saved", "--out", tmp_path / "asked", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["n_correct"] == 1
+    datasets.Dataset.from_dict({**own, "answer": ["fact 1"]}).to_parquet(tmp_path / "t.parquet")
+    assert command("import", tmp_path / "t.parquet", "--out", tmp_path / "imported", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["n_queries"] == 1
+    # A folder that is neither a run nor a saved data set is still one sentence.
+    (tmp_path / "empty").mkdir()
+    assert command("plan", tmp_path / "empty") == 2
+
+
+def test_a_test_set_imported_as_a_run_is_offered_with_the_command_that_works(
+    llm, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"user_input": "What is 1?", "reference": "fact 1", "reference_contexts": ["fact 1", "fact 2"]}]
+    Path("testset.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert command("import", "testset.jsonl", "--out", "run") == 2
+    offered = re.search(r"`python -m core (.*?)`", capsys.readouterr().err)[1].replace("RUN", "asked")
+    assert offered == "analyze testset.jsonl --out asked"
+    assert command(*offered.split(), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["n_correct"] == 1

@@ -65,7 +65,10 @@ def test_objects_belong_to_their_question():
         ({"answer": "of a chain"}, "of a chain"),
         (None, None),
         (5, None),
-        ({"result": "x"}, None),
+        ({"result": "of a chain", "source_documents": []}, "of a chain"),
+        ({"replies": ["first", "second"]}, "first"),
+        ({"replies": []}, None),
+        ({"found": "x"}, None),
         (SimpleNamespace(response=None), None),
     ],
 )

@@ -36,6 +36,14 @@ def test_reading_what_was_written_gives_the_same_data_set():
     assert dataset_jsonl(again) == dataset_jsonl(dataset)
 
 
+def test_the_number_of_gold_passages_comes_back():
+    data = read(json.dumps({**RECORDS[1], "n_gold": 3}).encode())
+    assert data.questions[0].n_gold == 3
+    assert read(dataset_jsonl(data)).digest == data.digest
+    with pytest.raises(InputError, match="n_gold"):
+        read(json.dumps({**RECORDS[1], "n_gold": 0.5}).encode())
+
+
 def test_only_what_is_known_is_written():
     lines = dataset_jsonl(read("\n".join(map(json.dumps, RECORDS)).encode())).decode().split("\n")
     assert lines[2] == ""

@@ -74,7 +74,97 @@ EXAMPLES = {
         {"question": "q", "answer": "r", "atomic_facts": ["r is so"], "cem_matrix": {"doc_0": {"r is so": 1}}}
     ],
     "jsonl": [{"question": "q", "passages": ["c"], "answer": "r"}],
+    "mtrag": [
+        {
+            "task_id": "t",
+            "conversation_id": "k",
+            "input": [{"speaker": "user", "text": "q"}],
+            "contexts": [{"document_id": "d", "text": "c", "score": 0.5}],
+            "targets": [{"speaker": "agent", "text": "g"}],
+            "predictions": [{"text": "r"}],
+        }
+    ],
+    "langsmith": [
+        {
+            "id": "a",
+            "trace_id": "a",
+            "run_type": "chain",
+            "start_time": "2025-03-01T12:00:00",
+            "end_time": "2025-03-01T12:00:02",
+            "inputs": {"question": "q"},
+            "outputs": {"answer": "r"},
+            "feedback_stats": {"f": {"n": 1, "avg": 0.5}},
+            "child_runs": [
+                {
+                    "id": "b",
+                    "parent_run_id": "a",
+                    "run_type": "retriever",
+                    "inputs": {"query": "q"},
+                    "outputs": {"documents": [{"page_content": "c", "metadata": {"title": "t"}}]},
+                }
+            ],
+        }
+    ],
+    "langfuse": [
+        {
+            "id": "t",
+            "timestamp": "2025-03-01T12:00:00Z",
+            "input": "q",
+            "output": "r",
+            "latency": 2,
+            "scores": [{"name": "f", "value": 0.5, "source": "EVAL"}],
+            "observations": [
+                {
+                    "id": "o",
+                    "traceId": "t",
+                    "parentObservationId": None,
+                    "type": "RETRIEVER",
+                    "input": "q",
+                    "output": [{"page_content": "c", "metadata": {"title": "t"}}],
+                }
+            ],
+        }
+    ],
+    "trulens": [
+        {
+            "record_id": "t",
+            "app_id": "a",
+            "input": "q",
+            "output": "r",
+            "record_json": {
+                "record_id": "t",
+                "main_input": "q",
+                "main_output": "r",
+                "calls": [
+                    {"stack": [{"method": {"name": "retrieve"}}], "args": {"query": "q"}, "rets": ["c"]}
+                ],
+            },
+            "Context Relevance": 0.5,
+        }
+    ],
+    "trulens-events": [
+        {
+            "event_id": "a",
+            "record_attributes": {
+                "ai.observability.record_id": "t",
+                "ai.observability.span_type": "record_root",
+                "ai.observability.record_root.input": "q",
+                "ai.observability.record_root.output": "r",
+            },
+            "trace": {"span_id": "a", "parent_id": ""},
+        },
+        {
+            "event_id": "b",
+            "record_attributes": {
+                "ai.observability.record_id": "t",
+                "ai.observability.span_type": "retrieval",
+                "ai.observability.retrieval.retrieved_contexts": ["c"],
+            },
+            "trace": {"span_id": "b", "parent_id": "a"},
+        },
+    ],
 }
+WRITTEN = [name for name, file_format in FORMATS.items() if file_format.write is not None]
 
 
 def lines(*records):
@@ -97,9 +187,10 @@ def test_every_format_knows_its_own_file_and_no_other_takes_it(name):
 def test_names_of_formats():
     assert IMPORT_FORMATS[:2] == ("auto", "influence-csv") and IMPORT_FORMATS[2:] == tuple(FORMATS)
     assert all(
-        name == f.name and f.title and f.losses and f.suffix in (".json", ".jsonl")
+        name == f.name and f.title and (f.write is None or (f.losses and f.suffix in (".json", ".jsonl")))
         for name, f in FORMATS.items()
     )
+    assert set(EXAMPLES) == set(FORMATS)
 
 
 def test_where_two_formats_fit_equally_the_first_wins():
@@ -241,7 +332,7 @@ def test_nothing_that_can_be_used_says_why():
         InputError, match=r"None of the 2 records of x can be used: row 1, field user_input: found '5'"
     ):
         import_file(lines({**RAGAS, "user_input": 5}, {**RAGAS, "user_input": 6}), "x")
-    with pytest.raises(InputError, match="holds questions only, without answers or passages"):
+    with pytest.raises(InputError, match=r"holds questions only, .* so it is a data set: run it with"):
         import_file(lines({"user_input": "q", "reference": "r"}), "x")
     with pytest.raises(InputError, match="holds no record"):
         import_file(b"[]", "x", "ragas")
@@ -394,7 +485,7 @@ def test_the_mark_of_a_simulation():
     assert len(imported.run["reported"]) == 0
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", WRITTEN)
 def test_a_partly_simulated_file_of_any_format_makes_a_simulated_run(name):
     file_format, example = FORMATS[name], EXAMPLES[name]
     data = json.dumps(example).encode()
@@ -455,6 +546,8 @@ def test_any_value_anywhere_gives_a_run_or_one_sentence(name, data):
     except InputError as error:
         assert str(error) and "\n" not in str(error)
     else:
+        if name not in WRITTEN:
+            return
         back = FORMATS[name].write(records_of(imported.run))
         again = import_file(back, "back", name)
         assert again.run.queries["question"].to_list() == imported.run.queries["question"].to_list()

@@ -1,0 +1,433 @@
+"""Tools that log each call of an application: their records as spans, by a table of field names a tool.
+
+What a call was given and what it returned, when, and inside which other call: every such tool writes that,
+each under names of its own. Here the names are looked up; question, answer and passages are then found as in
+any other trace (see `core.sources.formats.trace`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from core.errors import InputError
+from core.sources.cells import literal
+from core.sources.content import Content
+from core.sources.fields import FieldError, as_id, read_each, unique
+from core.sources.formats.messages import ANSWER_FIELDS, ASSISTANT, USER, value_text
+from core.sources.formats.records import Record
+from core.sources.formats.spans import MAX_DEPTH, MAX_DOCUMENTS, Span, time_of
+from core.sources.formats.trace import RETRIEVED, read_trace
+from core.sources.formats.types import Format, ReadRecords, count_names
+from core.sources.objects import as_passage
+from core.sources.report import IssueLog, counted, shorten
+from core.text.strict import finite
+
+Names = tuple[str, ...]
+_JUDGED = ("args.context", "args.contexts", "args.source")
+_KINDS = {"GENERATION": "LLM", "RECORD_ROOT": "CHAIN", "RETRIEVAL": "RETRIEVER"}
+_PLAIN_KINDS = ("", "SPAN", "CHAIN", "TOOL")
+# Where retrieved documents stand inside the values of a call, the usual name first.
+_DOCUMENTS = (
+    "documents", "output", "outputs", "result", "results", "context", "contexts", "source_documents", "docs",
+    "nodes", "retrieved_documents",
+)  # fmt: skip
+# Of these the whole application may have been given or have returned its passages, also as mere texts.
+_CONTEXT = (
+    "context",
+    "contexts",
+    "documents",
+    "source_documents",
+    "retrieved_documents",
+    "retrieved_contexts",
+)
+_RETRIEVES = re.compile("retriev|search|fetch", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """The names under which a tool writes what a span holds, as dotted paths; the first that is there counts.
+
+    ``inside`` are the lists of calls in a record, ``lifted`` the field that holds the record as JSON,
+    ``telltale`` the names that only this tool uses. ``scores`` name a list of score, name and author, or an
+    object of scores by name; ``score`` is where a call that scores has its name and value. In a table,
+    columns of numbers are scores unless ``not_scores`` finds their name, and those that end in ``judged``
+    list the calls of each judge.
+    """
+
+    name: str
+    title: str
+    telltale: Names
+    inside: Names
+    trace: Names = ("trace_id", "traceId")
+    span: Names = ("id",)
+    parent: Names = ()
+    kind: Names = ("type",)
+    call: Names = ("name",)
+    start: Names = ("start_time", "startTime", "timestamp")
+    end: Names = ("end_time", "endTime")
+    seconds: Names = ("latency",)
+    given: Names = ("input",)
+    returned: Names = ("output",)
+    references: Names = ()
+    scores: Names = ("scores",)
+    score: Names = ()
+    lifted: str | None = None
+    not_scores: re.Pattern[str] | None = None
+    judged: str | None = None
+    ignored: Names = ()
+
+    def paths(self) -> tuple[str, ...]:
+        """Return every path at which something is read, or is known to say nothing that is read."""
+        groups = (
+            self.trace, self.span, self.parent, self.kind, self.call, self.start, self.end, self.seconds,
+            self.given, self.returned, self.references, self.scores, self.score, self.inside, self.ignored,
+        )  # fmt: skip
+        return tuple(path for paths in groups for path in paths)
+
+    def own(self) -> set[str]:
+        """Return the names of these at the top of a record."""
+        return {path.split(".")[0] for path in self.paths()} | {self.lifted or ""}
+
+
+def at(entry: Any, paths: Names) -> Any:
+    """Return what is at the first of these dotted paths that is there; numbers are places in a list.
+
+    A name may have dots of its own, as attributes of spans have.
+    """
+    found = (_reached(entry, path) for path in paths)
+    return next((value for value in found if value is not None and value != ""), None)
+
+
+def _reached(value: Any, path: str) -> Any:
+    step, _, rest = path.partition(".")
+    if isinstance(value, Mapping):
+        if path in value or not rest:
+            return value.get(path)
+        return _reached(value.get(step), rest)
+    if isinstance(value, list) and step.lstrip("-").isdigit() and -len(value) <= int(step) < len(value):
+        return _reached(value[int(step)], rest) if rest else value[int(step)]
+    return None
+
+
+def format_of(tool: Tool) -> Format:
+    """Return the format of a tool; such files are read only, for no tool takes them back."""
+
+    def recognise(content: Content) -> int:
+        return count_names(_opened(content).names(), tool.telltale, tool.own())
+
+    def read(content: Content, log: IssueLog) -> ReadRecords:
+        return _read(tool, _opened(content), log)
+
+    return Format(tool.name, tool.title, "", recognise, read, None)
+
+
+def _opened(content: Content) -> Content:
+    """Return the records of a file; the page of one trace names its calls beside it."""
+    value = content.value
+    if isinstance(value, Mapping) and isinstance(value.get("trace"), Mapping):
+        calls = value.get("observations")
+        whole = {**value["trace"], **({"observations": calls} if isinstance(calls, list) else {})}
+        return replace(content, value=None, entries=((1, whole),))
+    return content.opened()
+
+
+def _read(tool: Tool, content: Content, log: IssueLog) -> ReadRecords:
+    found, rejected = read_each(content.entries, log, lambda n, entry: _spans(tool, n, entry))
+    traces: dict[str, list[_Call]] = {}
+    for call in (call for calls in found for call in calls):
+        traces.setdefault(call.span.trace_id, []).append(call)
+    ids = dict(zip(traces, unique(list(traces), "q"), strict=True))
+    unread: dict[str, None] = {}
+
+    def one(_: int, trace_id: str) -> Record:
+        calls = traces[trace_id]
+        unread.update(dict.fromkeys(name for call in calls if call.top for name in call.record))
+        return _record(tool, ids[trace_id], calls, log)
+
+    records, without = read_each([(calls[0].span.number, i) for i, calls in traces.items()], log, one)
+    n_calls = sum(map(len, traces.values()))
+    notes = [f"{counted(n_calls, 'call')} in {counted(len(traces), 'trace')}; a trace is a question."]
+    if bare := sum(not record.passages for record in records):
+        notes.append(f"Without retrieved documents: {counted(bare, 'trace')}.")
+    scores = {name for record in records for name, _ in record.reported}
+    if rest := [name for name in unread if name not in tool.own() and name not in scores]:
+        notes.append(f"Fields not read: {', '.join(map(shorten, rest[:20]))}.")
+    return ReadRecords(records, [*rejected, *without], tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One call: as a span, as in the file, and whether it stands at the top of the file."""
+
+    span: Span
+    record: Mapping[str, Any]
+    top: bool
+
+
+def _spans(tool: Tool, number: int, entry: Any) -> list[_Call]:
+    """Return the calls of one record of a file, outermost first."""
+    if not isinstance(entry, Mapping):
+        raise FieldError("record", entry, "an object with named fields")
+    if tool.lifted is not None and isinstance(inner := _parsed(entry.get(tool.lifted)), Mapping):
+        entry = {**inner, **{name: value for name, value in entry.items() if name != tool.lifted}}
+    held = {path.split(".")[0] for path in tool.paths() if "." in path}
+    entry = {name: _parsed(value) if name in held else value for name, value in entry.items()}
+    own = as_id(at(entry, tool.span))
+    trace = as_id(at(entry, tool.trace)) or own
+    if trace is None:
+        raise FieldError(tool.span[0], "", "the id of the record, or of its trace")
+    return list(_calls(tool, number, entry, trace, None, 0, []))
+
+
+def _calls(
+    tool: Tool,
+    number: int,
+    entry: Mapping[str, Any],
+    trace: str,
+    above: str | None,
+    depth: int,
+    made: list[int],
+) -> Iterator[_Call]:
+    made.append(number)
+    own = as_id(at(entry, tool.span)) or f"{trace} {len(made)}"
+    given, returned = _parsed(at(entry, tool.given)), _parsed(at(entry, tool.returned))
+    name, kind = at(entry, tool.call), at(entry, tool.kind)
+    span = Span(
+        number,
+        trace,
+        own,
+        as_id(at(entry, tool.parent)) or above,
+        _KINDS.get(kind.upper(), kind.upper()) if isinstance(kind, str) else "",
+        name if isinstance(name, str) else "",
+        time_of(at(entry, tool.start)),
+        time_of(at(entry, tool.end)),
+        {"input.value": given, "output.value": returned},
+    )
+    yield _Call(span, entry, depth == 0)
+    for list_name in tool.inside:
+        inner = _parsed(entry.get(list_name))
+        for child in inner if isinstance(inner, list) and depth < MAX_DEPTH else ():
+            if isinstance(child, Mapping):
+                yield from _calls(tool, number, child, trace, own, depth + 1, made)
+
+
+def _record(tool: Tool, record_id: str, calls: Sequence[_Call], log: IssueLog) -> Record:
+    known = {call.span.span_id for call in calls}
+    outermost = [call for call in calls if call.span.parent_id not in known] or [*calls]
+    root = next((call for call in outermost if call.span.kind == "CHAIN"), outermost[0])
+    spans = _with_documents([call.span for call in calls], root.span, _judged(tool, root.record))
+    record = read_trace(record_id, spans, log).record
+    reference = value_text(_parsed(at(root.record, tool.references)), None, ANSWER_FIELDS)
+    reported = {name: value for call in reversed(calls) for name, value in _scores(tool, call).items()}
+    seconds = finite(at(root.record, tool.seconds)) if record.latency is None else record.latency
+    return replace(
+        record,
+        references=(reference,) if reference and reference.strip() else (),
+        latency=seconds if seconds is not None and seconds > 0 else None,
+        reported={**record.reported, **reported},
+    )
+
+
+def _judged(tool: Tool, record: Mapping[str, Any]) -> list[Any]:
+    """Return the passages that a score of a table was asked about, one a call of its judge."""
+    for name in record if tool.judged is not None else ():
+        calls = _parsed(record[name]) if str(name).endswith(str(tool.judged)) else None
+        texts = [at(call, _JUDGED) for call in calls] if isinstance(calls, list) else []
+        if texts and all(isinstance(text, str) for text in texts):
+            return texts
+    return []
+
+
+def _with_documents(spans: Sequence[Span], root: Span, judged: Sequence[Any]) -> list[Span]:
+    """Return the spans with the documents that each retrieved; one retrieves at least, if only nothing."""
+    found = [(span, _documents(span.attributes["output.value"], loose=_retrieves(span))) for span in spans]
+    if not any(documents for span, documents in found if _retrieves(span)):
+        # Nothing is marked as a retriever: what returned documents was one, but for the whole application.
+        inner = [(span, documents) for span, documents in found if span is not root and documents]
+        values = [root.attributes[name] for name in ("output.value", "input.value")]
+        parts = [
+            {k: v for k, v in value.items() if k in _CONTEXT}
+            for value in values
+            if isinstance(value, Mapping)
+        ]
+        outside = next((found for part in parts if (found := _documents(part, loose=True))), judged)
+        sources = {id(span) for span, _ in inner}
+        if not sources:
+            bare = replace(root, span_id=None, parent_id=root.span_id, attributes={"input.value": None})
+            return [*spans, _retriever(bare, outside)]
+    else:
+        sources = {id(span) for span, _ in found if _retrieves(span)}
+    return [_retriever(span, documents) if id(span) in sources else span for span, documents in found]
+
+
+def _retrieves(span: Span) -> bool:
+    named = span.kind in _PLAIN_KINDS and _RETRIEVES.search(span.name) is not None
+    return span.kind == "RETRIEVER" or (
+        named and bool(_documents(span.attributes["output.value"], loose=True))
+    )
+
+
+def _retriever(span: Span, documents: Sequence[Any]) -> Span:
+    attributes: dict[str, Any] = {"input.value": span.attributes.get("input.value")}
+    for place, document in enumerate(documents[:MAX_DOCUMENTS]):
+        for name, value in _fields(document).items():
+            attributes[f"{RETRIEVED}.{place}.document.{name}"] = value
+    return replace(span, kind="RETRIEVER", attributes=attributes)
+
+
+def _fields(document: Any) -> dict[str, Any]:
+    """Return what a document holds, in the names of a span's documents."""
+    try:
+        passage = as_passage(_unwrapped(document))
+    except InputError:
+        return {"content": document}
+    own = passage.passage_id if passage.passage_id != "p1" else None
+    title = {"title": passage.title} if passage.title else None
+    values = {"content": passage.text, "id": own, "score": passage.score, "metadata": title}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _documents(value: Any, loose: bool = False, depth: int = 0) -> list[Any]:
+    """Return the list of documents in a value; ``loose`` takes a list of texts for one."""
+    if isinstance(value, Mapping) and depth < 3:
+        named = (_documents(_parsed(value[name]), loose, depth + 1) for name in _DOCUMENTS if name in value)
+        return next((documents for documents in named if documents), [])
+    if not isinstance(value, list) or not value:
+        return []
+    fits = (
+        isinstance(e, str) if loose and isinstance(e, str) else _is_document(_unwrapped(e)) for e in value
+    )
+    return value if all(fits) else []
+
+
+def _is_document(value: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    inner = value.get("node", value)
+    if (
+        not isinstance(inner, Mapping)
+        or "role" in inner
+        or inner.get("type") in (*USER, *ASSISTANT, "system", "tool")
+    ):
+        return False
+    return any(isinstance(inner.get(name), str) for name in ("page_content", "content", "text"))
+
+
+def _unwrapped(document: Any) -> Any:
+    """Return a document out of the envelope in which LangChain writes its objects."""
+    inner = document.get("kwargs") if isinstance(document, Mapping) and "lc" in document else None
+    return inner if isinstance(inner, Mapping) else document
+
+
+def _parsed(value: Any) -> Any:
+    """Return what a text holds that was written as JSON, or printed by Python; any other value as it is."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
+        return value
+    try:
+        return literal(value)
+    except ValueError:
+        return value
+
+
+def _scores(tool: Tool, call: _Call) -> dict[tuple[str, str], Any]:
+    """Return the scores of a call: named numbers and texts, with their author where one is given."""
+    found: dict[tuple[str, str], Any] = {}
+    given = _parsed(at(call.record, tool.scores))
+    for entry in given if isinstance(given, list) else ():
+        if isinstance(entry, Mapping) and isinstance(name := entry.get("name", entry.get("key")), str):
+            by = entry.get("source", entry.get("author"))
+            value = at(entry, ("value", "score", "stringValue", "string_value"))
+            if value is not None and not isinstance(value, (list, Mapping)):
+                found[name, by if isinstance(by, str) else ""] = value
+    for name, entry in given.items() if isinstance(given, Mapping) else ():
+        value = at(entry, ("avg", "value", "score")) if isinstance(entry, Mapping) else entry
+        if finite(value) is not None:
+            found[str(name), ""] = value
+    if tool.score and isinstance(name := at(call.record, tool.score[:1]), str):
+        value = finite(at(call.record, tool.score[1:]))
+        found |= {} if value is None else {(name, ""): value}
+    if tool.not_scores is not None and call.top:
+        for name, value in call.record.items():
+            number = finite(_parsed_number(value))
+            if number is not None and name not in tool.own() and not tool.not_scores.search(name):
+                found[name, ""] = number
+    return found
+
+
+def _parsed_number(value: Any) -> Any:
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+
+
+_LENS = "record_attributes.ai.observability"
+TOOLS = (
+    Tool(
+        "langsmith",
+        "LangSmith runs",
+        ("run_type", "child_runs", "parent_run_id", "dotted_order", "feedback_stats", "reference_example_id"),
+        inside=("child_runs",),
+        parent=("parent_run_id",),
+        kind=("run_type",),
+        given=("inputs",),
+        returned=("outputs",),
+        references=("reference_outputs", "reference_output"),
+        scores=("feedback_stats", "feedback"),
+    ),
+    Tool(
+        "langfuse",
+        "Langfuse traces",
+        (
+            "observations", "parentObservationId", "parent_observation_id", "htmlPath", "usageDetails",
+            "usage_details", "bookmarked",
+            "isRootObservation",
+        ),
+        inside=("observations",),
+        parent=("parentObservationId", "parent_observation_id"),
+        references=("expectedOutput", "expected_output"),
+    ),
+    Tool(
+        "trulens",
+        "TruLens records",
+        ("record_json", "main_input", "main_output", "app_json", "perf_json", "cost_json"),
+        inside=("calls",),
+        trace=("record_id",),
+        span=("record_id", "call_id"),
+        call=("stack.-1.method.name", "method.name"),
+        kind=(),
+        start=("perf.start_time",),
+        end=("perf.end_time",),
+        given=("main_input", "input", "args"),
+        returned=("main_output", "output", "rets"),
+        lifted="record_json",
+        scores=("feedback_results", "feedback"),
+        not_scores=re.compile(r"_calls$|cost|tokens|_id$|^(?:index|ts|n_\w+|Unnamed: \d+)$", re.IGNORECASE),
+        judged="_calls",
+        ignored=("app_id", "app_name", "app_version", "app_json", "perf", "stack", "type", "tags", "ts"),
+    ),
+    Tool(
+        "trulens-events",
+        "TruLens events",
+        ("event_id", "record_attributes", "resource_attributes"),
+        inside=(),
+        trace=(f"{_LENS}.record_id", "trace.trace_id"),
+        span=("trace.span_id",),
+        parent=("trace.parent_id", "record.parent_span_id"),
+        kind=(f"{_LENS}.span_type",),
+        call=("record.name",),
+        start=("start_timestamp",),
+        end=("timestamp",),
+        given=(f"{_LENS}.record_root.input", f"{_LENS}.retrieval.query_text"),
+        returned=(
+            f"{_LENS}.record_root.output", f"{_LENS}.retrieval.retrieved_contexts", f"{_LENS}.call.return",
+        ),
+        references=(f"{_LENS}.record_root.ground_truth_output",),
+        score=(f"{_LENS}.eval_root.metric_name", f"{_LENS}.eval_root.score"),
+        ignored=("event_id", "record_type", "resource_attributes"),
+    ),
+)  # fmt: skip
+FORMATS = tuple(map(format_of, TOOLS))
