@@ -119,6 +119,9 @@ def test_records_without_ablations_say_so():
 def test_rank_shift_is_positive_where_a_passage_is_used_more_than_retrieved():
     shifts = analyse(make([[0.1, 0.5, 0.5]], ranks=[1.0, 2.0, 3.0])).passages["rank_shift"]
     assert shifts.tolist() == [1 - 3, 2 - 1.5, 3 - 1.5]
+    # Ranks of a file may have gaps and ties; what counts is the place they give.
+    shifts = analyse(make([[0.5, 0.9, 0.1, 0.7]], ranks=[10.0, 20.0, 20.0, 90.0])).passages["rank_shift"]
+    assert shifts.tolist() == [1 - 3, 2.5 - 1, 2.5 - 4, 4 - 2]
 
 
 def test_rank_modes_follow_each_questions_own_k():
@@ -206,6 +209,18 @@ def test_noise_floor_and_interval():
     assert p["influence_high"].tolist() == pytest.approx([0.25, 0.25, 1])
 
 
+def test_an_ablation_in_error_has_no_range_even_if_it_has_text():
+    run = make(
+        [[0.1, 0.2, 0.3]],
+        query={"answer": ["Paris"], "answer_status": ["answered"]},
+        passage={"ablated_answer": ["Paris", "Rome", "Rome"], "ablated_status": ["answered", "error", None]},
+        repeats=pd.DataFrame({"query_id": ["q0"], "repeat": [1], "answer": ["Paris"]}),
+    )
+    p = analyse(run).passages
+    assert p["influence_low"].tolist() == pytest.approx([0, math.nan, 1], nan_ok=True)
+    assert p["influence_high"].tolist() == pytest.approx([0, math.nan, 1], nan_ok=True)
+
+
 def test_an_empty_repeat_counts_and_one_in_error_does_not():
     run = make(
         [[0, 0, 0]],
@@ -263,8 +278,9 @@ def test_chance_of_divergent_is_averaged_over_questions_of_every_size():
     found = summary(analyse(make([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1], [0.4, 0.3, 0.2, 0.1]])))
     assert found["p_random_divergent"] == pytest.approx((5 / 6 + 5 / 6 + 20 / 24) / 3)
     # At 0.9 only the perfect order of four stays.
-    found = summary(analyse(make([[0.9, 0.5, 0.1], [0.4, 0.3, 0.2, 0.1]]), 0.9))
-    assert found["p_random_divergent"] == pytest.approx((5 / 6 + 23 / 24) / 2)
+    # Two questions of three count twice.
+    found = summary(analyse(make([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1], [0.4, 0.3, 0.2, 0.1]]), 0.9))
+    assert found["p_random_divergent"] == pytest.approx((5 / 6 + 5 / 6 + 23 / 24) / 3)
 
 
 def test_threshold_drives_the_labels_and_is_checked():
