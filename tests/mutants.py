@@ -147,14 +147,15 @@ def main() -> None:
             for change in chosen:
                 path = change.module_path
                 files = tests_of(path, area[path])
-                if files not in limits:
+                suite = frozenset(files)
+                if suite not in limits:
                     start = time.monotonic()
                     if tested(files):
                         raise SystemExit(f"Without any change the tests fail: {' '.join(files)}")
-                    limits[files] = 30 + 4 * (time.monotonic() - start)
+                    limits[suite] = 30 + 4 * (time.monotonic() - start)
                 operator = get_operator(change.operator_name)()
                 with use_mutation(path, operator, change.occurrence) as texts:
-                    status = tested(files, limits[files])
+                    status = tested(files, limits[suite])
                 n, killed = n + 1, killed + (status != SURVIVED)
                 what = {SURVIVED: "SURVIVED", TOO_SLOW: "too slow"}.get(status, "killed")
                 line = change.start_pos[0]
