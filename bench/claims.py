@@ -191,6 +191,8 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="tiny sizes: only whether it runs")
     options = parser.parse_args()
     if options.smoke:
+        global BOOTSTRAPS
+        BOOTSTRAPS = 20
         shrink()
     print_run(2 if options.smoke else QUESTIONS)
     absent = missing(options.data)
