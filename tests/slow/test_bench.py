@@ -72,7 +72,7 @@ def test_it_runs_and_says_something(script, data):
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=280,
         check=False,
     )
     # A script whose data is not there says so in words and ends well; it need not measure anything.
