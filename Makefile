@@ -3,10 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
+# Mutants that `make mutants` tries; on two cores about ten a minute.
+SAMPLE ?= 150
 # Open a browser window only where there is a screen to open it on.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),false,true)
 
-.PHONY: run test test-fast lint format analyze bench glossary screenshots clean help
+.PHONY: run test test-fast lint format analyze bench mutants glossary screenshots clean help
 
 help:
 	@echo "make run          install, then open the dashboard on a recorded real run"
@@ -14,6 +16,7 @@ help:
 	@echo "make lint         ruff and mypy"
 	@echo "make analyze      record the sample run again (about half an hour on two cores)"
 	@echo "make bench        side-by-side measurements"
+	@echo "make mutants      how many small wrong changes the tests notice (SAMPLE=150 of them)"
 	@echo "make glossary     docs/glossary.md from the definitions in the code"
 	@echo "make screenshots  pictures of every page, light and dark, wide and narrow"
 	@echo "make clean        remove everything that can be made again"
@@ -44,6 +47,9 @@ analyze: $(VENV)/.installed
 
 bench: $(VENV)/.installed-dev
 	@for script in bench/*.py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script || exit 1; done
+
+mutants: $(VENV)/.installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutants --sample $(SAMPLE)
 
 glossary: $(VENV)/.installed
 	$(BIN)/python -m core.report.glossary > docs/glossary.md

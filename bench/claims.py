@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.claims_run import print_run
+from bench.claims_run import QUESTIONS, print_run
 from bench.fit_claims import (
     DATA,
     EXPERTQA,
@@ -45,6 +45,7 @@ from bench.fit_claims import (
     near_pairs,
     ordered,
     read_lines,
+    shrink,
 )
 from core.claims.language.self_contained import is_bare
 from core.claims.verifiers.checks import CHECKS
@@ -187,8 +188,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes: only whether it runs")
     options = parser.parse_args()
-    print_run()
+    if options.smoke:
+        global BOOTSTRAPS
+        BOOTSTRAPS = 20
+        shrink()
+    print_run(2 if options.smoke else QUESTIONS)
     absent = missing(options.data)
     if absent:
         print(absent)
@@ -209,9 +215,9 @@ def main() -> None:
     for title, scores in list(found.items())[2:]:
         value, low, high = gain(examples, found[OURS], scores)
         print(f"   {title:<40}{value:+6.3f}   [{low:+.3f}, {high:+.3f}]")
-    splits = [cross_validated(examples, seed) for seed in range(1, 1 + SPLITS)]
+    splits = [cross_validated(examples, seed) for seed in range(1, 2 if options.smoke else 1 + SPLITS)]
     again = [auroc(s, y) for _, y, s in (expertqa(examples, scores, cited=False) for scores in splits)]
-    print(f"   over {SPLITS} other splits into folds: {min(again):.3f} to {max(again):.3f}")
+    print(f"   over {len(splits)} other splits into folds: {min(again):.3f} to {max(again):.3f}")
     print(conclusion(examples, found))
     alarms, n, bare = false_alarms(options.data)
     print(f"\nFalse alarms of the checks on {n:,} facts of FActScore against their own sentences:")

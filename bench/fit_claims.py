@@ -82,6 +82,12 @@ class Example(NamedTuple):
     cited: tuple[int, ...]  # columns; all where the claim cites none
 
 
+def shrink() -> None:
+    """Make the choice tiny, for a look at whether it runs."""
+    global FOLDS, CANDIDATES
+    FOLDS, CANDIDATES = 2, CANDIDATES[:2]
+
+
 def read_lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
@@ -244,7 +250,10 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--smoke", action="store_true", help="only whether it runs; give tiny --data")
     options = parser.parse_args()
+    if options.smoke:
+        shrink()
     absent = missing(options.data)
     if absent:
         print(absent)

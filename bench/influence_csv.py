@@ -100,7 +100,9 @@ def chart_sizes(analysis: InfluenceAnalysis) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=100_000)
-    n_questions = parser.parse_args().questions
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes: only whether it runs")
+    options = parser.parse_args()
+    n_questions = 100 if options.smoke else options.questions
     frame = make_frame(n_questions)
     print(f"{n_questions:,} questions x {PASSAGES} passages = {len(frame):,} rows")
     with tempfile.TemporaryDirectory() as folder:

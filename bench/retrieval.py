@@ -48,7 +48,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--passages", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=50)
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes: only whether it runs")
     options = parser.parse_args()
+    if options.smoke:
+        options.passages, options.queries = 200, 3
     rng = random.Random(0)
     texts = corpus(options.passages, rng)
     queries = [" ".join(rng.sample(rng.choice(texts).split(), 8)) for _ in range(options.queries)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -33,30 +34,56 @@ def pytest_sessionfinish(session):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def is_local(address) -> bool:
-    if not isinstance(address, tuple):
-        return True  # a socket file
-    host = address[0].split("%")[0]
+REACHED: list[str] = []
+
+
+def is_local(host) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host.split("%")[0]).is_loopback
     except ValueError:
         return host == "localhost"
 
 
+def refuse(where) -> None:
+    """Remember it for the end of the test: a library may swallow the error."""
+    REACHED.append(str(where))
+    raise AssertionError(f"a test tried to reach {where}")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _only_this_machine():
-    """Refuse connections to anywhere else: a test that reaches a hub or a server is a bug."""
+    """Refuse anything but this machine: a test that reaches for a hub or a server is a bug."""
     patch = pytest.MonkeyPatch()
-    for name in ("connect", "connect_ex"):
+    for name in ("connect", "connect_ex", "sendto"):
         original = getattr(socket.socket, name)
 
-        def guarded(self, address, original=original):
-            assert is_local(address), f"a test tried to connect to {address}"
-            return original(self, address)
+        def guarded(self, *given, original=original):
+            address = given[-1]
+            if isinstance(address, tuple) and not is_local(address[0]):  # else it is a socket file
+                refuse(address)
+            return original(self, *given)
 
         patch.setattr(socket.socket, name, guarded)
+    look_up = socket.getaddrinfo
+
+    def looked_up(host, *given, **named):
+        # Where there is no network a name is not found, and nobody would see that it was asked for. Names that
+        # exist nowhere may be.
+        name = host.decode() if isinstance(host, bytes) else host or "localhost"
+        if not (is_local(name) or re.fullmatch(r"[0-9a-f.:%]+|[^.]+|.*\.(invalid|example|test)", name)):
+            refuse(name)
+        return look_up(host, *given, **named)
+
+    patch.setattr(socket, "getaddrinfo", looked_up)
     yield
     patch.undo()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_else_was_reached(_only_this_machine):
+    yield
+    reached, REACHED[:] = REACHED[:], []
+    assert not reached, f"the test tried to reach {', '.join(reached)}"
 
 
 @pytest.fixture(scope="session")

@@ -102,7 +102,7 @@ def open_app():
     """Open the app like a browser would: by the entry file, then a page, with a query string."""
 
     def opened(page: str = "overview", **params: str) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "dashboard.py"), default_timeout=60)
+        app = AppTest.from_file(str(ROOT / "dashboard.py"), default_timeout=240)
         for name, value in params.items():
             app.query_params[name] = value
         app.run()

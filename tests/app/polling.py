@@ -2,20 +2,50 @@
 
 from __future__ import annotations
 
+import threading
 import time
+
+from ui import jobs
 
 
 def button(app, label):
     return next(b for b in app.button if b.label.startswith(label))
 
 
-def wait(app, label, seconds=60.0):
-    """Run the page, as its polling does, until a sentence or button shows up."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+def until(app, found):
+    """Run the page, as its polling does, until something is there or no job goes on any more.
+
+    How long that takes says nothing on a busy machine; only the time limit of the test ends it.
+    """
+    while True:
+        # Asked before the page is drawn, which then shows how they ended.
+        over = not any(job.active for job in list(jobs.registry()._jobs.values()))
         app.run()
-        said = [b.label for b in app.button] + [e.value for e in (*app.success, *app.info, *app.error)]
-        if any(text.startswith(label) for text in said):
+        if found(app):
             return app
+        assert not over, f"no job goes on, and there are only {said(app)}"
         time.sleep(0.05)
-    raise AssertionError(f"{label!r} did not show up; there are {said}")
+
+
+def wait(app, label):
+    """Run the page until a sentence or button that begins like this shows up."""
+    return until(app, lambda app: any(text.startswith(label) for text in said(app)))
+
+
+def said(app):
+    elements = (*app.success, *app.info, *app.warning, *app.error)
+    return [b.label for b in app.button] + [element.value for element in elements]
+
+
+class Gate:
+    """A rule of a model that answers so many calls and no more until it is opened, and says when it was asked."""
+
+    def __init__(self, rule, calls=0):
+        self.asked, self.opened, self.calls, self._rule = threading.Event(), threading.Event(), calls, rule
+
+    def __call__(self, request):
+        self.calls -= 1
+        if self.calls < 0:
+            self.asked.set()
+            assert self.opened.wait(240), "nobody opened the gate"
+        return self._rule(request)

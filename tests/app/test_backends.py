@@ -14,6 +14,7 @@ from core.llm import BACKENDS
 from core.llm.backends import PullProgress
 from core.pipeline import ModelChoice
 from core.run import Run
+from tests.app.polling import button, until
 from tests.servers.ollama_server import MODEL, Model, ollama_server
 from ui import jobs
 from ui.state import Session
@@ -50,21 +51,6 @@ def choose(app, kind, address=None):
     if address is not None:
         app.text_input(key=f"live_url_{kind}").set_value(address).run()
     return app
-
-
-def button(app, label):
-    return next(b for b in app.button if b.label.startswith(label))
-
-
-def until(app, found, seconds=60.0):
-    """Run the page, as its polling does, until something is there."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        app.run()
-        if found(app):
-            return app
-        time.sleep(0.05)
-    raise AssertionError([b.label for b in app.button] + [e.value for e in (*app.error, *app.warning)])
 
 
 @pytest.mark.parametrize("kind", [kind for kind, backend in BACKENDS.items() if backend.takes_base_url])

@@ -7,7 +7,7 @@ import pytest
 from core.run import Run
 from core.sources.formats import import_file
 from tests.app.claims_runs import ANSWER, HOSTILE, claims_run
-from tests.app.polling import button, wait
+from tests.app.polling import Gate, button, wait
 from tests.scripted import ScriptedLLM
 from ui import jobs
 
@@ -249,13 +249,13 @@ def test_offline_job_finds_claims_and_shows_them(open_app, healthy, texts, recor
     assert "Claims not extracted" in texts(parent)
 
 
-def judge_model(monkeypatch, **options):
+def all_supported(request):
+    names = json.loads(request.schema)["properties"] if request.schema else {}
+    return json.dumps(dict.fromkeys(names, "SUPPORTED"))
+
+
+def judge_model(monkeypatch, rule=all_supported, **options):
     """Put a model that finds every claim supported where the back end would be opened."""
-
-    def rule(request):
-        names = json.loads(request.schema)["properties"] if request.schema else {}
-        return json.dumps(dict.fromkeys(names, "SUPPORTED"))
-
     llm = ScriptedLLM(rule, **options)
     monkeypatch.setattr(jobs, "open_llm", lambda kind, name, **_: llm)
     return llm
@@ -277,7 +277,7 @@ def test_judge_is_asked_and_named(monkeypatch, open_app, healthy, texts, recorde
 
 def test_failing_job_says_one_sentence_and_can_be_tried_again(monkeypatch, open_app, healthy, recorded):
     judge_model(monkeypatch, down=True)
-    app = wait(judged(healthy(open_app("claims"))), "Try again", seconds=120)
+    app = wait(judged(healthy(open_app("claims"))), "Try again")
     assert len(healthy(app).error) == 1
     judge_model(monkeypatch)
     jobs.registry()._models.clear()
@@ -286,15 +286,19 @@ def test_failing_job_says_one_sentence_and_can_be_tried_again(monkeypatch, open_
 
 
 def test_cancelled_job_keeps_what_was_done_and_goes_on(monkeypatch, open_app, healthy, texts, recorded):
-    judge_model(monkeypatch, delay=0.1)
+    gate = Gate(all_supported, calls=5)
+    llm = judge_model(monkeypatch, gate)
     app = judged(healthy(open_app("claims")))
-    wait(app, "Cancel")
-    button(app, "Cancel").click().run()
-    app = healthy(wait(app, "Cancelled"))
-    judge_model(monkeypatch)
+    assert gate.asked.wait(240)
+    button(app.run(), "Cancel").click().run()
+    gate.opened.set()
+    healthy(wait(app, "Cancelled"))
+    done = len(llm.requests)
     button(app, "Continue").click().run()
     healthy(wait(app, "Finished and saved"))
     assert "Verified by the language model" in texts(app)
+    # What was answered before the cancel is not asked again.
+    assert 0 < done < len(llm.requests) == len({str(request) for request in llm.requests})
 
 
 def test_unscored_cells_are_tried_again(open_app, healthy, with_claims, tmp_path):

@@ -282,3 +282,10 @@ def test_a_number_that_is_only_in_the_question_takes_no_ones_place():
     said, other = "Unwin built the bridge in 1903.", "Unwin built the bridge before 1950."
     assert became(said, other, question="When was it built?") == "changed"
     assert became(said, other, question="Was the bridge built before 1950?") == "gone"
+
+
+def test_a_number_that_the_baseline_has_elsewhere_takes_no_ones_place():
+    baseline = "Unwin built the bridge in 1903. It has 12 arches."
+    claim = "Unwin built the bridge in 1903."
+    assert became(baseline, "Unwin built the bridge with 12 arches.", claim) == "gone"
+    assert became(baseline, "Unwin built the bridge with 11 arches.", claim) == "changed"

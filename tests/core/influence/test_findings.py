@@ -80,6 +80,7 @@ def test_counts_against_chance():
 def test_holm_leaves_out_what_could_not_be_tested():
     # Five passages: inverted applies, over-reliance and inert.
     row = modes(make([STRAIGHT[:5][::-1]] * 4)).loc["inverted"]
+    assert row["expected"] == pytest.approx(4 * 5 / 120)  # ρ is −1 in one order of five, −0.9 in four more
     assert row["p_value"] == pytest.approx(3 * stats.binom.sf(3, 4, row["expected"] / 4))
     assert modes(make([[0.5, 0.1]]))["p_value"].isna().all()
 

@@ -22,6 +22,10 @@ def joined(pieces, *kept):
         ("old words, here", "new", [("removed", "old words, here"), ("added", "new")]),
         ("x a b y", "x c d y", [("same", "x "), ("removed", "a b"), ("added", "c d"), ("same", " y")]),
         ("大运河", "大河", [("same", "大"), ("removed", "运"), ("same", "河")]),
+        # A shared sign between two changes joins them; one at either end does not.
+        ("a, b", "c, d", [("removed", "a, b"), ("added", "c, d")]),
+        ("(old", "(new", [("same", "("), ("removed", "old"), ("added", "new")]),
+        ("old.", "new.", [("removed", "old"), ("added", "new"), ("same", ".")]),
     ],
 )
 def test_pieces_by_hand(before, after, expected):

@@ -36,6 +36,7 @@ def test_passages_have_exactly_the_size_asked_and_keep_offsets():
     text = "“" + " ".join(f"word{i}," for i in range(250)) + "”"
     found = passages(text, 100)
     assert [len(words(p.text)) for p in found] == [100, 100, 50]
+    assert passages(text) == found  # a hundred words unless told otherwise
     assert all(text[p.start : p.end] == p.text for p in found)
     assert found[0].text.startswith("“word0,") and found[1].text.startswith("word100")
     assert found[2].text.endswith("word249,”")

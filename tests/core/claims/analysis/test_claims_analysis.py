@@ -604,7 +604,7 @@ def test_an_irrelevant_claim_enters_no_metric_of_ragchecker():
         "cells": {"p1": 0.0, "p2": 1.0},
     }
     more = {**plain, "claims": [*plain["claims"], talk | {"claim_id": "a2"},
-                                talk | {"claim_id": "r2", "side": "reference"}]}  # fmt: skip
+                                talk | {"claim_id": "r2", "side": "reference", "counterpart": E_}]}  # fmt: skip
     first, second = (analysed([one])[1].ragchecker.drop(columns="query_id") for one in (plain, more))
     assert first.iloc[0]["precision"] == 1 and first.iloc[0]["recall"] == 0
     pd.testing.assert_frame_equal(first, second)

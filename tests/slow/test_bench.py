@@ -1,0 +1,84 @@
+"""Every measurement in bench/ still runs: each script at tiny sizes, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+# Modules that only serve others are run by those.
+SCRIPTS = {
+    path: text
+    for path in sorted((ROOT / "bench").glob("*.py"))
+    if '__name__ == "__main__"' in (text := path.read_text(encoding="utf-8"))
+}
+
+
+def lines(records):
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Return a folder with a dozen made-up records of each development file of the claims."""
+    answers = [
+        {
+            "question": f"Who built bridge {i}?",
+            "passages": [
+                {"ref": "[1]", "text": f"Bridge {i} was built by Unwin in 19{i + 10}."},
+                {"ref": "[2]", "text": "Coffee grows in the hills of the south."},
+            ],
+            "claims": [
+                {"claim": f"Unwin built bridge {i} in 19{i + 10}.", "support": "Complete", "cited": ["[1]"]},
+                {"claim": f"Tea was sold in market {i}.", "support": "Missing", "cited": []},
+                {"claim": f"Bridge {i} carries coffee.", "support": "Incomplete", "cited": ["[2]"]},
+            ],
+        }
+        for i in range(12)
+    ]
+    pairs = [
+        {
+            "question": f"Who built tower {i}?",
+            "knowledge": f"Tower {i} was built by Parker.",
+            "right_answer": ("Parker", f"Parker built tower {i}.")[i % 2],
+            "hallucinated_answer": ("Unwin", f"Unwin built tower {i}.")[i % 2],
+        }
+        for i in range(12)
+    ]
+    facts = {
+        "text": "Unwin built it in 1903.",
+        "model_atomic_facts": ["It was built in 1903.", {"text": "Unwin"}],
+    }
+    bios = [{"sentences": [facts, {"text": "It is old.", "model_atomic_facts": None}]}]
+    for name, records in (("expertqa_claims", answers), ("halueval_qa", pairs), ("factscore", bios)):
+        (tmp_path / f"{name}_dev.jsonl").write_text(lines(records), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_it_runs_and_says_something(script, data):
+    assert '"--smoke"' in SCRIPTS[script], f"{script.name} needs an option --smoke with tiny sizes"
+    options = ["--data", str(data)] if '"--data"' in SCRIPTS[script] else []
+    done = subprocess.run(
+        [sys.executable, str(script), "--smoke", *options],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    # A script whose data is not there says so in words and ends well; it need not measure anything.
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip()
+
+
+def test_the_scripts_are_found():
+    assert {"claims.py", "influence_csv.py", "overlap.py"} <= {path.name for path in SCRIPTS}
