@@ -20,6 +20,7 @@ from core.pipeline import (
     measure_speed,
     plan_steps,
 )
+from core.pipeline.steps import check_models
 from core.run import Run
 from core.sources.dataset import Dataset
 from ui import library, servers
@@ -91,6 +92,7 @@ def carry_out(page: str, work: Work) -> Job:
         job.meter.what = "loading the model"
         llms = models.opened()
         run, done = _source(work, llms, job), False
+        check_models(run, work.steps, llms)
         with CompletionCache(default_cache_path()) as cache:
             for step in work.steps:
                 with models.turn(job, step):

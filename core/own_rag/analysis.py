@@ -16,7 +16,7 @@ from core.llm.types import DEFAULT_MAX_TOKENS
 from core.own_rag.questions import read_questions
 from core.own_rag.retrieval import Retrieval
 from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin, fill
-from core.pipeline.steps import ProgressCallback, asks_questions
+from core.pipeline.steps import ProgressCallback, asks_questions, check_models
 from core.run import MANIFEST_FILE, Run, check_target, read_manifest
 
 
@@ -121,7 +121,7 @@ def analyze(
             "style": FUNCTION_STYLE.name if function is not None else style or DEFAULT_STYLE,
         }
         asking, *others = _steps(steps, options_of_answers)
-        models = {step.name: _model_of(step, model) for step in others}
+        models = {asking.name: model} | {step.name: _model_of(step, model) for step in others}
         options = RunOptions(k=k, passage_words=passage_words, retriever=retriever)
         data = read_questions(questions, documents, retrieved_elsewhere=retrieve is not None)
         title = name or f"{data.name}, {model.name}"
@@ -136,6 +136,8 @@ def analyze(
                 retrieval.hand_to(function)
         run = _described(begin(data, options, model, asking, name=title), function, retrieval)
 
+        check_models(run, (asking, *others), models)
+
         def save_run(partial: Run) -> None:
             if save is not None:
                 _uncounted(partial, function).save(save)
@@ -144,7 +146,7 @@ def analyze(
             run = fill(
                 run,
                 step,
-                llm=models.get(step.name, model),
+                llm=models[step.name],
                 cache=store,
                 progress=_reporter(progress, stack, step),
                 on_part=save_run if save is not None else None,
