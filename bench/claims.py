@@ -47,10 +47,10 @@ from bench.fit_claims import (
     read_lines,
 )
 from core.claims.language.self_contained import is_bare
-from core.claims.language.stemming import content_stems, stems
 from core.claims.verifiers.checks import CHECKS
 from core.claims.verifiers.features import FEATURES
 from core.stats import auroc, bootstrap_interval, wilson_interval
+from core.text.reading import content_stems, stems
 from core.text.words import words
 
 BOOTSTRAPS = 1_000

@@ -81,8 +81,8 @@ LIBRARIES = {
 }
 # Imported inside functions, so that `import core` needs none of them and takes no time.
 HEAVY = {
-    "accelerate", "bm25s", "datasets", "gguf", "httpx", "jsonschema", "nltk", "ollama", "openai", "outlines_core",
-    "sentence_transformers", "sklearn", "torch", "transformers",
+    "accelerate", "bm25s", "datasets", "gguf", "httpx", "jsonschema", "nltk", "ollama", "openai", "opencc", "outlines_core",
+    "sentence_transformers", "sklearn", "snowballstemmer", "torch", "transformers",
 }  # fmt: skip
 
 

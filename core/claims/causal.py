@@ -2,8 +2,7 @@
 
 A lexical decision without a model, for English, Vietnamese and Chinese. It compares the answers with each
 other and never with the passages, so it is independent of textual support. Known limits: a claim in wholly
-other words reads as gone, two things that change places in a sentence read as kept, and traditional and
-simplified characters differ.
+other words reads as gone, and two things that change places in a sentence read as kept.
 """
 
 from __future__ import annotations
@@ -94,7 +93,8 @@ def _label(claim: str, ablated: str, baseline: str, asked: Content) -> str:
     if not said:
         return UNKNOWN
     wanted = said - asked.words or said
-    now = max(parse_sentences(ablated), key=lambda s: (len(s.words & wanted), len(s.words & said)))
+    heard = [_in_the_words_of(stated, sentence) for sentence in parse_sentences(ablated)]
+    now = max(heard, key=lambda s: (len(s.words & wanted), len(s.words & said)))
     lost_numbers = wanted & stated.numbers - now.numbers
     if _exchanged(wanted, stated, now, lost_numbers, base, parse_text(ablated), asked):
         return CHANGED
@@ -103,6 +103,22 @@ def _label(claim: str, ablated: str, baseline: str, asked: Content) -> str:
     bare = len(base.words - asked.words) <= _BARE
     other = not wanted & now.words or parse_text(ablated).words - base.words - asked.words
     return CHANGED if bare and other else GONE
+
+
+def _in_the_words_of(stated: Content, now: Content) -> Content:
+    """Return what is said now with the claim's words for its dates and measures: 10 km, 10,000 metres.
+
+    The claim's numbers of another unit, 10 miles, are other numbers.
+    """
+    kinds = {kind for kind, *_ in stated.amounts}
+    said = {amount: words for amount, words in now.amounts.items() if amount[0] in kinds}
+    again = frozenset[str]().union(
+        *(stated.amounts[amount] for amount in said.keys() & stated.amounts.keys())
+    )
+    other = frozenset[str]().union(*(said[amount] for amount in said.keys() - stated.amounts.keys()))
+    clash = other & stated.numbers - again
+    numbers = now.numbers - clash | again & stated.numbers | {f"another {number}" for number in clash}
+    return now._replace(words=now.words - clash | again, numbers=numbers)
 
 
 @lru_cache(maxsize=4096)

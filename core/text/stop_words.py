@@ -1,4 +1,4 @@
-"""English words that say nothing about a subject: articles, pronouns, auxiliaries, prepositions."""
+"""Words that say nothing about a subject: articles, pronouns, auxiliaries, prepositions, and their like."""
 
 ENGLISH = frozenset(
     """
@@ -12,3 +12,10 @@ ENGLISH = frozenset(
     within without would yet you your yours yourself yourselves
     """.split()
 )
+VIETNAMESE = frozenset(
+    "là của và các những một được đã đang sẽ bị trong ở có cho với này đó thì mà về tại từ khi như cũng rằng "
+    "vào ra do bởi theo nếu đến".split()
+)
+# Simplified, as folded texts are.
+CHINESE = frozenset("的了是在和与有被于为之其而及以这那个一他她它们就都也着")
+STOP_WORDS = ENGLISH | VIETNAMESE | CHINESE

@@ -12,10 +12,10 @@ import pandas as pd
 from core.claims.analysis.layout import ablated_answers
 from core.claims.analysis.spans import claim_spans, sentences_of, sharing_most
 from core.claims.causal import causal_labels
-from core.claims.language.sentences import Span
 from core.claims.matrix import ClaimEvidenceMatrix
 from core.claims.types import Floats, Ints, Labels
 from core.run import Run
+from core.text.sentences import Span
 
 if TYPE_CHECKING:
     from core.claims.analysis.claims_analysis import ClaimsAnalysis

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from core.claims.language.sentences import Span, sentence_spans
 from core.claims.types import Ints, Labels
 from core.run import Run
+from core.text.sentences import Span, sentence_spans
 from core.text.stop_words import ENGLISH
 from core.text.words import words
 

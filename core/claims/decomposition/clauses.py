@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import regex
 
-from core.claims.language.sentences import Span, inside_brackets
+from core.text.sentences import Span, inside_brackets
 
 _LONGEST = 2_000  # characters; what is longer is no sentence anyone wrote, but a list or a text without stops
 _FLAGS = regex.VERBOSE | regex.IGNORECASE

@@ -9,19 +9,19 @@ from typing import Any
 from core.claims.decomposition.alignment import (
     added_words,
     best_sentence,
-    content_words,
     dropped_words,
     has_pronoun,
     names_in,
     place_of,
     read_sentence,
+    weighty_words,
 )
 from core.claims.decomposition.relevance import is_relevant
 from core.claims.decomposition.split import merged, plain, sentence_claims
-from core.claims.language.sentences import Span
 from core.claims.types import Claim
 from core.llm.structured import DEFAULT_JSON_TOKENS, Ask, JsonReply, generate_json_batch
 from core.llm.types import LLM, Message
+from core.text.sentences import Span
 from core.text.words import has_words, words
 
 SCHEMA: Mapping[str, Any] = {
@@ -185,7 +185,7 @@ def _checked(
                 Claim(claim, (where,) if where else (), states and is_relevant(claim), added, dropped)
             )
         claims += () if found else by_rules
-    claims += [Claim(text, (), is_relevant(text), content_words(text)) for text in nowhere]
+    claims += [Claim(text, (), is_relevant(text), weighty_words(text)) for text in nowhere]
     # By where a claim is first said; of equals, and of those said nowhere, the earlier stays first.
     end = (float("inf"), 0)
     return tuple(sorted(merged(claims), key=lambda claim: claim.spans[0] if claim.spans else end))

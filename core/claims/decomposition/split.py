@@ -10,9 +10,9 @@ import regex
 
 from core.claims.decomposition.clauses import clause_spans
 from core.claims.decomposition.relevance import is_relevant
-from core.claims.language.sentences import BULLET, CITATION, Span, sentence_spans, trimmed
 from core.claims.types import Claim
 from core.text.abstention import is_abstention
+from core.text.sentences import BULLET, CITATION, Span, sentence_spans, trimmed
 from core.text.words import has_words, words
 
 # How a passage is named where it is cited.

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from core.claims import matrix
-from core.claims.language.sentences import Span
 from core.claims.rafe import NOT_SUPPORTED, SUPPORTED, verdicts
 from core.claims.types import Bools, Claim, Floats, Ints
 from core.claims.verifiers.joint import Joint
+from core.text.sentences import Span
 from core.text.words import has_words
 
 ANSWER, REFERENCE = "answer", "reference"

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 import regex
 
-from core.claims.language.quantities import counts
-from core.claims.language.sentences import sentence_spans
 from core.claims.types import Claim
+from core.text.quantities import counts
+from core.text.sentences import sentence_spans
 from core.text.stop_words import ENGLISH
 from core.text.words import has_words, words
 

@@ -9,18 +9,16 @@ rather than wrong: what a passage merely lacks contradicts nothing. Only a bare 
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 import regex
 
-from core.claims.language.quantities import Date, Quantity, dates, quantities
 from core.claims.language.self_contained import bare_value, counted
-from core.claims.language.stemming import content_stems, light_stem, stems
 from core.claims.verifiers.value_check import around, check_ideographs, check_mention, check_value
-from core.text.stop_words import ENGLISH
+from core.text.quantities import Date, Quantity, dates, quantities, same_values
+from core.text.reading import content_stems, denied, stem, stems
 from core.text.words import words
 
 AGREES, CONTRADICTS, SILENT = 1.0, 0.0, math.nan
@@ -29,17 +27,7 @@ _EXACT, _MEASURED, _ROUGH = 1e-9, 0.02, 0.05  # how far numbers may lie apart an
 _ALIKE = 0.5  # share of a claim's other words that a sentence must have to be about the same thing
 _SAME = 0.7  # the same for a negation, which many sentences have somewhere
 _VERBATIM = 4  # words in a row that are a quotation; twice as many ideographs
-_SCOPE = 3  # words behind a negation that it is about
 
-_CUES = regex.compile(
-    r"\b(?:not(?!\s+(?:only|just|merely|least))|never|cannot|neither|nor|no(?!-|\s+(?:doubt|matter))|none|nobody"
-    r"|nothing|nowhere|lacks?|lacked|fails?|failed|unable)\b|n't\b"
-    r"|(?<!\bhàng\s)\bkhông(?!\s+(?:chỉ|khí|gian|quân|trung|lực|những))\b|\b(?:chưa|chẳng)\b"
-    r"|[没沒未无無](?![论論线線限数數来來必])|不(?![仅僅但只同断斷少过過管论論久])|非(?![常洲])",
-    regex.IGNORECASE,
-)
-# The words of a negation itself do not tell what a text is about.
-_NEGATORS = frozenset("never neither none không phải chưa chẳng 没 沒 有 未 无 無 不 非 是".split())
 # Opposites, not converses: who is bought from has sold, so the two agree. In Vietnamese two words joined.
 _OPPOSITES = (
     "increase/decrease rise/fall rose/fell risen/fallen grow/shrink grew/shrank higher/lower "
@@ -100,7 +88,7 @@ def check_names(claim: str, sentence: str, passage: str) -> float:
         return SILENT
     near, there, ours = around(sentence, passage), set(words(passage)), set(words(claim))
     found = {name: words(name) for name in names(claim)}
-    gone = frozenset(light_stem(word) for parts in found.values() for word in parts if word not in there)
+    gone = frozenset(stem(word) for parts in found.values() for word in parts if word not in there)
     others = any(not ours & set(words(name)) for name in names(near))
     rival = others and _share(claim, near, leave_out=gone) >= _ALIKE
 
@@ -117,8 +105,8 @@ def check_negation(claim: str, sentence: str, passage: str) -> float:
 
     Compared only where the sentence has most of the claim's words, and the denied words are in both.
     """
-    ours, theirs = _denied(claim), _denied(sentence)
-    if not (ours or theirs) or _share(claim, sentence, leave_out=_NEGATORS) < _SAME:
+    ours, theirs = denied(claim), denied(sentence)
+    if not (ours or theirs) or _share(claim, sentence) < _SAME:
         return SILENT
     if ours and theirs:
         return AGREES if ours & theirs else SILENT
@@ -132,14 +120,15 @@ def check_opposites(claim: str, sentence: str, passage: str) -> float:
     Compared only where the sentence has most of the claim's other words, in the same order ("A is higher than
     B" and "B is lower than A" agree). A negation on one side makes it silent: "not higher" is not "lower".
     """
-    if bool(_denied(claim)) != bool(_denied(sentence)):
+    if bool(denied(claim)) != bool(denied(sentence)):
         return SILENT
     ours, theirs = _with_bigrams(claim), _with_bigrams(sentence)
     found = []
-    for word in ours & _OPPOSITE.keys():
+    opposites = _opposites()
+    for word in ours & opposites.keys():
         if word in theirs:
             found.append(AGREES)
-        elif _OPPOSITE[word] & theirs and not _OPPOSITE[word] & ours:
+        elif opposites[word] & theirs and not opposites[word] & ours:
             alike = _share(claim, sentence, leave_out=frozenset({word, *word}))
             found.append(CONTRADICTS if alike >= _ALIKE and _same_order(claim, sentence) else SILENT)
     return _together(found)
@@ -190,17 +179,15 @@ def _spaced(text: str) -> str:
     return f" {' '.join(words(text))} "
 
 
+@lru_cache(maxsize=1)
 def _opposites() -> dict[str, frozenset[str]]:
     table: dict[str, set[str]] = {}
     for pair in _OPPOSITES:
         a, b = pair.split("/")
-        a, b = (word if len(words(word)) > 1 else light_stem(word) for word in (a, b))
+        a, b = (word if len(words(word)) > 1 else stem(word) for word in (a, b))
         table.setdefault(a, set()).add(b)
         table.setdefault(b, set()).add(a)
     return {word: frozenset(found) for word, found in table.items()}
-
-
-_OPPOSITE = _opposites()
 
 
 @lru_cache(maxsize=_CACHE)
@@ -209,19 +196,6 @@ def _with_bigrams(text: str) -> frozenset[str]:
     found = stems(text)
     pairs = {a + b for a, b in pairwise(found) if not (a + b).isascii()}
     return frozenset({*found, *pairs})
-
-
-@lru_cache(maxsize=_CACHE)
-def _denied(text: str) -> frozenset[str]:
-    """Return the stems that negations are about; without content words behind it, a negation says nothing."""
-    text = unicodedata.normalize("NFC", text).replace("’", "'")
-    found: set[str] = set()
-    for match in _CUES.finditer(text):
-        behind = [
-            w for w in words(regex.split(r"[.!?;,。！？；，]", text[match.end() :])[0]) if w not in ENGLISH
-        ]
-        found.update(light_stem(word) for word in behind[:_SCOPE])
-    return frozenset(found)
 
 
 def _share(claim: str, sentence: str, leave_out: frozenset[str] = frozenset()) -> float:
@@ -247,7 +221,7 @@ def _years_as_numbers(text: str) -> list[Quantity]:
 
 
 def _compare_number(number: Quantity, here: Iterable[Quantity], around: Iterable[Quantity]) -> float:
-    if any(_same_kind(number, other) and _close(number, other) for other in around):
+    if any(_agree(number, other) for other in around):
         return AGREES
     if number.loose or not number.kind:
         return SILENT
@@ -255,31 +229,33 @@ def _compare_number(number: Quantity, here: Iterable[Quantity], around: Iterable
     return CONTRADICTS if rivals else SILENT
 
 
-def _same_kind(a: Quantity, b: Quantity) -> bool:
+def _agree(a: Quantity, b: Quantity) -> bool:
     # What a bare number counts is not known, and two nouns may mean the same ("people", "inhabitants").
-    unknown = ("", "#")
-    return a.kind == b.kind or (a.kind[:1] in unknown and b.kind[:1] in unknown)
-
-
-def _close(a: Quantity, b: Quantity) -> bool:
-    measured = a.kind not in ("", "percent") and not a.kind.startswith("#")
-    most = _ROUGH if a.loose or b.loose else _MEASURED if measured else _EXACT
-    return any(math.isclose(x, y, rel_tol=most) for x in a.values for y in b.values)
+    if a.kind != b.kind and (a.measured or b.measured):
+        return False
+    precise = not a.measured or a.kind == "percent"
+    most = _ROUGH if a.loose or b.loose else _EXACT if precise else _MEASURED
+    return same_values(a, b, most)
 
 
 def _compare_date(date: Date, here: Iterable[Date], around: Iterable[Date], bare: set[float]) -> float:
     could_be = [other for other in around if _compatible(date, other)]
     is_bare_year = date == Date(date.year) and date.year is not None and float(date.year) in bare
-    if is_bare_year or any(_says(other) >= _says(date) for other in could_be):
+    certain = [other for other in could_be if other == date or not (other.swapped or date.swapped)]
+    if is_bare_year or any(_says(other) >= _says(date) for other in certain):
         return AGREES
     rivals = [other for other in here if _says(other) & _says(date)]
     return CONTRADICTS if rivals and not could_be else SILENT
 
 
 def _compatible(a: Date, b: Date) -> bool:
-    both = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
-    return bool(both) and all(x == y for x, y in both)
+    """Tell whether two dates may be the same day, month or year."""
+    for one, other in product(a.readings(), b.readings()):
+        both = [(x, y) for x, y in zip(one[:3], other[:3], strict=True) if x is not None and y is not None]
+        if both and all(x == y for x, y in both):
+            return True
+    return False
 
 
 def _says(date: Date) -> frozenset[str]:
-    return frozenset(name for name, value in zip(Date._fields, date, strict=True) if value is not None)
+    return frozenset(name for name in ("year", "month", "day") if getattr(date, name) is not None)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.claims.language.sentences import sentence_spans
 from core.claims.types import ClaimGroup, Floats, Ints
 from core.claims.verifiers.checks import CHECKS
 from core.claims.verifiers.vectors import VectorMemory
 from core.llm.token_vectors import TokenVectors
+from core.text.sentences import sentence_spans
 from core.text.words import has_words
 
 FEATURES = (

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
 from functools import lru_cache
 
 import regex
 
-from core.claims.language.quantities import counts, dates, numerals, quantities
 from core.claims.language.self_contained import bare_value, is_bare, value_words
-from core.claims.language.sentences import Span, sentence_spans
-from core.claims.language.stemming import light_stem
+from core.text.quantities import counts, dates, numerals, quantities
+from core.text.reading import read, unaccented
+from core.text.sentences import Span, sentence_spans
 from core.text.words import words
 
 _CACHE = 16_384
@@ -76,12 +75,13 @@ def _has_numbers(value: str, text: str) -> bool:
 
 
 def _has_words(value: str, wanted: tuple[str, ...], text: str) -> bool:
-    there = frozenset(_plain(word) for word in words(text))
+    there = frozenset(map(unaccented, words(text)))
     alike = _measures_alike(value, text)
+    numbers = {word for token in read(value) if token.is_number for word in words(token.word)}
     missing = [
         word
         for word in wanted
-        if not word.isdecimal() and _plain(word) not in there and not (alike and counts(word))
+        if word not in numbers and unaccented(word) not in there and not (alike and counts(word))
     ]
     return not missing and all(pair in text for run in _HAN_RUN.findall(value) for pair in _pairs(run))
 
@@ -102,10 +102,3 @@ def _measures_alike(value: str, text: str) -> bool:
 @lru_cache(maxsize=_CACHE)
 def _spans(passage: str) -> list[Span]:
     return sentence_spans(passage)
-
-
-@lru_cache(maxsize=_CACHE)
-def _plain(word: str) -> str:
-    """Return the stem of a word without accents: answers are often typed without them."""
-    letters = unicodedata.normalize("NFD", light_stem(word)).replace("đ", "d").replace("ø", "o")
-    return "".join(c for c in letters if not unicodedata.combining(c))

@@ -72,6 +72,13 @@ def test_the_matrix_by_hand():
             "changed",
         ),
         ("It has seven floors.", "It has 7 floors.", "kept"),
+        ("The bridge has fifteen arches.", "The bridge has 15 arches.", "kept"),
+        ("The bridge has fifteen arches.", "The bridge has 50 arches.", "changed"),
+        ("It carried twenty-five hundred men.", "It carries 2,500 men.", "kept"),
+        ("The canal is 10 km long.", "The canal is 10,000 metres long.", "kept"),
+        ("The canal is 10 km long.", "The canal is 10 miles long.", "changed"),
+        ("It was landed on 27 July 1866.", "It was landed on 1866-07-27.", "kept"),
+        ("It was landed on 27 July 1866.", "It was landed on 1866-07-28.", "changed"),
         ("The tower has seven floors.", "The tower has eight floors.", "changed"),
         ("The tower has 7 floors and a red roof.", "The tower has floors and a red roof.", "gone"),
         # names
@@ -109,6 +116,8 @@ def test_english(baseline, ablated, expected):
         ("Kênh Vĩnh Tế nối Châu Đốc với Hà Tiên.", "Kênh Vĩnh Tế không nối Châu Đốc với Hà Tiên.", "changed"),
         ("Ong sống trong không khí lạnh.", "Ong sống ở không khí lạnh.", "kept"),
         ("Người đào kênh là ông Thoại Ngọc Hầu.", "Người đào kênh là ông Nguyễn Văn Tường.", "changed"),
+        ("Cầu có mười lăm nhịp.", "Cầu có 15 nhịp.", "kept"),
+        ("Cầu có mười lăm nhịp.", "Cầu có năm mươi nhịp.", "changed"),
         ("Hồ Quang Cua", "Trần Tấn Phương", "changed"),
         ("Hồ Quang Cua", "Tôi không biết.", "gone"),
         ("1,5 triệu", "1.500.000", "kept"),
@@ -135,6 +144,8 @@ def test_composed_and_decomposed_accents_are_the_same():
         ("毕昇用胶泥刻活字。", "毕昇不用胶泥刻活字。", "changed"),
         ("毕昇没有用木头刻字。", "毕昇用木头刻字。", "changed"),
         ("二十一天", "21天", "kept"),
+        ("大运河全长三百公里。", "大運河全長300公里。", "kept"),
+        ("大运河全长三百公里。", "大运河全长400公里。", "changed"),
         ("二十一天", "十八天", "changed"),
         ("郭守敬", "马之贞", "changed"),
         ("郭守敬", "水源是郭守敬找到的。", "kept"),
@@ -149,7 +160,7 @@ def test_chinese(baseline, ablated, expected):
 
 @pytest.mark.parametrize(
     ("numeral", "number"),
-    [("二十一天", "#21"), ("十八天", "#18"), ("一百零五米", "#105"), ("三万五千人名", None), ("二〇一四年", "#2014"),
+    [("二十一天", "#21"), ("十八天", "#18"), ("一百零五米", "#105"), ("三万五千人", "#35000"), ("二〇一四年", "#2014"), ("统一的人名", None),
      ("三万五千名", "#35000"), ("1.5万", "#15000"), ("2亿", "#200000000")],
 )  # fmt: skip
 def test_chinese_numbers(numeral, number):

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from core.claims.decomposition.decompose import SCHEMA, decompose, decompositions
 from core.claims.decomposition.split import split_claims
-from core.claims.language.sentences import sentence_spans
 from core.errors import BackendError, TransientError
 from core.llm import Completion
 from core.llm.structured import canonical
+from core.text.sentences import sentence_spans
 from tests.scripted import ScriptedLLM
 
 ANSWER = (

@@ -8,6 +8,8 @@ from itertools import accumulate
 
 import regex
 
+from core.text.quantities import MONTHS
+
 Span = tuple[int, int]
 
 # A mark that a passage is cited, behind a statement.
@@ -58,9 +60,6 @@ _BEFORE_NUMBERS = frozenset(
     "no nos nr art fig figs eq eqs sec sect ch chap vol vols pp p pg ver ca est par para tab ex thm "
     "jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
-_MONTHS = frozenset(
-    "January February March April May June July August September October November December".split()
-)
 # May be at the end or inside: the word that follows decides.
 _EITHER = frozenset(
     "st ave rd blvd jr sr inc ltd co corp llc plc bros al dept univ assn ed eds mfg intl natl "
@@ -99,6 +98,15 @@ def sentence_spans(text: str) -> list[Span]:
                 result.append(span)
             start = end
     return result
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text in order, without outer white space; see `sentence_spans`.
+
+    >>> sentences("Dr. Lee paid $3.50. It rained. 他走了。")
+    ['Dr. Lee paid $3.50.', 'It rained.', '他走了。']
+    """
+    return [text[start:end] for start, end in sentence_spans(text)]
 
 
 def trimmed(text: str, start: int, end: int) -> Span:
@@ -190,7 +198,7 @@ def _is_abbreviation(before: str, after: str) -> bool:
     if token in _BEFORE_NUMBERS:
         return following[0].isdecimal()
     if token.isdecimal():  # an ordinal: "the 4. May"
-        return len(token) < 3 and following.strip(".") in _MONTHS
+        return len(token) < 3 and following[0].isupper() and following.strip(".").casefold() in MONTHS
     initial = len(last) == 1 and last.isalpha() and found[0][-1].isupper() and not _HAN.match(last)
     if not (initial or token in _EITHER or _DOTTED.fullmatch(token)):
         return False

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.claims.language.sentences import sentence_spans
+from core.text.sentences import sentence_spans
 
 
 def sentences(text):

@@ -1,0 +1,201 @@
+"""Numbers as people write them, in digits and in English, Vietnamese and Chinese words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import regex
+
+_LONGEST = 300  # digits that a float can hold
+_LARGEST = 1e300
+
+
+class Number(NamedTuple):
+    """A number at ``text[start:end]`` of a folded text.
+
+    ``values``: its readings, the likeliest first: "1.794" is 1.794 or 1794. ``unscaled``: those without
+    "million" and the like. ``ordinal``: it counts nothing, as in "the 19th". ``percent``: the words themselves
+    say so (百分之).
+    """
+
+    start: int
+    end: int
+    values: tuple[float, ...]
+    unscaled: tuple[float, ...]
+    ordinal: bool = False
+    percent: bool = False
+
+
+def any_of(names: Iterable[str]) -> str:
+    """Return a pattern for any of some names, the longest first."""
+    return "|".join(regex.escape(name) for name in sorted(names, key=lambda name: (-len(name), name)))
+
+
+# What the words of a number do: "add" themselves, "times" what stands before them within a group of digits
+# (hundred), "scale" the whole group (thousand).
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_ORDINALS = {
+    "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
+    "tenth": 10, "eleventh": 11, "twelfth": 12, "twentieth": 20, "thirtieth": 30,
+} | {word + "th": i for i, word in enumerate(_ONES) if i > 12}  # fmt: skip
+_VI_ONES = "không một hai ba bốn năm sáu bảy tám chín".split()
+_ADD: dict[str, float] = (
+    {word: i for i, word in enumerate(_ONES)}
+    | {word: 10 * i for i, word in enumerate(_TENS, 2)}
+    | _ORDINALS
+    | {word: i for i, word in enumerate(_VI_ONES)}
+    | {"mốt": 1, "tư": 4, "lăm": 5, "nhăm": 5, "bẩy": 7, "mười": 10, "half": 0.5}
+    | {c: i for i, c in enumerate("零一二三四五六七八九")}
+    | {c: i for i, c in enumerate("〇壹贰叁肆伍陆柒捌玖")}
+    | {"两": 2, "廿": 20, "卅": 30}
+)
+_TIMES = {"hundred": 100, "dozen": 12, "mươi": 10, "chục": 10, "trăm": 100, "tá": 12} | {
+    c: 10 ** (1 + i % 3) for i, c in enumerate("十百千拾佰仟")
+}
+_SCALE = {
+    "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12,
+    "nghìn": 1e3, "ngàn": 1e3, "triệu": 1e6, "tỷ": 1e9, "tỉ": 1e9,
+    "万": 1e4, "亿": 1e8, "兆": 1e12,
+}  # fmt: skip
+NUMBER_WORDS = frozenset({*_ADD, *_TIMES, *_SCALE}) - {"không", "half"}
+
+_EN_BIG = r"(?:hundred|dozen|thousand|million|billion|trillion)"
+_EN_SMALL = rf"(?:(?:{any_of(_TENS)})(?:[\s-](?:{any_of([*_ONES[1:10], *list(_ORDINALS)[:9]])})\b)?|(?:{any_of(_ONES)}))"
+_EN_ORDINAL = rf"(?<!\b(?:an?|one)\s)(?:{any_of(list(_ORDINALS)[3:])})"
+_EN_GROUP = rf"(?:half\s+an?|an?|{_EN_SMALL}(?:\s+and\s+a\s+half)?)(?:[\s-]{_EN_BIG})+"
+EN_YEAR = rf"(?:twenty|{any_of(_ONES[16:])})[\s-](?:(?:{any_of(_TENS)})(?:[\s-](?:{any_of(_ONES[1:10])}))?|{any_of(_ONES[10:])})"
+_ENGLISH = (
+    rf"\b(?:{EN_YEAR}|{_EN_GROUP}(?:(?:\s+and)?\s+{_EN_GROUP})*(?:(?:\s+and)?\s+{_EN_SMALL})?|{_EN_ORDINAL}"
+    rf"|{_EN_SMALL}(?:\s+and\s+a\s+half|(?:\s+point(?:\s+(?:{any_of(_ONES[:10])}))+))?)\b"
+)
+_VI_ONE = f"(?:{any_of([*_VI_ONES[1:], 'bẩy'])})"
+_VI_TENS = rf"(?:mười|{_VI_ONE}\s+mươi)(?:\s+(?:{any_of(['mốt', 'tư', 'lăm', 'nhăm', 'bẩy', *(w for w in _VI_ONES[1:] if w != 'năm')])})\b)?"
+_VI_HUNDREDS = rf"(?:{_VI_ONE}|không)\s+trăm(?:\s+(?:(?:linh|lẻ)\s+(?:{_VI_ONE}|tư)|{_VI_TENS}))?"
+_VI_BIG = r"(?:nghìn|ngàn|triệu|tỷ|tỉ)"
+_VI_GROUP = rf"(?:{_VI_HUNDREDS}|{_VI_TENS}|{_VI_ONE})"
+_VI_REST = rf"(?:\s+(?:{_VI_HUNDREDS}|{_VI_TENS}|(?:linh|lẻ)\s+{_VI_ONE}))"
+# What is counted: most of the single words are also something else (năm: year, ba: father).
+_VI_COUNTED = (
+    r"(?=\s+(?:ngày|giờ|phút|giây|tuần|tháng|năm|thập\s+kỷ|thế\s+kỷ|km|kg|mét|ki-lô|cây|tấn|cân|lít|đồng|đô\s+la|phần\s+trăm|người"
+    r"|con|cái|chiếc|quyển|cuốn|lần|tầng|nhịp|tỉnh|thành\s+phố|nước|quốc\s+gia|loại|câu|bài|trường|ngôi|ngọn|bức|vị|trận|cuộc"
+    r"|chương|trang|cầu|làng|xã|huyện|hòn|đảo)\b)"
+)
+_VIETNAMESE = (
+    rf"(?<!\bthứ\s)\b(?:{_VI_GROUP}(?:\s+{_VI_BIG})+(?:{_VI_REST}(?:\s+{_VI_BIG})+)*{_VI_REST}?(?:\s+rưỡi)?"
+    rf"|{_VI_HUNDREDS}|{_VI_TENS}|{_VI_ONE}\s+(?:chục|tá)|{_VI_GROUP}\s+phẩy(?:\s+{_VI_ONE})+|{_VI_ONE}{_VI_COUNTED})\b"
+)
+_ZH_DIGIT = "零〇一二三四五六七八九两壹贰叁肆伍陆柒捌玖"
+_ZH_ANY = f"[{_ZH_DIGIT}十百千拾佰仟廿卅万亿兆]"
+_ZH_COUNTED = (
+    "(?=[个名位人条座只头匹张本件台辆架艘枚颗棵朵把种家所间层楼岁年月日天周号点时秒次倍公千厘毫英平尺寸斤克吨升元块美欧角度期届卷册章"
+    "段行世米小分]|万人)"
+)
+_CHINESE = (
+    rf"{_ZH_ANY}+分之{_ZH_ANY}+(?:点[{_ZH_DIGIT}]+)?"
+    r"|(?!十分(?!钟)|万一|千万(?=[不别要记小注])|一一)"
+    rf"(?:{_ZH_ANY}{{2,}}(?:点[{_ZH_DIGIT}]+)?|[{_ZH_DIGIT}十]点[{_ZH_DIGIT}]+|[{_ZH_DIGIT}十百千]{_ZH_COUNTED})"
+)
+_DIGITS = (
+    r"(?:百分之)?(?<![\p{Latin}\d.,])(?P<digits>\d(?:\d|[.,](?=\d))*)(?:(?P<ordinal>(?:st|nd|rd|th)\b)"
+    rf"|(?:\s+and\s+a\s+half)?(?P<times>(?:[\s-]?(?:{any_of(w for w in (*_TIMES, *_SCALE) if w != 'tá')})(?!\p{{Latin}}))*))"
+)
+_NUMBER = regex.compile(
+    rf"{_DIGITS}|(?P<english>{_ENGLISH})|(?P<vietnamese>{_VIETNAMESE})|(?P<chinese>{_CHINESE})",
+    regex.IGNORECASE,
+)
+_ATOM = regex.compile(any_of([*_ADD, *_TIMES, *_SCALE, "linh", "lẻ", "rưỡi"]))
+_POINT = regex.compile(r"\s*(?:\bpoint\b|\bphẩy\b|点)\s*")
+_VIETNAMESE_ALONE = regex.compile(
+    r"\bngày\b|[ăđơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ]", regex.IGNORECASE
+)
+
+
+def is_vietnamese(text: str) -> bool:
+    """Tell whether a text has a letter that only Vietnamese has, or the word for "day"."""
+    return _VIETNAMESE_ALONE.search(text) is not None
+
+
+def numbers(text: str) -> Iterator[Number]:
+    """Find the numbers of a text that is folded (`core.text.folding.folded`), in order, years and days too.
+
+    A lone "one", "một" or "一" is mostly an article or pronoun, and is one of them here.
+    """
+    comma = is_vietnamese(text)
+    for match in _NUMBER.finditer(text):
+        start, end = match.span()
+        if match["digits"]:
+            whole = text[start : match.start("digits")]
+            times = spelled(match["times"]) if match["times"] and match["times"].strip(" -") else 1.0
+            half = 0.5 if " half" in match[0].lower() else 0.0
+            unscaled = tuple(value + half for value in _readings(match["digits"], comma))
+            yield Number(
+                start,
+                end,
+                tuple(min(v * times, _LARGEST) for v in unscaled),
+                unscaled,
+                bool(match["ordinal"]),
+                bool(whole),
+            )
+        else:
+            words = match[0].lower()
+            above, _, below = words.rpartition("分之")
+            value = spelled(below)
+            if above and above != "百":
+                value /= spelled(above) or 1.0
+            ordinal = match["english"] is not None and regex.search(r"(?:th|st|nd|rd)$", words) is not None
+            yield Number(
+                start, end, (value,), (value,), ordinal and not words.endswith("thousand"), above == "百"
+            )
+
+
+def spelled(words: str) -> float:
+    """Return the value of a number in words, as `numbers` finds them; 0 where there is none."""
+    words, *decimals = _POINT.split(words, maxsplit=1)
+    if decimals:
+        tail = "".join(str(int(_ADD[atom])) for atom in _ATOM.findall(decimals[0]))
+        return float(f"{int(spelled(words))}.{tail}"[:_LONGEST])
+    atoms = _ATOM.findall(words)
+    if len(atoms) > 1 and all(atom in _ZH_DIGIT for atom in atoms):  # digit by digit, as years are written
+        return float("".join(str(int(_ADD[atom])) for atom in atoms)[:_LONGEST])
+    total = section = current = 0.0
+    last, filled = 1.0, False
+    for atom in atoms:
+        if atom in _ADD:
+            filled |= atom in "零〇"
+            # "nineteen fourteen"
+            current = current * (100 if current >= 10 <= _ADD[atom] else 1) + _ADD[atom]
+        elif atom in _TIMES:
+            section, current, last = section + (current or 1) * _TIMES[atom], 0.0, _TIMES[atom]
+        elif atom in _SCALE:
+            last = _SCALE[atom]
+            group = section + current
+            total = min((total + group) * last if 0 < total < last else total + (group or 1) * last, _LARGEST)
+            section = current = 0.0
+        else:  # linh, lẻ: a zero; rưỡi: half of the last
+            filled = True
+            current += last / 2 if atom == "rưỡi" else 0
+    short = not filled and last >= 100 and current < 10 and atoms[-1] in _ZH_DIGIT  # 一百二 is 120
+    return total + section + current * (last / 10 if short else 1)
+
+
+def _readings(digits: str, comma: bool) -> tuple[float, ...]:
+    """Return what digits with points and commas may mean; ``comma``: decimals more likely follow a comma."""
+    separators = regex.findall("[.,]", digits)
+    plain = float(regex.sub("[.,]", "", digits)[:_LONGEST])
+    if not separators:
+        return (plain,)
+    head, _, tail = digits.rpartition(separators[-1])
+    decimal = float(f"{regex.sub('[.,]', '', head)}.{tail}"[:_LONGEST])
+    groups = regex.split("[.,]", digits)
+    thousands = len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])
+    if len(separators) > 1 and len(set(separators)) == 1:
+        return (plain,)
+    if len(separators) > 1 or not thousands:
+        return (decimal,)
+    # Of a comma in English or Chinese and a point in Vietnamese nobody expects decimals.
+    return (decimal, plain) if (separators[0] == ",") == comma else (plain,)

@@ -1,0 +1,261 @@
+"""Numbers with their units, and dates, as a text states them: English, Vietnamese and Chinese."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import regex
+
+from core.text.folding import folded
+from core.text.numbers import EN_YEAR, NUMBER_WORDS, Number, any_of, is_vietnamese, numbers, spelled
+from core.text.stop_words import STOP_WORDS
+
+_CACHE = 16_384
+
+
+class Quantity(NamedTuple):
+    """A number of a text.
+
+    ``values`` are its readings in the base unit, the likeliest first: "1.794" is 1.794 or 1794. ``kind`` is
+    what it counts: a dimension ("length"), "#" and a noun ("#passenger"), or "" where nothing follows.
+    ``loose``: the text gives a bound or a rough number.
+    """
+
+    values: tuple[float, ...]
+    kind: str
+    loose: bool
+
+    @property
+    def measured(self) -> bool:
+        """Whether the number has a unit, and can be said in another one."""
+        return bool(self.kind) and not self.kind.startswith("#")
+
+
+class Date(NamedTuple):
+    """A date; None for what is not said. ``swapped``: month and day may be the other way round (5/3/2024)."""
+
+    year: int | None
+    month: int | None = None
+    day: int | None = None
+    swapped: bool = False
+
+    def readings(self) -> tuple[Date, ...]:
+        """Return the dates that this one may be."""
+        first = Date(*self[:3])
+        return (first, Date(self.year, self.day, self.month)) if self.swapped else (first,)
+
+
+# Dimension, then names with their size in the base unit. Names are compared folded, in small letters.
+_UNITS = {
+    "length": "km|kms|kilometer|kilometers|kilometre|kilometres|ki-lô-mét|cây số|公里|千米:1000 "
+    "m|meter|meters|metre|metres|mét|米:1 cm|centimeter|centimeters|centimetre|centimetres|厘米|公分:0.01 "
+    "mm|millimeter|millimeters|millimetre|millimetres|毫米:0.001 mi|mile|miles|dặm|英里:1609.344 "
+    "ft|foot|feet|英尺:0.3048 yd|yard|yards:0.9144 inch|inches|英寸:0.0254",
+    "mass": "kg|kgs|kilogram|kilograms|kilogramme|kilogrammes|ki-lô-gam|cân|公斤|千克:1 斤:0.5 "
+    "g|gram|grams|gam|克:0.001 mg|milligram|milligrams|毫克:0.000001 "
+    "t|ton|tons|tonne|tonnes|tấn|吨:1000 lb|lbs|pound|pounds|磅:0.45359237",
+    "area": "km2|km²|square kilometers|square kilometres|平方公里|平方千米:1000000 "
+    "m2|m²|square meters|square metres|mét vuông|平方米:1 ha|hectare|hectares|héc-ta|公顷:10000 "
+    "acre|acres:4046.8564 square miles|平方英里:2589988.11",
+    "volume": "l|liter|liters|litre|litres|lít|升:1 "
+    "ml|milliliter|milliliters|millilitre|millilitres|毫升:0.001",
+    "time": "s|sec|second|seconds|giây|秒:1 min|mins|minute|minutes|phút|分钟:60 "
+    "h|hr|hrs|hour|hours|giờ|小时:3600 day|days|ngày|天:86400 week|weeks|tuần|周:604800",
+    "months": "month|months|tháng|个月:1 year|years|năm|年:12 decade|decades|thập kỷ:120 "
+    "century|centuries|thế kỷ|世纪:1200",
+    "speed": "km/h|kph|kmh:1 mph:1.609344 m/s:3.6",
+    "power": "kw|kilowatt|kilowatts:1000 mw|megawatt|megawatts:1000000 w|watt|watts:1 "
+    "gw|gigawatt|gigawatts:1000000000",
+    "celsius": "°c|degrees celsius|độ c|摄氏度:1",
+    "fahrenheit": "°f|degrees fahrenheit|độ f|华氏度:1",
+    "percent": "%|percent|per cent|phần trăm:1",
+    "dollar": "$|usd|dollar|dollars|us dollars|đô la|美元:1",
+    "euro": "€|eur|euro|euros|欧元:1",
+    "sterling": "£|gbp|英镑:1",
+    "dong": "₫|vnd|đồng|越南盾:1",
+    "yuan": "¥|cny|rmb|yuan|元:1",
+}
+_UNIT = {
+    name: (kind, float(size))
+    for kind, entries in _UNITS.items()
+    for names, size in (entry.rsplit(":", 1) for entry in regex.split(r"(?<=:[\d.]+)\s+", entries))
+    for name in names.split("|")
+}
+MONTHS = {
+    name: i + 1
+    for i, names in enumerate(
+        "january|jan february|feb march|mar april|apr may june|jun july|jul august|aug september|sept|sep "
+        "october|oct november|nov december|dec".split()
+    )
+    for name in names.split("|")
+}
+_NUMBER_OF_MONTH = MONTHS | {"giêng": 1, "chạp": 12}
+
+_MONTH = rf"(?P<m>{any_of(MONTHS)})\.?"
+_VI_MONTH = r"(?P<M>\d{1,2}|giêng|hai|ba|tư|năm|sáu|bảy|tám|chín|mười(?:\s+(?:một|hai))?|chạp)\b"
+_YEAR = r"(?P<y>[12]\d{3})"
+_ZH_YEAR = r"(?P<y>[12]\d{3}|[一二][〇零一二三四五六七八九]{3})\s*年"
+_ZH_MONTH = r"(?P<M>\d{1,2}|十[一二]?|[一二三四五六七八九])\s*月"
+_ZH_DAY = r"(?P<d>\d{1,2}|[二三]?十[一二三四五六七八九]?|[一二三四五六七八九])\s*[日号]"
+_DATES = [
+    regex.compile(pattern, regex.IGNORECASE)
+    for pattern in (
+        rf"(?<!\d){_YEAR}(?P<mark>[-/])(?P<M>\d{{1,2}})(?P=mark)(?P<d>\d{{1,2}})(?!\d)",
+        rf"(?<![\d./-])(?P<d>\d{{1,2}})(?P<mark>[-/.])(?P<M>\d{{1,2}})(?P=mark){_YEAR}(?!\d)",
+        rf"(?<![\d-]){_YEAR}-(?P<M>0[1-9])(?![\d-])",
+        rf"{_ZH_YEAR}(?:\s*{_ZH_MONTH}(?:\s*{_ZH_DAY})?)?",
+        rf"{_ZH_MONTH}\s*{_ZH_DAY}",
+        rf"(?:(?:ngày|mùng|mồng)\s+(?P<d>\d{{1,2}})\s+)?tháng\s+{_VI_MONTH}(?:(?:\s+năm\s+|/){_YEAR})?",
+        rf"năm\s+{_YEAR}\b",
+        rf"\b(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?\b",
+        rf"\b{_MONTH}\s+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?!\d)(?:,?\s+{_YEAR}\b)?",
+        rf"\b{_MONTH},?\s+{_YEAR}\b",
+        # A bare number is a year where nothing is counted by it.
+        r"(?<=\b(?:in|since|by|of|from|until|till|before|after|around|circa|during|to|and|between|year|early"
+        r"|late|mid)\s+|[(–-]\s*)(?P<y>1\d{3}|20\d{2})\b(?!\s*(?:[-–]?\s*\p{L}|[%°]))",
+        r"(?<![\d.,$€£])(?P<y>1\d{3}|20\d{2})(?=\s*(?:[;:!?)]|[.,](?!\d)|[–-]\s*\d|$))",
+        r"(?<=\b(?:in|since|by|from|between|until|before|after|circa|during)\s+)"
+        rf"(?P<y>1[1-9]\d{{2}}|20\d{{2}}|{EN_YEAR})\b(?!\s*[%°])",
+    )
+]
+_CURRENCY = regex.compile(r"(?:\bUS)?([$€£¥₫])\s?$")
+_UNIT_AFTER = regex.compile(rf"[\s-]?(?P<unit>{any_of(_UNIT)})(?![\p{{Latin}}\d²])", regex.IGNORECASE)
+_NOUN_AFTER = regex.compile(r"[\s-](\p{Latin}{3,})")
+# Behind a measure word, or that word itself: 15个桥孔, 15人.
+_HAN_NOUN_AFTER = regex.compile(
+    r"\s?(?:[个名位条座只头匹张件台辆架艘枚颗棵朵把家所间层](\p{Han}{1,2})|(\p{Han}))"
+)
+_LOOSE = regex.compile(
+    r"(?:about|around|roughly|nearly|almost|approximately|over|under|above|below|more than|less than"
+    r"|fewer than|at least|at most|up to|some|khoảng|gần|hơn|trên|dưới|ít nhất|tối đa|约|大约|近|超过"
+    r"|至少|不到)\s*$",
+    regex.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=_CACHE)
+def dates(text: str) -> tuple[Date, ...]:
+    """Return the dates and years of a text, in no particular order.
+
+    Parameters
+    ----------
+    text : str
+        English, Vietnamese or Chinese, in any notation; "5/3/2024" has two readings except in Vietnamese.
+
+    Examples
+    --------
+    >>> dates("二〇二四年三月五日") == dates("ngày 5/3/2024") == dates("March 5, 2024")
+    True
+    """
+    return tuple(date for _, _, date in located_dates(text))
+
+
+@lru_cache(maxsize=_CACHE)
+def quantities(text: str) -> tuple[Quantity, ...]:
+    """Return the numbers of a text that are no dates, in order, with what they count, in base units.
+
+    Parameters
+    ----------
+    text : str
+        English, Vietnamese or Chinese; numbers in digits or words, units by name or sign.
+
+    Examples
+    --------
+    >>> quantities("It is twelve km long.")
+    (Quantity(values=(12000.0,), kind='length', loose=False),)
+    """
+    return tuple(found for _, _, found in located_quantities(text))
+
+
+@lru_cache(maxsize=_CACHE)
+def numerals(text: str) -> tuple[frozenset[float], ...]:
+    """Return what each number of a text may mean, whatever it counts: years, days, "twenty-four", "1,794".
+
+    >>> [sorted(n) for n in numerals("24 of 1.5 million")]
+    [[24.0], [1.5, 1500000.0]]
+    """
+    return tuple(frozenset({*n.values, *n.unscaled}) for n in numbers(folded(text)))
+
+
+def same_values(a: Quantity, b: Quantity, tolerance: float = 1e-9) -> bool:
+    """Tell whether two numbers are the same in one of their readings, within a relative difference."""
+    return any(math.isclose(x, y, rel_tol=tolerance) for x in a.values for y in b.values)
+
+
+def counts(word: str) -> bool:
+    """Tell whether a case-folded word is a number, or a unit of numbers and dates."""
+    return word.isdecimal() or word in NUMBER_WORDS or word in _UNIT or word in MONTHS
+
+
+def located_dates(text: str) -> list[tuple[int, int, Date]]:
+    """Return the dates of a text with their places in its folded form."""
+    return _dates_and_rest(folded(text))[0]
+
+
+def located_quantities(text: str) -> Iterator[tuple[int, int, Quantity]]:
+    """Return the numbers of a text that are no dates, with their places in its folded form."""
+    rest = _dates_and_rest(folded(text))[1]
+    for number in numbers(rest):
+        kind, size, end = _kind(rest, number)
+        if number.values == (1.0,) and not rest[number.start].isdecimal() and not _is_unit(kind):
+            continue  # "one" is mostly a pronoun
+        loose = bool(_LOOSE.search(rest[max(0, number.start - 14) : number.start].rstrip("$€£¥₫")))
+        yield number.start, end, Quantity(tuple(value * size for value in number.values), kind, loose)
+
+
+def _is_unit(kind: str) -> bool:
+    # "One day" is a day long ago, and a year may be any.
+    return bool(kind) and kind[0] != "#" and kind not in ("time", "months")
+
+
+def _dates_and_rest(text: str) -> tuple[list[tuple[int, int, Date]], str]:
+    """Return the dates, and the text with blanks in their places."""
+    found = []
+    for pattern in _DATES:
+        for match in pattern.finditer(text):
+            parts = match.groupdict()
+            name = parts.get("m")
+            year, month, day = (_whole(parts.get(part)) for part in "yMd")
+            month = MONTHS[name.lower()] if name else month
+            numeric = "mark" in parts and match.start("d") < match.start("y")
+            if numeric and month is not None and month > 12:
+                month, day = day, month
+            swapped = numeric and max(month or 0, day or 0) <= 12 and month != day and not is_vietnamese(text)
+            # "may" and "march" are months only with a capital.
+            if (month or 1) <= 12 and (day or 1) <= 31 and not (name and name[0].islower()):
+                found.append((*match.span(), Date(year, month, day, swapped)))
+                text = text[: match.start()] + " " * len(match.group()) + text[match.end() :]
+    return found, text
+
+
+def _whole(number: str | None) -> int | None:
+    if not number:
+        return None
+    return (
+        int(number)
+        if number.isdecimal()
+        else _NUMBER_OF_MONTH.get(number.lower()) or int(spelled(number.lower()))
+    )
+
+
+def _kind(text: str, number: Number) -> tuple[str, float, int]:
+    """Return what a number counts, the size of its unit, and where number and unit end."""
+    end = number.end
+    currency = _CURRENCY.search(text[max(0, number.start - 4) : number.start])
+    if currency:
+        return _UNIT[currency[1]][0], 1.0, end
+    if number.percent:
+        return "percent", 1.0, end
+    if number.ordinal:
+        return "", 1.0, end
+    unit = _UNIT_AFTER.match(text, end)
+    if unit:
+        return *_UNIT[unit["unit"].lower()], unit.end()
+    noun = _NOUN_AFTER.match(text, end)
+    if noun and noun[1].lower() not in STOP_WORDS:
+        return "#" + noun[1].lower().removesuffix("s"), 1.0, end
+    han = _HAN_NOUN_AFTER.match(text, end)
+    return (f"#{han[1] or han[2]}" if han else ""), 1.0, end

@@ -1,0 +1,182 @@
+"""What a text says word by word: stems, numbers by value, words of content, and what is denied.
+
+The one reading of English, Vietnamese and Chinese that claims, checks and diagnostics share, without a model.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import regex
+
+from core.text.folding import folded, places
+from core.text.numbers import numbers
+from core.text.stop_words import STOP_WORDS
+
+_CACHE = 16_384
+
+_WORD = regex.compile(r"n't\b|\p{Han}|(?:(?!\p{Han}|n't\b)[\p{L}\p{N}\p{M}])+", regex.IGNORECASE)
+_FULL = {"ca": "can", "wo": "will", "sha": "shall"}  # of "can't", "won't", "shan't"
+_CLAUSE = regex.compile(r"[,;:.!?，；：、。！？()（）]|\s[–—-]\s")
+# With what makes another word of it: "not only", "không khí" (air), 非常 (very), 未来 (future).
+_CUES = regex.compile(
+    r"\b(?:not(?!\s+(?:only|just|merely|least)\b)|never|cannot|neither|nor|no(?!-|\s+(?:doubt|matter|\d))|none|nobody"
+    r"|nothing|nowhere|without|lack(?:s|ed|ing)?|fail(?:s|ed|ing)?\s+to|unable)\b|n't\b"
+    r"|(?<!\bhàng\s)\bkhông(?!\s+(?:chỉ|khí|gian|quân|trung|lực|những|trăm)\b|\s*[?？])(?:\s+phải\b)?"
+    r"|\b(?:chưa|chẳng|chả|đừng|khong(?!\s+(?:khi|gian|quan|chi)\b))\b"
+    r"|(?<![淹沉埋出])没有?|未(?![来必])|无(?![论线限数锡])|不(?![仅但只同断少过管论久])|(?<![南北东西])并?非(?![常洲])",
+    regex.IGNORECASE,
+)
+_BETWEEN_DOUBLE = regex.compile(r"\s*[是得能]?\s*")
+_BEHIND, _AHEAD = 3, 2  # words of content that a negation is about
+
+
+class Token(NamedTuple):
+    """A word, ideograph or number at ``text[start:end]``."""
+
+    word: str  # folded, in small letters
+    stem: str  # how it is compared: without its ending; "#15" for a number, however written
+    start: int
+    end: int
+    clause: int  # counted from 0: tokens between the same punctuation marks
+    is_number: bool
+    negates: bool  # it is a negation, or part of one
+    content: bool  # it says something of the subject: neither a stop word nor a negation
+
+
+@lru_cache(maxsize=1024)
+def read(text: str) -> tuple[Token, ...]:
+    """Read a text token by token; a number in several words is one token.
+
+    Parameters
+    ----------
+    text : str
+        English, Vietnamese or Chinese, in any Unicode form.
+
+    Examples
+    --------
+    >>> [(t.stem, t.negates) for t in read("Fifteen arches didn't fall")]
+    [('#15', False), ('arch', False), ('did', False), ('not', True), ('fall', False)]
+    """
+    plain, origin = folded(text), places(text)
+    cues = negations(text)
+    # A lone "one" is mostly a pronoun.
+    figures = [n for n in numbers(plain) if n.values != (1.0,) or plain[n.start].isdecimal()]
+    found = [(n.start, n.end, f"#{n.values[0]:.15g}", True) for n in figures]
+    taken = {i for start, end, _, _ in found for i in range(start, end)}
+    found += [(*m.span(), m[0].casefold(), False) for m in _WORD.finditer(plain) if m.start() not in taken]
+    tokens: list[Token] = []
+    last, clause, cue = 0, 0, 0
+    for start, end, word, is_number in sorted(found):
+        clause += bool(tokens and _CLAUSE.search(plain, last, start))
+        while cue < len(cues) and cues[cue][1] <= start:
+            cue += 1
+        negates = cue < len(cues) and cues[cue][0] < end
+        if word == "n't" and tokens:
+            word = "not"
+            tokens[-1] = _as(tokens[-1], _FULL.get(tokens[-1].word, tokens[-1].word))
+        content = not negates and word not in STOP_WORDS
+        key = word if is_number else stem(word)
+        shown = plain[start:end].casefold() if is_number else word
+        tokens.append(Token(shown, key, origin[start], origin[end], clause, is_number, negates, content))
+        last = end
+    return tuple(tokens)
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    """Return a case-folded word without its English ending (Snowball); words of other languages as they are.
+
+    >>> [stem(word) for word in ("carried", "carries", "carry", "cities", "không")]
+    ['carri', 'carri', 'carri', 'citi', 'không']
+    """
+    if word == "cannot":
+        return "not"
+    return str(_stemmer().stemWord(word)) if word.isascii() else word
+
+
+@lru_cache(maxsize=_CACHE)
+def stems(text: str) -> tuple[str, ...]:
+    """Return the stems of a text in order, numbers by their value.
+
+    >>> stems("He carried fifteen boxes") == stems("he carries 15 box")
+    True
+    """
+    return tuple(token.stem for token in read(text))
+
+
+@lru_cache(maxsize=_CACHE)
+def content_stems(text: str) -> tuple[str, ...]:
+    """Return the stems of the words of content in order; of all words where none is one."""
+    found = read(text)
+    return tuple(token.stem for token in found if token.content) or tuple(token.stem for token in found)
+
+
+def content_words(text: str) -> tuple[str, ...]:
+    """Return the words of a text that say something of its subject, in order; all words where none does.
+
+    Stop words and negations of English, Vietnamese and Chinese are left out.
+
+    >>> content_words("The mill was not built by the river.")
+    ('mill', 'built', 'river')
+    """
+    found = read(text)
+    return tuple(token.word for token in found if token.content) or tuple(token.word for token in found)
+
+
+def negations(text: str) -> tuple[tuple[int, int], ...]:
+    """Return where the folded form of a text denies something; two negations in a row cancel each other.
+
+    >>> [len(negations(text)) for text in ("It isn't old.", "It is not only old.", "not without pain")]
+    [1, 0, 0]
+    """
+    plain = folded(text)
+    found: list[tuple[int, int]] = []
+    for match in _CUES.finditer(plain):
+        if found and _BETWEEN_DOUBLE.fullmatch(plain, found[-1][1], match.start()):
+            found.pop()
+        else:
+            found.append(match.span())
+    return tuple(found)
+
+
+@lru_cache(maxsize=_CACHE)
+def denied(text: str) -> frozenset[str]:
+    """Return the stems that negations are about: the words of content behind each, in the same clause.
+
+    Where there is none behind it, those ahead of it.
+
+    >>> sorted(denied("The bridge wasn't destroyed by the flood, but it is old."))
+    ['destroy', 'flood']
+    """
+    found = read(text)
+    about: set[str] = set()
+    for place, token in enumerate(found):
+        if token.negates:
+            behind = [t.stem for t in found[place + 1 :] if t.content and t.clause == token.clause]
+            ahead = [t.stem for t in found[:place] if t.content and t.clause == token.clause]
+            about.update(behind[:_BEHIND] or ahead[-_AHEAD:])
+    return frozenset(about)
+
+
+def unaccented(word: str) -> str:
+    """Return the stem of a word without accents, as answers are often typed.
+
+    >>> unaccented("nội"), unaccented("gjøa")
+    ('noi', 'gjoa')
+    """
+    letters = unicodedata.normalize("NFD", stem(word)).replace("đ", "d").replace("ø", "o")
+    return "".join(c for c in letters if not unicodedata.combining(c))
+
+
+def _as(token: Token, word: str) -> Token:
+    return token._replace(word=word, stem=stem(word), content=token.content and word not in STOP_WORDS)
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> Any:
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("english")
