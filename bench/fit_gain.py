@@ -42,8 +42,10 @@ from bench.fit_claims import (
     held_out,
     load,
     missing,
+    ordered,
     read_lines,
 )
+from core.claims.language.self_contained import bare_value
 from core.claims.verifiers.features import FEATURES
 from core.claims.verifiers.gain import GAIN_FEATURES, GainVerifier
 from core.claims.verifiers.weights import LogisticWeights
@@ -192,6 +194,13 @@ def main() -> None:
             for right in (True, False)
         ]
         print(f"HaluEval {name}, supported at 0.5: right {shares[0]:.2f}, made up {shares[1]:.2f}")
+    pairs = np.array([i for i, e in enumerate(examples) if e.data_set == WITH_QUESTION]).reshape(-1, 2)
+    bare = np.array([[bare_value(examples[i].claim) is not None for i in pair] for pair in pairs])
+    per_token = np.array([score.max() for score in found["gain per token"]])
+    for other, name in ((True, "a bare value"), (False, "a sentence")):
+        some = pairs[bare[:, 0] & (bare[:, 1] == other)]
+        share = ordered(per_token[some])
+        print(f"gain per token, right bare value against {name}: {share:.2f} of {len(some)} pairs ordered")
     if options.write:
         record = asdict(model) | {
             "fitted_on": {"ExpertQA": fitted_on(examples), "model": llm.name},

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from core.claims.verifiers.gain import GainVerifier
+from core.claims.verifiers.gain import GainVerifier, gain_figures
 from core.claims.verifiers.weights import LogisticWeights
 from core.errors import InputError
 from core.llm import open_llm
@@ -48,13 +48,27 @@ def test_the_gain_is_how_much_likelier_the_passage_makes_the_claim():
     # Each word that only the passage has gains -1 - -4 = 3 nats: "red", "mill"; "the"; none. "froze".
     assert found.nats.tolist() == [[6.0, 3.0, 0.0], [0.0, 3.0, 0.0]]
     assert found.tokens.tolist() == [4, 2]
-    assert found.per_token.tolist() == [[1.5, 0.75, 0.0], [0.0, 1.5, 0.0]]
+    values = found.values(("gain_per_token", "gain"), None)
+    assert values[..., 0].tolist() == [[1.5, 0.75, 0.0], [0.0, 1.5, 0.0]]
+    assert values[..., 1].tolist() == found.nats.tolist()
 
 
 def test_the_probability_is_logistic_in_the_gain_per_token():
     M = GainVerifier(Reading(), weights=AT_ONE).support(["The red mill burned"], ["A red mill.", "A dog"])
     expected = [1 / (1 + math.exp(-2 * (1.5 - 1))), 1 / (1 + math.exp(2))]
     assert M[0].tolist() == pytest.approx(expected)
+
+
+def test_the_cosine_of_claim_and_passage_adds_to_it():
+    both = LogisticWeights(("gain_per_token", "passage_cosine"), (0.0, 0.0), (1.0, 1.0), (0.0, 1.0), 0.0)
+    M = GainVerifier(Reading(), weights=both).support(["The red mill burned"], ["A red mill.", "It rained"])
+    assert 1 / (1 + math.exp(-1)) > M[0, 0] > M[0, 1] + 0.05
+
+
+def test_figures_come_with_their_intervals():
+    for found in gain_figures().values():
+        assert 0 <= found["low"] <= found["value"] <= found["high"] <= 1
+    assert "ExpertQA all AUROC" in gain_figures()
 
 
 def test_a_bare_value_is_scored_behind_its_question():
