@@ -26,6 +26,7 @@ import argparse
 import datetime
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,6 +68,7 @@ FOLDS = 10
 NEAR = 1.5  # longer answer / shorter answer
 
 Features = tuple[str, ...]
+Numbers = tuple[float, ...]
 Fit = Callable[[Sequence["Example"]], OfflineWeights]
 
 
@@ -150,21 +152,26 @@ def _example(
 
 def fit(examples: Sequence[Example], features: Features) -> OfflineWeights:
     """Fit the model to the claims of ExpertQA; see the top of this file."""
-    n = len(features)
-    some = [example for example in examples if example.data_set == EXPERTQA]
     columns = [FEATURES.index(name) for name in features]
+    some = [example for example in examples if example.data_set == EXPERTQA]
     rows = [example.measured.values[0][:, columns] for example in some]
+    return OfflineWeights(features, *fitted(rows, [example.label for example in some]), CAP, FLOORS)
+
+
+def fitted(rows: Sequence[np.ndarray], labels: Sequence[bool]) -> tuple[Numbers, Numbers, Numbers, float]:
+    """Return means, scales, weights and intercept, given the features of each claim's passages."""
+    n = rows[0].shape[1]
     likeliest = np.array([row.max(axis=0) for row in rows])
     means, scales = likeliest.mean(axis=0), likeliest.std(axis=0)
     rows = [(row - means) / scales for row in rows]
-    labels = np.array([example.label for example in some], dtype=float)
-    counts = np.where(labels == 1, 0.5 / labels.mean(), 0.5 / (1 - labels.mean()))
+    y = np.array(labels, dtype=float)
+    counts = np.where(y == 1, 0.5 / y.mean(), 0.5 / (1 - y.mean()))
     found = np.ones(n + 1)
     for _ in range(ROUNDS):
         chosen = np.array([row[np.argmax(row @ found[:n])] for row in rows])
-        found = _logistic(chosen, labels, counts)
+        found = _logistic(chosen, y, counts)
     numbers = [tuple(round(float(v), 4) for v in values) for values in (means, scales, found[:n])]
-    return OfflineWeights(features, *numbers, round(float(found[n]), 4), CAP, FLOORS)
+    return *numbers, round(float(found[n]), 4)
 
 
 def _logistic(x: np.ndarray, y: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -244,6 +251,11 @@ def cross_validated(examples: Sequence[Example], seed: int = 0) -> list[np.ndarr
     return held_out(examples, fit_chosen, seed)
 
 
+def fitted_on(examples: Sequence[Example]) -> str:
+    questions = [e.question for e in examples if e.data_set == EXPERTQA]
+    return f"{len(questions)} claims of {len(set(questions))} answers (MIT)"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -269,10 +281,8 @@ def main() -> None:
     if options.write:
         from bench.claims import conclusion, figures
 
-        record = {name: getattr(model, name) for name in model.__slots__} | {
-            "fitted_on": {
-                "ExpertQA": f"{sum(e.data_set == EXPERTQA for e in examples)} claims of 40 answers (MIT)"
-            },
+        record = asdict(model) | {
+            "fitted_on": {"ExpertQA": fitted_on(examples)},
             "chosen_with": {"HaluEval": f"{len(near_pairs(examples))} pairs of about equal length (MIT)"},
             "cross_validated": figures(examples),
             "note": "Cross-validated by question, the features chosen anew in every fold. Which features and "

@@ -20,6 +20,7 @@ from core.pipeline import (
     measure_speed,
     plan_steps,
 )
+from core.pipeline.steps import check_models
 from core.run import Run, sole_writer
 from core.sources.dataset import Dataset
 from ui import library, servers
@@ -91,6 +92,7 @@ def carry_out(page: str, work: Work) -> Job:
         job.meter.what = "loading the model"
         llms = models.opened()
         run, done = _source(work, llms, job), False
+        check_models(run, work.steps, llms)
         # Two jobs, or two dashboards on one folder, do not pay for the same run.
         with sole_writer(library.folder_of(run)), CompletionCache(default_cache_path()) as cache:
             for step in work.steps:

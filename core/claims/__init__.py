@@ -21,6 +21,7 @@ from core.claims.matrix import (
 from core.claims.rafe import f1_at_k
 from core.claims.ragchecker import ragchecker_metrics
 from core.claims.types import Claim, Verifier
+from core.claims.verifiers.gain import GainVerifier, gain_figures
 from core.claims.verifiers.offline import OfflineVerifier, default_verifier, offline_figures
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Claim",
     "ClaimEvidenceMatrix",
     "ClaimsAnalysis",
+    "GainVerifier",
     "OfflineVerifier",
     "Verifier",
     "analyse_claims",
@@ -37,6 +39,7 @@ __all__ = [
     "decompose",
     "default_verifier",
     "f1_at_k",
+    "gain_figures",
     "offline_figures",
     "passage_importance",
     "ragchecker_metrics",

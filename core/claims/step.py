@@ -23,6 +23,7 @@ from core.claims.extraction.texts import QuestionTexts
 from core.claims.extraction.verification import Verification
 from core.claims.types import Verifier
 from core.claims.verifiers.checked import VerifyFunction, as_verifier
+from core.claims.verifiers.gain import GainVerifier
 from core.claims.verifiers.judge import JudgeVerifier
 from core.claims.verifiers.nli import NLIVerifier
 from core.claims.verifiers.offline import default_verifier
@@ -34,16 +35,39 @@ from core.pipeline.steps import ModelChoice, Option, StepPlan, StepWork, check_r
 from core.run import Run
 from core.text.display import count
 
-OFFLINE, JUDGE, NLI = "offline", "judge", "nli"
-VERIFIERS = (OFFLINE, JUDGE, NLI)
+OFFLINE, JUDGE, GAIN, NLI = "offline", "judge", "gain", "nli"
+# Title, and what it does and costs.
+VERIFIERS: Mapping[str, tuple[str, str]] = {
+    OFFLINE: (
+        "Offline (no model, weak on hard claims)",
+        "Compares words and meanings on this machine, usually well under a second per answer; no call, "
+        "nothing is sent. For a summary of one long text it is no better than guessing.",
+    ),
+    JUDGE: (
+        "A language model as judge",
+        "Reads each passage with the claims, and says which of them it supports: about one call per answer "
+        "and passage.",
+    ),
+    GAIN: (
+        "Information gain of a language model",
+        "How much likelier each passage makes each claim: the model only reads, and needs no instructions to "
+        "follow. One reading per claim and passage; the embedded back end only.",
+    ),
+    NLI: (
+        "An NLI cross-encoder (name or folder)",
+        "A model trained to tell whether one text follows from another: one forward pass per claim and "
+        "passage, on this machine.",
+    ),
+}
 AUTO, RULES, MODEL = "auto", "rules", "model"
 DECOMPOSERS = (AUTO, RULES, MODEL)
 CLAIMS_EXPECTED = 3  # claims of an answer, for an estimate before there is any
 _RANGES: Mapping[str, tuple[int, int]] = {"repeats": (1, 100), "claims_per_call": (1, 50)}
-_BATCH, _JUDGE_BATCH = 16, 4  # questions; a judge makes many calls for each
+_BATCH, _MODEL_BATCH = 16, 4  # questions; a model makes many calls for each
 _SEEDS_APART = 1_000  # above every number of repeats
 _CHARACTERS = 4  # of a token, about
 _INSTRUCTION = 200  # tokens of a judge's prompt beside the passage
+_CLAIM = 30  # tokens of a claim
 _LATER = "Not tried again yet."
 
 
@@ -53,13 +77,14 @@ class ClaimsStep:
 
     Attributes
     ----------
-    verifier : {"offline", "judge", "nli"}
-        Who verifies: similarity of words and meaning, without a download or a call; a language model; a
-        cross-encoder for natural-language inference.
+    verifier : {"offline", "judge", "gain", "nli"}
+        Who verifies: similarity of words and meaning, without a download or a call; a language model that
+        judges; one that only reads, by how much likelier a passage makes a claim; a cross-encoder for
+        natural-language inference.
     verifier_model : str or None
-        The judge's model, or the name or folder of the cross-encoder, which ``nli`` needs.
+        The model that judges or reads, or the name or folder of the cross-encoder, which ``nli`` needs.
     verifier_llm, verifier_url : str or None
-        The judge's back end and address, where they are not those of the answers.
+        That model's back end and address, where they are not those of the answers.
     decompose : {"auto", "rules", "model"}
         Who extracts claims; ``auto`` is the model where the verifier is a judge, else the rules.
     repeats, claims_per_call : int
@@ -80,7 +105,8 @@ class ClaimsStep:
     Cost: only time with the offline verifier and the rules. A model breaks up each text in one call. The
     judge's calls for n claims and k passages are those of `core.claims.verifiers.judge.JudgeVerifier`, for
     answer and reference apart; comparing the two takes one call for each ``claims_per_call`` claims and other
-    text; each claim without support at most three more for pairs.
+    text; each claim without support at most three more for pairs. For ``gain`` each claim is read with every
+    passage and once without.
 
     Only relevant claims are verified. A cell that fails has no probability and a reason, and is tried again
     next time, a judge under another seed.
@@ -93,14 +119,14 @@ class ClaimsStep:
 
     verifier: Annotated[str, Option("--verifier", f"Who verifies claims: {', '.join(VERIFIERS)}.")] = OFFLINE
     verifier_model: Annotated[
-        str | None, Option("--verifier-model", "The judge's model, or the NLI model's name or folder.")
+        str | None, Option("--verifier-model", "The model of judge or gain, or the NLI model's name.")
     ] = None
     verifier_llm: Annotated[
         str | None,
-        Option("--verifier-llm", f"The judge's back end ({', '.join(BACKENDS)}); else that of --llm."),
+        Option("--verifier-llm", f"Back end of judge or gain ({', '.join(BACKENDS)}); else that of --llm."),
     ] = None
     verifier_url: Annotated[
-        str | None, Option("--verifier-url", "Address of the judge's server; else --base-url.")
+        str | None, Option("--verifier-url", "Address of that back end's server; else --base-url.")
     ] = None
     decompose: Annotated[
         str,
@@ -127,15 +153,20 @@ class ClaimsStep:
             raise InputError(f"verifier_model must be a name or a path, or None, got {model!r}.")
         if model is not None and self.verifier == OFFLINE:
             raise InputError(
-                f"verifier_model is for the verifiers {JUDGE} and {NLI}, got {model!r} for {OFFLINE}."
+                f"verifier_model is for the verifiers {JUDGE}, {GAIN} and {NLI}, got {model!r} for {OFFLINE}."
             )
         if self.own is not None:
             as_verifier(self.own)
 
     @property
     def is_judged(self) -> bool:
-        """Whether a language model verifies."""
+        """Whether a language model judges."""
         return self.verifier == JUDGE if self.own is None else isinstance(self.own, JudgeVerifier)
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether a language model reads, and its information gain decides."""
+        return self.verifier == GAIN if self.own is None else isinstance(self.own, GainVerifier)
 
     @property
     def decomposer(self) -> str:
@@ -147,7 +178,7 @@ class ClaimsStep:
     @property
     def needs_llm(self) -> bool:
         """Whether a language model verifies or breaks answers into claims."""
-        return self.is_judged or self.decomposer == MODEL
+        return self.is_judged or self.is_gain or self.decomposer == MODEL
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -159,22 +190,24 @@ class ClaimsStep:
         return named | {name: getattr(self, name) for name in others}
 
     def model(self, live: ModelChoice) -> ModelChoice | None:
-        """Return the model that judges or breaks up answers; None where none does."""
+        """Return the model that verifies or breaks up answers; None where none does."""
         if not self.needs_llm:
             return None
         kind = backend(self.verifier_llm).kind if self.verifier_llm is not None else live.backend
         # The settings of one back end mean nothing to another.
         same = live if kind == live.backend else ModelChoice(kind)
-        named = self.verifier_model if self.verifier == JUDGE else None
+        named = self.verifier_model if self.verifier in (JUDGE, GAIN) else None
         return ModelChoice(kind, named or same.model, self.verifier_url or same.base_url)
 
     def opened_verifier(self, asker: Asker, seed: int = 0) -> Verifier:
         """Return the verifier; nothing is loaded or called yet. InputError where it has no model."""
         if self.own is not None:
             return as_verifier(self.own)
-        if self.verifier == JUDGE:
+        if self.verifier in (JUDGE, GAIN):
             if asker.llm is None:
-                raise InputError("The verifier judge needs llm, a language model.")
+                raise InputError(f"The verifier {self.verifier} needs llm, a language model.")
+            if self.verifier == GAIN:
+                return GainVerifier(asker.llm, asker.score)
             return JudgeVerifier(
                 asker.llm, asker.ask, self.claims_per_call, self.repeats, seed=seed, score=asker.score
             )
@@ -203,7 +236,7 @@ class _Work(StepWork):
 
     def __init__(self, step: ClaimsStep, run: Run, asker: Asker) -> None:
         self.settings = step.settings
-        self.batch = _JUDGE_BATCH if step.is_judged else _BATCH
+        self.batch = _MODEL_BATCH if step.is_judged or step.is_gain else _BATCH
         self._step, self._run, self._asker = step, run, asker
         self._asked = questions_of(run)
         self._before: Mapping[str, Any] = run.manifest.get("steps", {}).get(step.name, {})
@@ -265,6 +298,12 @@ class _Work(StepWork):
             lengths = [_INSTRUCTION + len(text) // _CHARACTERS for one in stating for _, text in one.passages]
             calls += each * len(lengths)
             tokens += each * sum(lengths)
+        if self._step.is_gain:
+            readings = CLAIMS_EXPECTED * sum(1 + len(one.passages) for one in stating)
+            calls += readings
+            # A passage is read once for all claims.
+            tokens += _CLAIM * readings
+            tokens += sum(len(text) // _CHARACTERS for one in stating for _, text in one.passages)
         note = f"Estimated for {CLAIMS_EXPECTED} claims an answer; repairs and pairs of passages are extra."
         return StepPlan(about=calls, about_tokens=tokens, notes=(note,))
 

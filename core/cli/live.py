@@ -26,7 +26,7 @@ from core.pipeline import (
     plan_steps,
     run_id_of,
 )
-from core.pipeline.steps import asks_questions
+from core.pipeline.steps import asks_questions, check_models
 from core.run import Run, sole_writer
 from core.sources.continue_run import is_run
 from core.sources.dataset import Dataset
@@ -99,6 +99,7 @@ def carried_out(work: Work, cache: CompletionCache, out: str, name: str | None, 
             run = _begun(work, cancelled, out, name, overwrite)
         else:
             run = _found(work, out, overwrite)
+        check_models(run, work.steps, work.llms)
         for step in work.steps:
             run = _filled(run, step, work.llms[step.name], cache, out, cancelled)
     return run

@@ -17,7 +17,7 @@ from core.own_rag.questions import read_questions
 from core.own_rag.retrieval import Retrieval
 from core.own_rag.runnables import as_answer, as_retrieve
 from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin, fill
-from core.pipeline.steps import ProgressCallback, asks_questions
+from core.pipeline.steps import ProgressCallback, asks_questions, check_models
 from core.run import Run, check_target, holds_run, read_manifest, sole_writer
 
 
@@ -123,7 +123,7 @@ def analyze(
             "style": FUNCTION_STYLE.name if function is not None else style or DEFAULT_STYLE,
         }
         asking, *others = _steps(steps, options_of_answers)
-        models = {step.name: _model_of(step, model) for step in others}
+        models = {asking.name: model} | {step.name: _model_of(step, model) for step in others}
         options = RunOptions(k=k, passage_words=passage_words, retriever=retriever)
         data = read_questions(questions, documents, retrieved_elsewhere=retrieve is not None)
         title = name or f"{data.name}, {model.name}"
@@ -140,6 +140,8 @@ def analyze(
                 retrieval.hand_to(function)
         run = _described(begin(data, options, model, asking, name=title), function, retrieval)
 
+        check_models(run, (asking, *others), models)
+
         def save_run(partial: Run) -> None:
             if save is not None:
                 _uncounted(partial, function).save(save)
@@ -148,7 +150,7 @@ def analyze(
             run = fill(
                 run,
                 step,
-                llm=models.get(step.name, model),
+                llm=models[step.name],
                 cache=store,
                 progress=_reporter(progress, stack, step),
                 on_part=save_run if save is not None else None,

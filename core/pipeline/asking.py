@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from core.llm.cache import CompletionCache, request_key
 from core.llm.remote import Overloaded
 from core.llm.types import LLM, Completion, Message, Request
 
-_READ_AT_ONCE = 16  # forward passes between writes to the cache and looks at a cancel
+_READ_AT_ONCE = 16  # readings between writes to the cache and looks at a cancel
 _SLICE = 0.2  # seconds between looks at a cancel while waiting
 
 
@@ -192,10 +192,8 @@ class Asker:
         found = {key: kept.logprobs for key, kept in self._cache.get_many(keys).items()}
         self._answered(sum(key in found for key in keys))
         todo = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in found}
-        waiting = list(todo)
-        for first in range(0, len(waiting), _READ_AT_ONCE):
+        for part in _parts(todo):
             self._stop_if_cancelled()
-            part = waiting[first : first + _READ_AT_ONCE]
             read = llm.score([todo[key][0] for key in part], [todo[key][1] for key in part])
             for key, logprobs in zip(part, read, strict=True):
                 found[key] = logprobs
@@ -304,6 +302,21 @@ class Asker:
     def _stop_if_cancelled(self) -> None:
         if self._cancelled():
             raise Cancelled("Stopped on request; everything finished so far is kept.")
+
+
+def _parts(todo: Mapping[str, tuple[Sequence[Message], str]]) -> Iterator[list[str]]:
+    """Yield keys in parts of about `_READ_AT_ONCE`; answers to one conversation, which is read once, are one.
+
+    Not split however many they are, where they stand together.
+    """
+    part: list[str] = []
+    for key, (turns, _) in todo.items():
+        if len(part) >= _READ_AT_ONCE and turns != todo[part[-1]][0]:
+            yield part
+            part = []
+        part.append(key)
+    if part:
+        yield part
 
 
 def _reading_key(llm: LLM, turns: Sequence[Message], answer: str) -> str:

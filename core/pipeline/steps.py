@@ -308,6 +308,12 @@ def opened(run: Run, step: Step, asker: Asker) -> tuple[Run, StepWork, Mapping[s
     return run, step.open(run, asker), identity
 
 
+def check_models(run: Run, steps: Iterable[Step], llms: Mapping[str, LLM | None]) -> None:
+    """Raise InputError where a step cannot work with its model, before another step has made any call."""
+    for step in steps:
+        opened(run, step, Asker(llms.get(step.name)))
+
+
 def reason_of(error: Exception, who: str = "The model") -> str:
     """Return the reason of a failure, one sentence."""
     if isinstance(error, LeadlineError):

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from importlib.resources import files
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from core.claims.types import ClaimGroup, Floats
 from core.claims.verifiers.checks import CHECKS
 from core.claims.verifiers.features import FEATURES, PairFeatures, pair_features
 from core.claims.verifiers.vectors import VectorMemory
+from core.claims.verifiers.weights import LogisticWeights, packaged_figures, packaged_record
 from core.llm.embeddings import Embedder
-
-_WEIGHTS = "offline_weights.json"
 
 
 @dataclass(frozen=True, slots=True)
-class OfflineWeights:
-    """The logistic model of the offline verifier, as ``bench/fit_claims.py`` fitted it."""
+class OfflineWeights(LogisticWeights):
+    """The logistic model of the offline verifier, as ``bench/fit_claims.py`` fitted it.
 
-    features: Sequence[str]  # of `core.claims.verifiers.features.FEATURES`
-    means: Sequence[float]  # each feature is centred and scaled, then weighted
-    scales: Sequence[float]
-    weights: Sequence[float]
-    intercept: float  # log-odds
+    Its features are of `core.claims.verifiers.features.FEATURES`.
+    """
+
     cap: float  # highest probability where a check contradicts the claim; below a half
     floors: Mapping[str, float]  # lowest probability where the check of that name agrees, none contradicts
 
     def probabilities(self, measured: PairFeatures) -> Floats:
         """Return the probability of support, shape (n_claims, n_passages); NaN where nothing was measured."""
-        values = measured.values[..., [FEATURES.index(name) for name in self.features]]
-        scaled = (values - np.array(self.means)) / np.array(self.scales)
-        found = expit(scaled @ np.array(self.weights) + self.intercept)
+        found = self.logistic(measured.values[..., [FEATURES.index(name) for name in self.features]])
         for name, floor in self.floors.items():
             agrees = measured.checks[..., list(CHECKS).index(name)] == 1
             found = np.where(agrees, np.maximum(found, floor), found)
@@ -46,15 +36,10 @@ class OfflineWeights:
 
 
 @lru_cache(maxsize=1)
-def _record() -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(files(__package__).joinpath(_WEIGHTS).read_text(encoding="utf-8"))
-    return record
-
-
-@lru_cache(maxsize=1)
 def packaged_weights() -> OfflineWeights:
     """Return the weights that come with the project."""
-    return OfflineWeights(**{field.name: _record()[field.name] for field in fields(OfflineWeights)})
+    record = packaged_record("offline")
+    return OfflineWeights(**{field.name: record[field.name] for field in fields(OfflineWeights)})
 
 
 def offline_figures() -> Mapping[str, Mapping[str, float]]:
@@ -66,8 +51,7 @@ def offline_figures() -> Mapping[str, Mapping[str, float]]:
         Measure to ``value``, ``low`` and ``high``, the ends of its 95 % interval: "ExpertQA all AUROC", say.
         Cross-validated by question, the choice of features included: one half is a coin, 1 is perfect.
     """
-    figures: dict[str, dict[str, float]] = _record()["cross_validated"]
-    return MappingProxyType({title: MappingProxyType(found) for title, found in figures.items()})
+    return packaged_figures("offline")
 
 
 class OfflineVerifier:
@@ -96,7 +80,8 @@ class OfflineVerifier:
     passage has it: that alone leaves it just below one half.
 
     It measures whether a passage is *about* what the claim says, which is weak evidence of whether it
-    *supports* it: `offline_figures` has the figures, ``bench/claims.py`` prints them. For hard claims use
+    *supports* it: `offline_figures` has the figures, ``bench/claims.py`` prints them. All sentences of a
+    summary are about its one long text, and there it ranks no better than chance. For hard claims use
     `core.claims.verifiers.judge.JudgeVerifier` or `core.claims.verifiers.nli.NLIVerifier`. The packaged model
     was trained on English; in Vietnamese and Chinese it finds shared words rather than shared meaning, a
     wrong name in a Chinese claim is not seen, and a Chinese claim finds no support in an English passage.

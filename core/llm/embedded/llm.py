@@ -23,7 +23,7 @@ from core.llm.embedded.decoding import (
     logits_processors,
     to_completion,
 )
-from core.llm.embedded.scoring import Recorder, answer_logprobs
+from core.llm.embedded.scoring import Prompts, Recorder
 from core.llm.packaged import PACKAGED_MODEL, converted_model
 from core.llm.quiet import quiet
 from core.llm.storage import fingerprint
@@ -182,23 +182,31 @@ class EmbeddedLLM:
 
         Notes
         -----
-        Cost: one forward pass of the prompt for each answer, less than a call that generates it.
+        Cost: each different prompt is read once, and each answer once: less than a call that generates it.
         """
-        results: list[tuple[float, ...] | None] = [None] * len(answers)
+        results: dict[int, tuple[float, ...]] = {}
         with self._alone(cancelled):
             pairs = [self._chat.encode_answer(*pair) for pair in zip(messages, answers, strict=True)]
             lengths = [len(prompt) + len(answer) for prompt, answer in pairs]
             most = max(lengths, default=0) if self._context is None else self._context
-            todo = [i for i, (_, answer) in enumerate(pairs) if answer and lengths[i] <= most]
-            for batch in batches(todo, self._batch, lambda i: (0, lengths[i])):
+            of_prompt: dict[tuple[int, ...], list[int]] = {}
+            for i, (prompt, answer) in enumerate(pairs):
+                if answer and lengths[i] <= most:
+                    of_prompt.setdefault(tuple(prompt), []).append(i)
+            prompts = list(of_prompt)
+            for some in batches(range(len(prompts)), self._batch, lambda p: (0, len(prompts[p]))):
                 stop_if(cancelled)
-                model = self._ready()
-                chosen = [pairs[index] for index in batch]
-                with self._computing(len(batch), max(lengths[i] for i in batch)):
-                    scored = answer_logprobs(model, chosen, loading.pad_token(self._tokenizer), self._device)
-                for index, found in zip(batch, scored, strict=True):
-                    results[index] = found
-        return results
+                model, pad = self._ready(), loading.pad_token(self._tokenizer)
+                chosen = [list(prompts[p]) for p in some]
+                with self._computing(len(some), max(map(len, chosen))):
+                    read = Prompts(model, chosen, pad, self._device)
+                which = {i: n for n, p in enumerate(some) for i in of_prompt[prompts[p]]}
+                for batch in batches(list(which), self._batch, lambda i: (0, lengths[i])):
+                    stop_if(cancelled)
+                    with self._computing(len(batch), max(lengths[i] for i in batch)):
+                        scored = read.answer_logprobs([(which[i], pairs[i][1]) for i in batch])
+                    results.update(zip(batch, scored, strict=True))
+        return [results.get(i) for i in range(len(pairs))]
 
     def _refusal(self, request: Request, n_prompt: int) -> Completion | None:
         """Return the completion of a request that the model cannot answer, else None."""

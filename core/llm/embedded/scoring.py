@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Sequence
 from typing import Any
 
 from core.llm.embedded.batching import left_padded
-
-Scored = tuple[list[int], list[int]]
 
 
 class Recorder:
@@ -46,20 +45,54 @@ def token_logprobs(logits: Any, tokens: Any) -> Any:
     return logits.gather(-1, tokens.unsqueeze(-1)).squeeze(-1) - logits.logsumexp(-1)
 
 
-def answer_logprobs(model: Any, pairs: Sequence[Scored], pad: int, device: str) -> list[tuple[float, ...]]:
-    """Return the log-probability of each token of given answers, from one forward pass.
+class Prompts:
+    """Prompts of a model, read once however many answers to them are scored.
 
-    ``pairs`` are (prompt tokens, answer tokens), no answer empty; shorter pairs are padded on the left with
-    ``pad``. Each result is 0 or below: given the prompt and the answer's tokens before it.
+    All but the last token of each is read: the last one predicts the answer's first, so it is read with the
+    answers. A model without a cache of what it has read reads the whole prompt with every answer.
     """
-    ids, mask = left_padded([prompt + answer for prompt, answer in pairs], pad, device)
-    longest = max(len(answer) for _, answer in pairs)
-    # The last position predicts what comes after the answer, so it is not read.
-    inputs = {"input_ids": ids[:, :-1], "attention_mask": mask[:, :-1], "use_cache": False}
-    inputs["position_ids"] = (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0)
-    accepted = inspect.signature(model.forward).parameters
-    if "logits_to_keep" in accepted:  # a table of all positions by all tokens would be large
-        inputs["logits_to_keep"] = longest
-    logits = model(**{name: value for name, value in inputs.items() if name in accepted}).logits
-    found = token_logprobs(logits[:, -longest:], ids[:, -longest:]).tolist()
-    return [tuple(row[longest - len(answer) :]) for row, (_, answer) in zip(found, pairs, strict=True)]
+
+    def __init__(self, model: Any, prompts: Sequence[list[int]], pad: int, device: str) -> None:
+        self._model, self._pad, self._device = model, pad, device
+        self._accepted = inspect.signature(model.forward).parameters
+        shared = "past_key_values" in self._accepted and min(map(len, prompts)) > 1
+        self._tails = [prompt[-1:] if shared else prompt for prompt in prompts]
+        self._read: Any = None
+        if shared:
+            ids, self._mask = left_padded([prompt[:-1] for prompt in prompts], pad, device)
+            self._read = self._forward(ids, self._mask, 1, use_cache=True).past_key_values
+
+    def answer_logprobs(self, pairs: Sequence[tuple[int, list[int]]]) -> list[tuple[float, ...]]:
+        """Return the log-probability of each token of given answers, from one forward pass.
+
+        ``pairs`` are (which prompt, answer tokens), no answer empty. Each result is 0 or below: given the
+        prompt and the answer's tokens before it.
+        """
+        import torch
+
+        rows = [self._tails[which] + answer for which, answer in pairs]
+        ids, mask = left_padded(rows, self._pad, self._device)
+        longest = max(len(answer) for _, answer in pairs)
+        # The last position predicts what comes after the answer, so it is not read.
+        mask, cache = mask[:, :-1], None
+        if self._read is not None:
+            chosen = torch.tensor([which for which, _ in pairs], device=self._device)
+            mask = torch.cat([self._mask[chosen], mask], dim=1)
+            # What reads on adds to the cache, and the next answers begin where the prompt ends.
+            cache = copy.deepcopy(self._read)
+            cache.batch_select_indices(chosen)
+        logits = self._forward(ids[:, :-1], mask, longest, cache, use_cache=cache is not None).logits
+        found = token_logprobs(logits[:, -longest:], ids[:, -longest:]).tolist()
+        return [tuple(row[longest - len(answer) :]) for row, (_, answer) in zip(found, pairs, strict=True)]
+
+    def _forward(self, ids: Any, mask: Any, n_logits: int, cache: Any = None, *, use_cache: bool) -> Any:
+        places = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        inputs = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "position_ids": places,
+            "past_key_values": cache,
+            "use_cache": use_cache,
+            "logits_to_keep": n_logits,  # a table of all positions by all tokens would be large
+        }
+        return self._model(**{name: value for name, value in inputs.items() if name in self._accepted})

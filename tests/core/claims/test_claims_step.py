@@ -28,6 +28,7 @@ from tests.servers.fault_proxy import OK, fault_proxy, garbage, server_error
 ONCE = RetryPolicy(attempts=1, first_wait=0.0, longest_wait=0.0, budget=1.0)
 PLAIN = ClaimsStep(joint=False, references=False)
 JUDGE = ClaimsStep(verifier="judge", joint=False, references=False)
+GAIN = ClaimsStep(verifier="gain", joint=False, references=False)
 BY_RULES = ClaimsStep(verifier="judge", decompose="rules", joint=False, references=False)
 TEXTS = ("The red mill is old. It burned.", "A lake is near the mill.")
 
@@ -689,6 +690,55 @@ def test_log_probabilities_are_read_once_and_can_be_cancelled():
     assert matrix(found)["a1", "p2"] == pytest.approx(1 / (1 + np.exp(1.0)))
 
 
+class GainLLM(ScriptedLLM):
+    """Gives words of the prompt a log-probability of -1, others -4; notes what it reads."""
+
+    def __init__(self):
+        super().__init__(script)
+        self.capabilities = Capabilities(answer_logprob=True)
+        self.readings = []
+
+    def score(self, messages, answers):
+        pairs = [(turns[-1].content, answer) for turns, answer in zip(messages, answers, strict=True)]
+        self.readings += pairs
+        return [tuple(-1.0 if w in words(prompt) else -4.0 for w in words(text)) for prompt, text in pairs]
+
+
+def test_gains_are_read_once_kept_and_resumed():
+    answers = [f"The mill is old. It burned in {1800 + i}." for i in range(16)]
+    run, llm, cache = make_run(*answers), GainLLM(), CompletionCache()
+    partial = find_claims(run, GAIN, llm=llm, cache=cache, cancelled=lambda: len(llm.readings) >= 16)
+    assert not facts(partial)["complete"] and 16 <= len(llm.readings) < 51
+    found = find_claims(partial, GAIN, llm=llm, cache=cache)
+    assert facts(found)["complete"] and facts(found)["verifier"] == "gain:scripted"
+    assert facts(found)["decomposition"] == "rules"
+    # 17 claims behind two passages and behind none; "The mill is old." is read once for all questions.
+    assert len(llm.readings) == len(set(llm.readings)) == facts(found)["n_calls"] == (2 + 1) * (1 + 16)
+    assert llm.calls == 0
+    cells = matrix(found)
+    # "mill is old" are the words that only the first passage has, "mill is" those of the second.
+    assert cells["a1", "p1"] > cells["a1", "p2"] > 0
+    again = find_claims(run, GAIN, llm=GainLLM(), cache=cache)
+    assert again["support"].equals(found["support"]) and facts(again)["n_calls"] == 0
+
+
+def test_gain_reads_pairs_of_passages_and_references_too():
+    run = make_run("Nobody knows why.", references=[["It burned down."]])
+    llm = GainLLM()
+    find_claims(run, ClaimsStep(verifier="gain"), llm=llm)
+    prompts = " ".join(prompt for prompt, _ in llm.readings)
+    assert "It burned.\n\nA lake" in prompts and "What is number 0?\nIt burned down." in prompts
+
+
+def test_a_back_end_that_cannot_score_is_refused_before_any_call():
+    llm = ScriptedLLM(script)
+    with pytest.raises(InputError, match="gain needs a model that can score a given text; scripted cannot"):
+        find_claims(make_run("The mill is old."), GAIN, llm=llm)
+    with pytest.raises(InputError, match="gain needs a model"):
+        planned(make_run("The mill is old."), GAIN, llm)
+    assert llm.calls == 0
+
+
 def test_a_judge_of_ones_own():
     llm = ScriptedLLM(script)
     found = find_claims(make_run("The mill is old."), PLAIN, verifier=JudgeVerifier(llm), llm=llm)
@@ -738,7 +788,7 @@ def test_the_default_needs_nothing_and_other_judges_get_its_sentences():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"verifier": "gpt"}, "verifier must be one of offline, judge, nli, got 'gpt'."),
+        ({"verifier": "gpt"}, "verifier must be one of offline, judge, gain, nli, got 'gpt'."),
         ({"decompose": "magic"}, "decompose must be one of auto, rules, model, got 'magic'."),
         ({"repeats": 0}, "repeats must be a whole number from 1 to 100, got 0."),
         ({"repeats": True}, "repeats must be a whole number from 1 to 100, got True."),
@@ -748,7 +798,10 @@ def test_the_default_needs_nothing_and_other_judges_get_its_sentences():
             {"verifier": "nli", "verifier_model": " "},
             "verifier_model must be a name or a path, or None, got ' '.",
         ),
-        ({"verifier_model": "m"}, "verifier_model is for the verifiers judge and nli, got 'm' for offline."),
+        (
+            {"verifier_model": "m"},
+            "verifier_model is for the verifiers judge, gain and nli, got 'm' for offline.",
+        ),
         ({"own": "offline"}, "verifier must be a Verifier or a function"),
     ],
 )
@@ -761,6 +814,7 @@ def test_settings_that_cannot_be(options, message):
     ("options", "message"),
     [
         (ClaimsStep(verifier="judge"), "claims needs llm"),
+        (ClaimsStep(verifier="gain"), "claims needs llm"),
         (ClaimsStep(verifier="nli"), "The verifier nli needs verifier_model"),
         (ClaimsStep(decompose="model"), "claims needs llm"),
     ],
@@ -777,6 +831,7 @@ def test_settings_that_lack_a_model(options, message):
         (ClaimsStep(decompose="model"), "model", True),
         (ClaimsStep(verifier="judge"), "model", True),
         (ClaimsStep(verifier="judge", decompose="rules"), "rules", True),
+        (ClaimsStep(verifier="gain"), "rules", True),
         (ClaimsStep(verifier="nli", verifier_model="m"), "rules", False),
     ],
 )
@@ -801,8 +856,9 @@ def test_which_model_judges():
     live = ModelChoice("ollama", "small", "http://here")
     assert ClaimsStep().model(live) is None
     assert ClaimsStep(verifier="judge").model(live) == live
-    named = ClaimsStep(verifier="judge", verifier_model="large", verifier_url="http://there")
-    assert named.model(live) == ModelChoice("ollama", "large", "http://there")
+    for who in ("judge", "gain"):
+        named = ClaimsStep(verifier=who, verifier_model="large", verifier_url="http://there")
+        assert named.model(live) == ModelChoice("ollama", "large", "http://there")
     # Model and address of one back end mean nothing to another.
     other = ClaimsStep(verifier="judge", verifier_llm="openai")
     assert other.model(live) == ModelChoice("openai")
@@ -824,6 +880,8 @@ def test_what_it_will_cost_before_it_does():
     assert planned(run, replace(BY_RULES, repeats=3, claims_per_call=2), llm).about == 2 * 2 * 6
     assert planned(run, ClaimsStep(decompose="model"), llm).about == 2
     assert planned(run, BY_RULES, ScoringLLM()).about == 2 * 2 * 6
+    # Three claims of each of two answers, with two passages and without.
+    assert planned(run, GAIN, GainLLM()).about == 2 * 3 * (2 + 1)
     plan = planned(run, JUDGE, llm)
     assert plan.about_tokens > 100 * plan.about and "3 claims an answer" in plan.notes[0]
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -309,6 +310,16 @@ def test_a_command_that_needs_another_model_for_a_step_opens_it(
     assert (facts["model"], facts["n_to_ask"], facts["claims_calls_about"]) == ("scripted", 15, 12)
 
 
+def test_a_model_that_cannot_score_is_refused_before_the_answers_are_asked_for(
+    questions, llm, tmp_path, capsys
+):
+    steps = ("--steps", "influence,claims", "--verifier", "gain")
+    assert command("analyze", questions, *steps, "--out", tmp_path / "run") == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "The verifier gain needs a model that can score a given text; scripted cannot" in said
+    assert llm.calls == 0
+
+
 def test_as_a_process(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "core", "simulate", "--queries", "10", "--out", str(tmp_path / "r"), "--json"],
@@ -458,6 +469,9 @@ def test_the_plan_says_about_how_many_calls_claims_take(questions, llm, capsys):
     assert expected("--steps", "influence,claims") == 0
     # Three questions to take apart, and for each of them one call for each of three passages.
     assert expected("--steps", "influence,claims", "--verifier", "judge") == 3 + 9
+    llm.capabilities = replace(llm.capabilities, answer_logprob=True)
+    # Three claims of each of three answers, with three passages and without.
+    assert expected("--steps", "influence,claims", "--verifier", "gain") == 3 * 3 * (3 + 1)
     assert llm.calls == 0
 
 
@@ -465,7 +479,7 @@ def test_the_plan_says_about_how_many_calls_claims_take(questions, llm, capsys):
     ("arguments", "message"),
     [
         (["analyze", "{questions}", "--steps", "claims", "--out", "r"], "use --steps influence,claims"),
-        (["analyze", "{run}", "--steps", "claims", "--verifier", "oracle", "--out", "r"], "verifier must be one of offline, judge, nli"),
+        (["analyze", "{run}", "--steps", "claims", "--verifier", "oracle", "--out", "r"], "verifier must be one of offline, judge, gain, nli"),
         (["analyze", "{run}", "--steps", "claims", "--verifier", "nli", "--out", "r"], "verifier_model"),
         (["analyze", "{run}", "--steps", "claims", "--out", "folder"], "is not empty"),
         (["summary", "{run}", "--support", "0"], "support must lie from 0.05 to 1"),

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -590,6 +591,19 @@ def test_a_step_with_options_of_its_own():
     assert (run["support"]["probability"] == 1).all()
     mine = core.analyze(["one?"], retrieve=lambda q: DOCS, answer=join, steps=[InfluenceStep(repeats=2)])
     assert len(mine.repeats) == 2
+
+
+def test_the_gain_of_the_model_that_answers():
+    llm = ScriptedLLM(lambda request: "The lake is deep.")
+    gain = ["influence", ClaimsStep("gain", joint=False)]
+    with pytest.raises(InputError, match="gain needs a model that can score a given text; scripted cannot"):
+        core.analyze(["one?"], retrieve=lambda q: DOCS, answer=llm, steps=gain)
+    assert llm.calls == 0
+    llm.capabilities = replace(llm.capabilities, answer_logprob=True)
+    llm.score = lambda messages, answers: [(-1.0, -2.0)] * len(answers)
+    run = core.analyze(["one?"], retrieve=lambda q: DOCS, answer=llm, steps=gain)
+    assert set(run["support"]["judge"]) == {"gain:scripted"}
+    assert run["support"]["probability"].between(0, 1).all()
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,17 @@ def test_a_cancel_keeps_what_was_read():
     assert len(llm.read) == 40
 
 
+def test_answers_to_one_conversation_are_read_together(monkeypatch):
+    llm, parts = Scoring(), []
+    plain = llm.score
+    monkeypatch.setattr(llm, "score", lambda *pairs: parts.append(len(pairs[1])) or plain(*pairs))
+    calls, _ = calls_of(llm, CompletionCache())
+    turns = [(Message("user", "long passage"),)] * 40 + [(Message("user", str(n)),) for n in range(20)]
+    calls.score(turns, [f"claim {n}" for n in range(60)])
+    # A part of any size would read the passage more than once.
+    assert parts == [40, 16, 4]
+
+
 def test_without_a_model_there_is_nothing_to_ask():
     calls, _ = calls_of(None, None)
     assert (calls.llm, calls.n_made, calls.n_answers) == (None, 0, 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.claims.step import AUTO, JUDGE, MODEL, NLI, OFFLINE, RULES, ClaimsStep
+from core.claims.step import AUTO, JUDGE, MODEL, NLI, RULES, VERIFIERS, ClaimsStep
 from core.errors import InputError
 from core.text.display import count
 from ui import cached, job_panel, models, step_form
@@ -16,23 +16,6 @@ from ui.sections.claims.run import facts
 from ui.state import session
 from ui.work import Work
 
-_VERIFIERS = {
-    OFFLINE: (
-        "Offline (no model, weak on hard claims)",
-        "Compares words and meanings on this machine, usually well under a second per answer; no call, "
-        "nothing is sent.",
-    ),
-    JUDGE: (
-        "A language model as judge",
-        "Reads each passage with the claims, and says which of them it supports: about one call per answer "
-        "and passage.",
-    ),
-    NLI: (
-        "An NLI cross-encoder (name or folder)",
-        "A model trained to tell whether one text follows from another: one forward pass per claim and "
-        "passage, on this machine.",
-    ),
-}
 _DECOMPOSERS = {
     AUTO: "Automatic",
     RULES: "Rules (English, Vietnamese, Chinese)",
@@ -104,10 +87,10 @@ def options(page: str) -> ClaimsStep | None:
     """Draw the choice of who extracts and who verifies; None where a name is missing."""
     verifier = st.radio(
         "Who verifies claims",
-        list(_VERIFIERS),
+        list(VERIFIERS),
         key=f"{page}_verifier",
-        format_func=lambda name: _VERIFIERS[name][0],
-        captions=[about for _, about in _VERIFIERS.values()],
+        format_func=lambda name: VERIFIERS[name][0],
+        captions=[about for _, about in VERIFIERS.values()],
         persist_state="session",
     )
     left, right = st.columns(2)

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.claims import offline_figures
+from core.claims import gain_figures, offline_figures
 from core.claims.analysis.question_tables import step_facts
 from core.claims.definitions import METRICS, QUADRANTS
 from core.claims.quadrants import UNDEFINED
@@ -40,27 +40,33 @@ def _judge(judge: str | None) -> str:
     if judge == "offline":
         return (
             "Verified by the **offline verifier**: no language model was asked and nothing left this machine."
-            f" It compares words and meanings and is **weak on hard claims**{_weakness()}. Where it matters, "
-            "verify again with a language model or an NLI cross-encoder, below."
+            f" It compares words and meanings and is **weak on hard claims**{_auroc(offline_figures())}. "
+            "Within summaries of one long text it is no better than guessing. Where it matters, verify again "
+            "with a language model or an NLI cross-encoder, below."
         )
     kind, _, name = judge.partition(":")
     who = plain(shortened(name or judge, 100), one_line=True)
     if kind == "judge":
         return f"Verified by the language model **{who}**, claim by claim and passage by passage: an opinion."
+    if kind == "gain":
+        return (
+            f"Verified by how much likelier each passage makes a claim to **{who}**: weak evidence too"
+            f"{_auroc(gain_figures(), ' with the packaged model')}."
+        )
     if kind == "nli":
         return f"Verified by the NLI cross-encoder **{who}**: whether a passage entails a claim."
     source = "" if facts() else ", according to the file"
     return f"Verified by **{plain(shortened(judge, 100), one_line=True)}**{source}."
 
 
-def _weakness() -> str:
-    figure = offline_figures().get(_FIGURE)
+def _auroc(figures: Mapping[str, Mapping[str, float]], by: str = "") -> str:
+    figure = figures.get(_FIGURE)
     if figure is None:
         return ""
     value, low, high = (number(figure[name]) for name in ("value", "low", "high"))
     return (
-        f": on experts' questions (ExpertQA) it tells supported claims from others with an AUROC of {value} "
-        f"(95 % interval {low} to {high}, cross-validated; 0.5 is guessing), and on other data less"
+        f": on experts' questions (ExpertQA) it tells supported claims from others with an AUROC of {value}"
+        f"{by} (95 % interval {low} to {high}, cross-validated; 0.5 is guessing), and on other data less"
     )
 
 

@@ -1,5 +1,6 @@
 """Log-probabilities against transformers' own, and against plain forward passes."""
 
+import functools
 import math
 
 import pytest
@@ -135,6 +136,50 @@ def test_scores_do_not_depend_on_company(wide):
     alone = wide.score(PROMPTS, answers)
     assert [len(scores) for scores in together] == [len(scores) for scores in alone]
     for one, other in zip(together, alone, strict=True):
+        assert one == pytest.approx(other, abs=1e-4)
+
+
+def counted(llm, monkeypatch):
+    """Count the tokens that the model reads from now on, padding included."""
+    model, read = llm._ready(), []
+
+    @functools.wraps(model.forward)
+    def forward(*args, **named):
+        read.append(named["input_ids"].numel())
+        return plain(*args, **named)
+
+    plain = model.forward
+    monkeypatch.setattr(model, "forward", forward)
+    return read
+
+
+ANSWERS = ("Paris", "x", "a longer answer, of many tokens")
+
+
+def test_a_prompt_is_read_once_for_all_its_answers(llm, monkeypatch):
+    # Interleaved: which answers belong to one prompt does not depend on their order.
+    asked = [(messages, answer) for answer in ANSWERS for messages in PROMPTS]
+    expected = [
+        forward(llm, messages, llm._chat.encode_answer(messages, answer)[1]) for messages, answer in asked
+    ]
+    read = counted(llm, monkeypatch)
+    scores = llm.score(*zip(*asked, strict=True))
+    for one, other in zip(scores, expected, strict=True):
+        assert one == pytest.approx(other, abs=1e-4)
+    # All but the last token of each prompt once; that one begins the reading of each answer.
+    prompts = sum(len(llm._chat.encode(messages)) - 1 for messages in PROMPTS)
+    answers = sum(len(llm._chat.encode_answer(*pair)[1]) for pair in asked)
+    assert sum(read) == prompts + answers
+    assert len(read) == len(PROMPTS) + len(asked)
+
+
+def test_prompts_of_several_lengths_share_a_batch_with_all_their_answers(wide, monkeypatch):
+    asked = [(messages, answer) for answer in ANSWERS for messages in PROMPTS]
+    read = counted(wide, monkeypatch)
+    together = wide.score(*zip(*asked, strict=True))
+    assert len(read) == 1 + math.ceil(len(asked) / 4)
+    wide._batch = 1
+    for one, other in zip(together, wide.score(*zip(*asked, strict=True)), strict=True):
         assert one == pytest.approx(other, abs=1e-4)
 
 
