@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
-# Mutants that `make mutants` tries; on two cores about ten a minute.
+# Mutants that `make mutants` tries; the claims take longest.
 SAMPLE ?= 150
 # Open a browser window only where there is a screen to open it on.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),false,true)

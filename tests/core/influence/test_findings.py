@@ -123,6 +123,20 @@ def test_modes_without_chance_are_findings_when_seen():
     assert "harmful_passage" not in seen
 
 
+def test_of_answers_that_no_passage_changes_those_with_most_passages_come_first():
+    run = make(
+        [[0] * 3, [0] * 4, [0] * 3, [0] * 4],
+        query={
+            "answer": ["It is Paris"] * 4,
+            "answer_status": ["answered"] * 4,
+            "closed_book_answer": ["It is Paris"] * 2 + ["Nobody knows"] * 2,
+        },
+    )
+    seen = found(run)
+    assert seen["parametric"].query_ids == ("q1", "q0") and seen["redundant"].query_ids == ("q3", "q2")
+    assert seen["inert"].query_ids == ("q1", "q3", "q0", "q2")
+
+
 def test_harmful_passages_come_first_of_all():
     run = Run.create(
         {"source": "upload"},

@@ -53,6 +53,10 @@ def test_words_are_marked_whatever_their_case_and_script():
     ]
 
 
+def test_what_follows_the_last_word_is_not_marked():
+    assert mark_words("A mill.", "the mill") == [(False, "A "), (True, "mill"), (False, ".")]
+
+
 @given(WORDS, WORDS)
 def test_marked_pieces_rebuild_the_text(text, wanted):
     assert "".join(piece for _, piece in mark_words(text, wanted)) == text
