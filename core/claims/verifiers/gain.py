@@ -75,8 +75,10 @@ class GainVerifier:
 
     Notes
     -----
-    Probability = logistic(weight · gain per token), fitted to claims of experts' questions as read by the
-    packaged model: with another model the order of the probabilities means more than their size. Of a bare
+    Probability = logistic(weights · features): the gain per token of the claim, and the cosine of claim and
+    passage, which the packaged embedder measures. ``bench/fit_gain.py`` fitted it to claims of experts'
+    questions as read by the packaged model: with another model the order of the probabilities means more than
+    their size; `gain_figures` has the figures. Of a bare
     value behind its question (`core.claims.language.self_contained`) only the value is scored, and the
     question is part of the prompt: else a passage that is merely about the question would raise it.
 
