@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,12 +28,10 @@ from core.text.matching import is_correct
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 FILE = "nq_10p_dev.jsonl"
-# Name, whether a word comes first, and how the model's own turn begins.
-VARIANTS = (
-    ("as before", False, "Answer:"),
-    ("a word first", True, "Answer:"),
-    ("a word first, short", True, "Short answer:"),
-)
+# How the model's own turn begins.
+BEGINNINGS = ("Answer:", "Short answer:")
+# The rule of a word first, with one mark before it, changes no answer that begins like this.
+_BEGINS_WITH_WORD = re.compile(r"\W?\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +83,13 @@ def answers(llm: EmbeddedLLM, items: Sequence[Item], begin: str) -> list[str]:
     return found
 
 
+def with_word(llm: EmbeddedLLM, items: Sequence[Item], begin: str, texts: Sequence[str]) -> list[str]:
+    """Ask again, with the rule of a word first, where it can make a difference."""
+    again = {i for i, text in enumerate(texts) if not _BEGINS_WITH_WORD.match(text.strip())}
+    llm.word_first = True
+    return [answers(llm, [items[i]], begin)[0] if i in again else text for i, text in enumerate(texts)]
+
+
 def line(name: str, items: Sequence[Item], texts: Sequence[str]) -> str:
     """Count the empty, abstaining and correct answers; one that is missing is not correct."""
     empty = sum(not has_word(text) for text in texts)
@@ -93,7 +99,7 @@ def line(name: str, items: Sequence[Item], texts: Sequence[str]) -> str:
     low, high = wilson_interval(correct / len(judged), len(judged))
     words = sum(len(text.split()) for text in texts) / len(texts)
     return (
-        f"  {name:20} empty {empty:3d}, abstained {abstained:3d} of {len(texts)}; correct {correct:3d} of "
+        f"  {name:28} empty {empty:3d}, abstained {abstained:3d} of {len(texts)}; correct {correct:3d} of "
         f"{len(judged)} (95 % interval {100 * low:.0f} to {100 * high:.0f} %); {words:.1f} words"
     )
 
@@ -118,8 +124,11 @@ def main() -> None:
     for title, items in sets.items():
         chosen = some(items, n)
         print(f"{title}: {len(chosen)} of {len(items)} questions, {llm.name} in {llm.options['dtype']}")
-        for name, llm.word_first, begin in VARIANTS:
-            print(line(name, chosen, answers(llm, chosen, begin)), flush=True)
+        for begin in BEGINNINGS:
+            llm.word_first = False
+            texts = answers(llm, chosen, begin)
+            print(line(f"{begin} free", chosen, texts), flush=True)
+            print(line(f"{begin} a word first", chosen, with_word(llm, chosen, begin, texts)), flush=True)
 
 
 if __name__ == "__main__":

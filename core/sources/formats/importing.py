@@ -177,11 +177,17 @@ def _unasked(content: Content) -> str | None:
 
 
 def _unknown(content: Content) -> str:
-    seen = ", ".join(map(shorten, content.keys())) or "nothing with a name"
+    names = content.keys()
+    if not names and content.bad:
+        first = content.bad[0]
+        row = "line" if content.kind == "jsonl" else "record"
+        return f"No {row} of {content.name} can be read: {row} {first.number} is not {first.expected}."
+    if not names:
+        return f"{content.name} has no fields with names; expected records, such as {{\"question\": …}}."
     what = "columns" if content.kind == "csv" else "names"
     return (
         f"{content.name} has no known format ({', '.join(IMPORT_FORMATS[1:])}): its {what} are "
-        f"{seen}; name its format, or its columns (question=…, answer=…, passages=…)."
+        f"{', '.join(map(shorten, names))}; name its format, or its columns (question=…, answer=…, passages=…)."
     )
 
 

@@ -94,8 +94,7 @@ def records_of(run: Run) -> list[Record]:
     frames = {name: run[name] for name in ("passages", "samples", "claims", "support", "reported")}
     frames["passages"] = frames["passages"].sort_values("retrieval_rank", kind="stable")
     tables = {name: _by_question(frame) for name, frame in frames.items()}
-    used = run.manifest.get("model")
-    model = as_id(used.get("name")) if isinstance(used, Mapping) else None
+    model = as_id((run.manifest.get("model") or {}).get("name"))
     return [
         _record(q, {name: table.get(q["query_id"], []) for name, table in tables.items()}, model)
         for q in _plain_rows(run.queries)

@@ -235,7 +235,7 @@ def test_the_model_of_a_run_gives_its_results_their_model(tmp_path):
     written = json.loads(FORMAT.write(records))
     assert [m["model_id"] for m in written["models"]] == ["llama3.2:3b"]
     assert [r["model_id"] for r in written["results"]] == ["llama3.2:3b"]
-    for odd in (None, {}, {"name": [5]}, "name", {"name": " "}):
+    for odd in (None, {}, {"name": [5]}, {"name": " "}):
         records = records_of(run_of([Record("q1", "Who?", "She.")], {**manifest, "model": odd}))
         assert json.loads(FORMAT.write(records))["models"][0]["model_id"] == "model"
 

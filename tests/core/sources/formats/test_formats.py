@@ -551,3 +551,21 @@ def test_any_value_anywhere_gives_a_run_or_one_sentence(name, data):
         back = FORMATS[name].write(records_of(imported.run))
         again = import_file(back, "back", name)
         assert again.run.queries["question"].to_list() == imported.run.queries["question"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            '[{"question": "a", "question": "b"}]',
+            "No record of f.json can be read: record 1 is not JSON that can be used "
+            "(the name 'question' comes twice in one object).",
+        ),
+        ('[5, "a"]', 'f.json has no fields with names; expected records, such as {"question": …}.'),
+    ],
+    ids=["a name twice", "no names"],
+)
+def test_a_file_without_names_is_told_why(text, expected):
+    with pytest.raises(InputError) as raised:
+        import_file(text.encode(), "f.json")
+    assert str(raised.value) == expected
