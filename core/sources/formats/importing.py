@@ -183,11 +183,12 @@ def _unknown(content: Content) -> str:
         row = "line" if content.kind == "jsonl" else "record"
         return f"No {row} of {content.name} can be read: {row} {first.number} is not {first.expected}."
     if not names:
-        return f"{content.name} has no fields with names; expected records, such as {{\"question\": …}}."
+        return f'{content.name} has no fields with names; expected records, such as {{"question": …}}.'
     what = "columns" if content.kind == "csv" else "names"
     return (
         f"{content.name} has no known format ({', '.join(IMPORT_FORMATS[1:])}): its {what} are "
-        f"{', '.join(map(shorten, names))}; name its format, or its columns (question=…, answer=…, passages=…)."
+        f"{', '.join(map(shorten, names))}; name its format, "
+        "or its columns (question=…, answer=…, passages=…)."
     )
 
 
