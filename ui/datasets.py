@@ -84,11 +84,11 @@ def _of_kinds(dataset: Dataset, kinds: list[str]) -> Dataset:
 
 def _from_upload() -> Dataset | None:
     file = st.file_uploader(
-        "Questions as JSON Lines or CSV",
+        "File of questions",
         type=SUFFIXES,
         key="live_file",
         help="One question a line: question, then documents (texts, split and retrieved from) or passages "
-        "(in retrieval order); optionally id and answers.",
+        "(in retrieval order); optionally id and answers. Or SQuAD, HotpotQA, or any file to import.",
     )
     kept = session().live
     if file is None:
