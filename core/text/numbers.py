@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import regex
@@ -63,6 +64,7 @@ _SCALE = {
     "nghìn": 1e3, "ngàn": 1e3, "triệu": 1e6, "tỷ": 1e9, "tỉ": 1e9,
     "万": 1e4, "亿": 1e8, "兆": 1e12,
 }  # fmt: skip
+_BRIEF = {"k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9}  # behind money: $3bn
 NUMBER_WORDS = frozenset({*_ADD, *_TIMES, *_SCALE}) - {"không", "half"}
 
 _EN_BIG = r"(?:hundred|dozen|thousand|million|billion|trillion)"
@@ -71,7 +73,7 @@ _EN_ORDINAL = rf"(?<!\b(?:an?|one)\s)(?:{any_of(list(_ORDINALS)[3:])})"
 _EN_GROUP = rf"(?:half\s+an?|an?|{_EN_SMALL}(?:\s+and\s+a\s+half)?)(?:[\s-]{_EN_BIG})+"
 EN_YEAR = rf"(?:twenty|{any_of(_ONES[16:])})[\s-](?:(?:{any_of(_TENS)})(?:[\s-](?:{any_of(_ONES[1:10])}))?|{any_of(_ONES[10:])})"
 _ENGLISH = (
-    rf"\b(?:{EN_YEAR}|{_EN_GROUP}(?:(?:\s+and)?\s+{_EN_GROUP})*(?:(?:\s+and)?\s+{_EN_SMALL})?|{_EN_ORDINAL}"
+    rf"\b(?:{EN_YEAR}|{_EN_GROUP}(?:(?:\s+and)?\s+{_EN_GROUP})*(?:(?:\s+and)?\s+{_EN_SMALL})?|{_EN_ORDINAL}|half\s+an?"
     rf"|{_EN_SMALL}(?:\s+and\s+a\s+half|(?:\s+point(?:\s+(?:{any_of(_ONES[:10])}))+))?)\b"
 )
 _VI_ONE = f"(?:{any_of([*_VI_ONES[1:], 'bẩy'])})"
@@ -102,8 +104,9 @@ _CHINESE = (
     rf"(?:{_ZH_ANY}{{2,}}(?:点[{_ZH_DIGIT}]+)?|[{_ZH_DIGIT}十]点[{_ZH_DIGIT}]+|[{_ZH_DIGIT}十百千]{_ZH_COUNTED})"
 )
 _DIGITS = (
-    r"(?:百分之)?(?<![\p{Latin}\d.,])(?P<digits>\d(?:\d|[.,](?=\d))*)(?:(?P<ordinal>(?:st|nd|rd|th)\b)"
-    rf"|(?:\s+and\s+a\s+half)?(?P<times>(?:[\s-]?(?:{any_of(w for w in (*_TIMES, *_SCALE) if w != 'tá')})(?!\p{{Latin}}))*))"
+    r"(?P<percent>百分之)?(?P<sign>(?<![^\s(（])[-−]|\bminus\s|\bâm\s|零下)?(?<![\p{Latin}\d.,])(?P<digits>\d(?:\d|[.,](?=\d))*)(?:(?P<ordinal>(?:st|nd|rd|th)\b)"
+    rf"|(?:\s+and\s+a\s+half)?(?P<times>(?:[\s-]?(?:{any_of(w for w in (*_TIMES, *_SCALE) if w != 'tá')})(?!\p{{Latin}}))*)"
+    rf"(?:(?<=[$€£¥₫]\s?[\d.,]+)\s?(?P<brief>{any_of(_BRIEF)})(?!\p{{Latin}}))?)"
 )
 _ATOM = regex.compile(any_of([*_ADD, *_TIMES, *_SCALE, "linh", "lẻ", "rưỡi"]))
 _HAN = regex.compile(r"\p{Han}")
@@ -127,17 +130,18 @@ def numbers(text: str) -> Iterator[Number]:
     for match in _pattern(comma, _HAN.search(text) is not None).finditer(text):
         start, end = match.span()
         if match["digits"]:
-            whole = text[start : match.start("digits")]
             times = spelled(match["times"]) if match["times"] and match["times"].strip(" -") else 1.0
+            times *= _BRIEF[match["brief"].lower()] if match["brief"] else 1.0
             half = 0.5 if " half" in match[0].lower() else 0.0
-            unscaled = tuple(value + half for value in _readings(match["digits"], comma))
+            sign = -1.0 if match["sign"] else 1.0
+            unscaled = tuple(sign * (value + half) for value in _readings(match["digits"], comma))
             yield Number(
                 start,
                 end,
-                tuple(min(v * times, _LARGEST) for v in unscaled),
+                tuple(max(-_LARGEST, min(v * times, _LARGEST)) for v in unscaled),
                 unscaled,
                 bool(match["ordinal"]),
-                bool(whole),
+                match["percent"] is not None,
             )
         else:
             words = match[0].lower()
@@ -169,13 +173,17 @@ def spelled(words: str) -> float:
         return float("".join(str(int(_ADD[atom])) for atom in atoms)[:_LONGEST])
     total = section = current = 0.0
     last, filled = 1.0, False
-    for atom in atoms:
+    for before, atom in pairwise(["", *atoms]):
         if atom in _ADD:
             filled |= atom in "零〇"
             # "nineteen fourteen"
             current = current * (100 if current >= 10 <= _ADD[atom] else 1) + _ADD[atom]
         elif atom in _TIMES:
-            section, current, last = section + (current or 1) * _TIMES[atom], 0.0, _TIMES[atom]
+            section, current, last = (
+                section + (current or before != "không") * _TIMES[atom],
+                0.0,
+                _TIMES[atom],
+            )
         elif atom in _SCALE:
             last = _SCALE[atom]
             group = section + current

@@ -121,6 +121,7 @@ _DATES = [
         rf"(?P<y>1[1-9]\d{{2}}|20\d{{2}}|{EN_YEAR})\b(?!\s*[%°])",
     )
 ]
+_DECADE = regex.compile(r"\b(?:1\d|20)\d0['’]?s\b")
 _CURRENCY = regex.compile(r"(?:\bUS)?([$€£¥₫])\s?$")
 _UNIT_AFTER = regex.compile(rf"[\s-]?(?P<unit>{any_of(_UNIT)})(?![\p{{Latin}}\d²])", regex.IGNORECASE)
 _NOUN_AFTER = regex.compile(r"[\s-](\p{Latin}{3,})")
@@ -228,7 +229,8 @@ def _dates_and_rest(text: str) -> tuple[list[tuple[int, int, Date]], str]:
             if (month or 1) <= 12 and (day or 1) <= 31 and not (name and name[0].islower()):
                 found.append((*match.span(), Date(year, month, day, swapped)))
                 text = text[: match.start()] + " " * len(match.group()) + text[match.end() :]
-    return found, text
+    # "The 1980s" are no seconds, and no year of their own.
+    return found, _DECADE.sub(lambda decade: " " * len(decade[0]), text)
 
 
 def _whole(number: str | None) -> int | None:

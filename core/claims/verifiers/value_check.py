@@ -7,6 +7,7 @@ from functools import lru_cache
 import regex
 
 from core.claims.language.self_contained import bare_value, is_bare, value_words
+from core.text.folding import folded
 from core.text.quantities import counts, dates, numerals, quantities
 from core.text.reading import read, unaccented
 from core.text.sentences import Span, sentence_spans
@@ -16,6 +17,7 @@ _CACHE = 16_384
 _MIN_IDEOGRAPHS = 4
 _FEW = 0.2  # of the pairs; other subjects share fewer, questions share more with their answers
 _NEW = regex.compile(r"\n\s*\n")
+_HAN = regex.compile(r"\p{Han}")
 _HAN_RUN = regex.compile(r"\p{Han}+")
 
 
@@ -44,12 +46,11 @@ def check_ideographs(claim: str, sentence: str, passage: str) -> float:
 
     0 where a passage has next to none of the claim's pairs, NaN otherwise.
     """
-    runs = _HAN_RUN.findall(claim)
-    n = sum(map(len, runs))
-    if n < _MIN_IDEOGRAPHS or 2 * n < len(words(claim)):
+    n = len(_HAN.findall(claim))
+    pairs, there = set(_ideographs(claim)), folded(passage)
+    if n < _MIN_IDEOGRAPHS or 2 * n < len(words(claim)) or not pairs:
         return float("nan")
-    pairs = {pair for run in runs for pair in _pairs(run)}
-    return 0.0 if sum(pair in passage for pair in pairs) < _FEW * len(pairs) else float("nan")
+    return 0.0 if sum(pair in there for pair in pairs) < _FEW * len(pairs) else float("nan")
 
 
 @lru_cache(maxsize=_CACHE)
@@ -83,11 +84,16 @@ def _has_words(value: str, wanted: tuple[str, ...], text: str) -> bool:
         for word in wanted
         if word not in numbers and unaccented(word) not in there and not (alike and counts(word))
     ]
-    return not missing and all(pair in text for run in _HAN_RUN.findall(value) for pair in _pairs(run))
+    return not missing and all(pair in folded(text) for pair in _ideographs(value))
 
 
-def _pairs(run: str) -> list[str]:
-    return [run[i : i + 2] for i in range(max(1, len(run) - 1))]
+def _ideographs(text: str) -> list[str]:
+    """Return the pairs of ideographs in a text as it is folded, lone ones too, without its numbers."""
+    for token in read(text):
+        if token.is_number:
+            text = text[: token.start] + " " * (token.end - token.start) + text[token.end :]
+    runs = _HAN_RUN.findall(folded(text))
+    return [run[i : i + 2] for run in runs for i in range(max(1, len(run) - 1))]
 
 
 def _measures_alike(value: str, text: str) -> bool:
