@@ -44,6 +44,7 @@ from bench.fit_claims import (
     missing,
     ordered,
     read_lines,
+    shrink,
 )
 from core.claims.language.self_contained import bare_value
 from core.claims.verifiers.features import FEATURES
@@ -154,7 +155,11 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--cache", type=Path, default=None)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--smoke", action="store_true", help="only whether it runs; give tiny --data")
     options = parser.parse_args()
+    if options.smoke:
+        claims.BOOTSTRAPS = 20
+        shrink()
     if absent := missing(options.data):
         print(absent)
         return

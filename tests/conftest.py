@@ -23,6 +23,13 @@ DATA = Path(__file__).parent / "data"
 # The packaged models load from disk; a test that reaches for a hub is a bug.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# Nobody is told that a test has run.
+os.environ |= {
+    "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
+    "HAYSTACK_TELEMETRY_ENABLED": "False",
+    "LANGSMITH_TRACING": "false",
+    "RAGAS_DO_NOT_TRACK": "true",
+}
 
 
 @pytest.hookimpl(trylast=True)

@@ -66,9 +66,11 @@ def _share(interval: tuple[float, float]) -> str:
 def findings(answers: Answers) -> Sequence[Finding]:
     """Say how many questions have no answer; chance cannot produce that.
 
-    More than a tenth of empty baselines is a finding of its own, before all others.
+    More than a tenth of empty baselines is a finding of its own, before all others, and the only one where no
+    answer is missing for another reason.
     """
-    return (*_empty(answers), *_without_answer(answers))
+    empty, without = _empty(answers), _without_answer(answers)
+    return empty if empty and empty[0].n == without[0].n else (*empty, *without)
 
 
 def _empty(answers: Answers) -> Sequence[Finding]:

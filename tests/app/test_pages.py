@@ -75,7 +75,7 @@ def test_overview_shows_findings_and_every_card_with_its_n(open_app, healthy, te
     said = texts(app).replace("\\", "")
     assert "n = 2 questions; 95 % interval" in said and "by chance" in said
     assert "1 × inert" in said and "1 × empty baseline" in said
-    assert "1 of 4 questions have no answer (1 empty)." in said
+    assert "1 of 4 baselines are empty" in said
     (link,) = [link.proto for link in app.get("page_link") if link.proto.label.startswith("An empty one")]
     assert "question=q4" in link.query_string
     # No claims were extracted: the box says so instead of showing numbers.

@@ -14,19 +14,11 @@ from tests.core.sources.formats.peers.facts import ANSWERS, CORRECT, PASSAGES, Q
 pytestmark = pytest.mark.slow
 SCRIPTS = Path(__file__).parents[1] / "core/sources/formats/peers"
 INSTALLED = Path(sys.prefix) / "peers"  # see requirements-peers.txt
-# Nobody is told that a test has run, and nothing is asked of a server.
-QUIET = {
-    "RAGAS_DO_NOT_TRACK": "true",
-    "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
-    "HAYSTACK_TELEMETRY_ENABLED": "False",
-    "LANGSMITH_TRACING": "false",
-    "HF_HUB_OFFLINE": "1",
-}
 
 
 def written_by(script, folder, *arguments):
     """Run a script that writes into a folder; return the folder."""
-    environment = {**os.environ, **QUIET, "PYTHONPATH": str(INSTALLED), "HOME": str(folder)}
+    environment = {**os.environ, "PYTHONPATH": str(INSTALLED), "HOME": str(folder)}
     command = [sys.executable, str(SCRIPTS / script), *arguments, str(folder)]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-2_000:]

@@ -72,6 +72,8 @@ def test_many_empty_baselines_are_said_first_with_what_to_change():
     for change in ("larger model", "prompt", "max answer tokens", "fewer or shorter passages"):
         assert change in first.advice
     assert second.name == "no_answer"
+    # The same questions are not listed twice.
+    assert [finding.name for finding in diagnosis(rows[:99]).findings()] == ["empty_baselines"]
 
 
 @pytest.mark.parametrize("status", ["empty", "abstained", "error"])

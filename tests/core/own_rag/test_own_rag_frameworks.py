@@ -14,13 +14,6 @@ TEXTS = ["The canal was opened in 1893.", "The canal is 6.4 km long.", "Coffee g
 QUESTION = "When was the canal opened?"
 
 
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch):
-    """Nobody is told that a test has run."""
-    monkeypatch.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")
-    monkeypatch.setenv("LANGSMITH_TRACING", "false")
-
-
 def example(heading):
     """Run the one block under a heading of the document; return its names."""
     section = DOCUMENT.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
