@@ -28,6 +28,14 @@ _QUOTED = re.compile(rb'"[^"]*+"?+')
 _BLOCK = 1 << 25
 
 
+class OneColumn(InputError):
+    """A table of one column, which ``first``, the first line, may be the name of."""
+
+    def __init__(self, message: str, first: str) -> None:
+        super().__init__(message)
+        self.first = first
+
+
 @dataclass(frozen=True, slots=True)
 class RawTable:
     """A delimited file, not yet interpreted.
@@ -125,9 +133,10 @@ def _delimiter(utf8: bytes, label: str) -> str:
     best = max(counts, key=lambda delimiter: counts[delimiter])
     if not counts[best]:
         first = record.strip().splitlines()[0].decode(errors="ignore")
-        raise InputError(
+        raise OneColumn(
             f"{label} has one column only (its first line is {shorten(first)!r}); "
-            "expected a header and cells separated by comma, semicolon or tab."
+            "expected a header and cells separated by comma, semicolon or tab.",
+            first,
         )
     return best
 

@@ -32,7 +32,7 @@ from core.sources.mapping import MAPPABLE, suggest_mapping
 from core.sources.question import names_of
 from core.sources.report import IssueLog, counted, possibilities, shorten
 from core.sources.shapes import shape_of
-from core.sources.table import read_columns
+from core.sources.table import OneColumn, read_columns
 from core.text.strict import finite
 
 INFLUENCE_CSV = "influence-csv"
@@ -91,7 +91,15 @@ def import_file(
         )
     label = name or (Path(source).name if not isinstance(source, bytes) else "The file")
     data = read_input(source, label)
-    given = dict(mapping or {})
+    try:
+        return _imported(data, label, file_format, dict(mapping or {}))
+    except OneColumn as error:
+        if error.first.casefold() in names_of("question"):
+            raise InputError(_questions_only(label)) from error
+        raise
+
+
+def _imported(data: bytes, label: str, file_format: str, given: Mapping[str, str]) -> Imported:
     if file_format == INFLUENCE_CSV or (file_format == "auto" and _is_influence(data, label, given)):
         return _influence(data, label, given)
     content, simulated = unmarked(read_content(data, label))
@@ -172,8 +180,14 @@ def _unasked(content: Content) -> str | None:
     """Return what to do with a list of questions that has nothing else; None for any other file."""
     if content.opened().names().isdisjoint(names_of("question")):
         return None
-    bare = as_dataset(content.name, corpus=True)
-    return f"{content.name} holds questions only, without answers or passages, so it is a data set: {bare}."
+    return _questions_only(content.name)
+
+
+def _questions_only(name: str) -> str:
+    return (
+        f"{name} holds questions only, without answers or passages, so it is a data set: "
+        f"{as_dataset(name, corpus=True)}."
+    )
 
 
 def _unknown(content: Content) -> str:

@@ -211,6 +211,13 @@ def test_a_list_of_questions_is_offered_with_a_corpus(name, tmp_path):
     assert [q.question for q in data.questions] == ["Who?", "When?"]
 
 
+def test_a_csv_of_one_column_is_offered_too_where_it_names_questions():
+    with pytest.raises(InputError, match=r"analyze q\.csv --corpus DOCUMENTS --out RUN`"):
+        import_file(b"Question\nWho?\nWhen?\n", "q.csv")
+    with pytest.raises(InputError, match="one column only"):
+        import_file(b"name\nWho?\n", "q.csv")
+
+
 def test_a_file_that_can_be_imported_can_be_asked_with_its_passages():
     ragas = {"user_input": "q", "retrieved_contexts": ["c", "d"], "reference_contexts": ["d"], "reference": "r", "response": "a"}  # fmt: skip
     checker = {"results": [{"query_id": "7", "query": "q", "gt_answer": "g", "response": "r", "retrieved_context": [{"doc_id": "d", "text": "c"}]}]}  # fmt: skip
