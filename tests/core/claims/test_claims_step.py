@@ -881,7 +881,11 @@ def test_what_it_will_cost_before_it_does():
     assert planned(run, ClaimsStep(decompose="model"), llm).about == 2
     assert planned(run, BY_RULES, ScoringLLM()).about == 2 * 2 * 6
     # Three claims of each of two answers, with two passages and without.
-    assert planned(run, GAIN, GainLLM()).about == 2 * 3 * (2 + 1)
+    gain = planned(run, GAIN, GainLLM())
+    assert gain.about == 2 * 3 * (2 + 1)
+    # 30 tokens a claim each time, and each passage once, its characters over four.
+    texts = run["passages"].groupby("query_id")["text"].get_group("q1")
+    assert gain.about_tokens == 30 * gain.about + 2 * sum(len(text) // 4 for text in texts)
     plan = planned(run, JUDGE, llm)
     assert plan.about_tokens > 100 * plan.about and "3 claims an answer" in plan.notes[0]
 

@@ -101,6 +101,7 @@ def test_one_yes_settles_any_whatever_is_unknown():
     close(any_true(table, axis=1), [1, nan, 0, nan])
     close(any_true(np.empty((2, 0)), axis=1), [nan, nan])
     close(thresholded([0.49, 0.5, nan], 0.5), [0, 1, nan])
+    close(thresholded([0.99, 1.0, nan], 1), [0, 1, nan])
 
 
 def test_a_share_says_what_it_leaves_out():

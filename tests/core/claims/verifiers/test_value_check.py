@@ -80,6 +80,10 @@ def test_a_value_alone_is_looked_for_everywhere(claim, expected):
         ("通惠河连着北京", "通惠河很长。", None),  # two of six
         ("通惠河连着北京", "通惠很长。", 0),  # one of six
         ("蜜蜂", "通惠河连接北京和通州。", None),
+        ("蜜蜂住", "通惠河连接北京和通州。", None),
+        ("蜜蜂住在", "通惠河连接北京和通州。", 0),
+        ("通惠河連著北京", "通惠河连着北京。", None),  # in traditional characters
+        ("三十公里五百公尺", "30公里500公尺", None),  # numbers in ideographs are left out
         ("The Chinese word 蜜蜂住在 means that bees live in it.", "The mill burned.", None),
     ],
 )
