@@ -11,7 +11,7 @@ from core.errors import Cancelled, InputError
 from core.llm import Message, Request, open_llm
 from core.llm.embedded.constrained import Grammars, token_bytes
 from core.llm.structured import canonical
-from tests.core.llm.embedded.tiny_model import one_thread, tiny_model
+from tests.core.llm.embedded.tiny_model import tiny_model
 
 pytestmark = pytest.mark.model
 PROMPT = (Message("user", "Say something."),)
@@ -20,17 +20,6 @@ TEXT = {"type": "string"}
 
 def record(properties, **more):
     return {"type": "object", "properties": properties, "required": list(properties), **more}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def calm():
-    with one_thread():
-        yield
-
-
-@pytest.fixture(scope="module")
-def llm(tmp_path_factory):
-    return open_llm("embedded", tiny_model(tmp_path_factory.mktemp("tiny")), dtype="float32")
 
 
 @pytest.fixture

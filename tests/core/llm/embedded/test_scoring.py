@@ -6,9 +6,8 @@ import math
 import pytest
 
 from core.errors import Cancelled
-from core.llm import Message, Request, open_llm
+from core.llm import Message, Request
 from core.llm.structured import canonical
-from tests.core.llm.embedded.tiny_model import one_thread, tiny_model
 
 pytestmark = pytest.mark.model
 PROMPTS = [
@@ -20,17 +19,6 @@ PROMPTS = [
     ),
     (Message("user", "a b c d e f g"),),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def calm():
-    with one_thread():
-        yield
-
-
-@pytest.fixture(scope="module")
-def llm(tmp_path_factory):
-    return open_llm("embedded", tiny_model(tmp_path_factory.mktemp("tiny")), dtype="float32")
 
 
 @pytest.fixture

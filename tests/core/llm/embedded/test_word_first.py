@@ -5,25 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.llm import Message, Request, open_llm, request_key
+from core.llm import Message, Request, request_key
 from core.llm.embedded.decoding import Beginnings, WordFirst
 from core.llm.structured import canonical
-from tests.core.llm.embedded.tiny_model import one_thread, tiny_model
 
 pytestmark = pytest.mark.model
 PLAIN = Request((Message("user", "who was it"),), max_tokens=6, stop=("\n",))
 SCHEMA = canonical({"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]})
-
-
-@pytest.fixture(scope="module", autouse=True)
-def calm():
-    with one_thread():
-        yield
-
-
-@pytest.fixture(scope="module")
-def llm(tmp_path_factory):
-    return open_llm("embedded", tiny_model(tmp_path_factory.mktemp("tiny")), dtype="float32")
 
 
 @pytest.fixture
