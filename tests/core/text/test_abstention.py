@@ -77,6 +77,7 @@ def test_an_answer_without_a_word_is_empty(text):
         ("The canal opened in 1914.", ["1914"], True),
         ("It opened in 1915.", ["1914"], False),
         ("in 19145", ["1914"], False),
+        ("It was Aachen.", ["Zürich"], False),
         ("raymond  UNWIN", ["Raymond Unwin"], True),
         ("Unwin Raymond", ["Raymond Unwin"], False),
         ("公元605年，隋炀帝", ["605年"], True),
