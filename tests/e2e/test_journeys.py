@@ -70,7 +70,7 @@ def test_upload_to_overview_to_inspector(app, new_page):
     page.get_by_role("heading", name="Findings").wait_for()
     settle(page)
     text = main_text(page)
-    assert "16 of 43 questions have no answer (16 empty)" in text
+    assert "16 of 43 baselines are empty" in text
     assert "n = 19 questions" in text and "Without ρ: 24 questions" in text
     page.get_by_role("link", name="Question inspector").first.click()
     page.get_by_text("Passages", exact=True).wait_for()
@@ -162,7 +162,7 @@ def test_two_sessions_do_not_see_each_other(app, new_page):
     settle(yours)
     mine.get_by_role("link", name="Overview").first.click()
     settle(mine)
-    assert "of 43 questions" in main_text(mine) and "0.40" not in sidebar_text(mine)
+    assert "of 43 baselines" in main_text(mine) and "0.40" not in sidebar_text(mine)
     assert "20 questions" in sidebar_text(yours) and "0.40" in sidebar_text(yours)
     assert "of 43" not in main_text(yours)
 
