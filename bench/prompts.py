@@ -30,8 +30,8 @@ DATA = ROOT.parent / "shared" / "data"
 FILE = "nq_10p_dev.jsonl"
 # How the model's own turn begins.
 BEGINNINGS = ("Answer:", "Short answer:")
-# The rule of a word first, with one mark before it, changes no answer that begins like this.
-_BEGINS_WITH_WORD = re.compile(r"\W?\w")
+# The rule of a word first, with one mark before it, changes no answer that reads like this.
+_COMPLETE = re.compile(r"\W?\w(?!.*:\s*$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def answers(llm: EmbeddedLLM, items: Sequence[Item], begin: str) -> list[str]:
 
 def with_word(llm: EmbeddedLLM, items: Sequence[Item], begin: str, texts: Sequence[str]) -> list[str]:
     """Ask again, with the rule of a word first, where it can make a difference."""
-    again = {i for i, text in enumerate(texts) if not _BEGINS_WITH_WORD.match(text.strip())}
+    again = {i for i, text in enumerate(texts) if not _COMPLETE.match(text.strip())}
     llm.word_first = True
     return [answers(llm, [items[i]], begin)[0] if i in again else text for i, text in enumerate(texts)]
 

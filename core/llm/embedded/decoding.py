@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -130,20 +131,23 @@ class Ending:
 class Beginnings:
     """Which tokens of a vocabulary may begin an answer (``first``), and which hold a word (``word``).
 
-    An answer begins with neither an end nor a line break. Part of a character may become a word.
+    An answer begins with neither an end nor a line break. Part of a character may become a word. ``leads``:
+    a colon and a line break in one token.
     """
 
     def __init__(self, tokenizer: Any) -> None:
         spelled = token_bytes(tokenizer)
         most = max((number for numbers in spelled.values() for number in numbers), default=-1)
-        self.first, self.word = np.zeros((2, most + 1), dtype=bool)
+        self.first, self.word, self.leads = np.zeros((3, most + 1), dtype=bool)
         for letters, numbers in spelled.items():
             if not _LINE_BREAKS.intersection(letters):
                 self.first[numbers] = True
                 self.word[numbers] = has_word(letters)
+            self.leads[numbers] = _LEAD.search(letters) is not None
 
 
 _LINE_BREAKS = frozenset(b"\n\r")
+_LEAD = re.compile(rb":[ \t]*[\n\r]")
 
 
 def has_word(text: str | bytes) -> bool:
@@ -159,29 +163,36 @@ class WordFirst:
 
     Small models often end their turn at once where a question is not put as they know it. What they say
     otherwise is an answer; "I don't know" stays possible. From the second token on only a word can come, so
-    one mark before it (a quote, a currency) is possible and a row of marks is not. Answers under a schema are
-    left to it. ``width`` is the number of tokens of the padded prompts.
+    one mark before it (a quote, a currency) is possible and a row of marks is not. Where a line break ends
+    the answer, neither comes behind a colon: "The answer is:" is none yet. Answers under a schema are left to
+    it. ``width`` is the number of tokens of the padded prompts.
     """
 
     def __init__(
         self, beginnings: Beginnings, tokenizer: Any, requests: Sequence[Request], width: int
     ) -> None:
         self._beginnings, self._tokenizer, self._width = beginnings, tokenizer, width
-        self._waiting = {row: r.max_tokens for row, r in enumerate(requests) if r.schema is None}
+        self._waiting = {row: r for row, r in enumerate(requests) if r.schema is None}
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Return the scores, -inf where a token cannot come before the first word."""
         import torch
 
         said = input_ids[:, self._width :].tolist()
-        for row in [row for row in self._waiting if has_word(self._tokenizer.decode(said[row]))]:
-            del self._waiting[row]
-        if not self._waiting:
-            return scores
         scores = scores.clone()
-        for row, most in self._waiting.items():
-            known = self._beginnings.word if said[row] or most == 1 else self._beginnings.first
-            allowed = np.zeros(scores.shape[-1], dtype=bool)
+        for row, request in list(self._waiting.items()):
+            text = self._tokenizer.decode(said[row])
+            if not has_word(text):
+                single = bool(said[row]) or request.max_tokens == 1
+                known, beyond = self._beginnings.word if single else self._beginnings.first, False
+            elif "\n" not in request.stop:
+                del self._waiting[row]
+                continue
+            elif text.rstrip().endswith(":"):
+                known, beyond = self._beginnings.first, False
+            else:
+                known, beyond = ~self._beginnings.leads, True
+            allowed = np.full(scores.shape[-1], beyond)
             allowed[: known.size] = known[: allowed.size]
             if allowed.any():
                 forbidden = torch.from_numpy(~allowed).to(scores.device)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from core.llm import Message, Request, request_key
+from core.llm.embedded import decoding
 from core.llm.embedded.decoding import Beginnings, WordFirst
 from core.llm.structured import canonical
 
@@ -64,6 +65,23 @@ def test_after_a_mark_comes_a_word_and_after_a_word_anything(llm):
     for row in (after_mark, after_space):
         assert row[word] and not row[[mark, space, end, line]].any()
     assert after_word.all()
+
+
+def test_an_answer_of_one_line_goes_on_behind_a_colon(llm):
+    colon, word = tokens(llm, ":", "a")
+    end, line, mark = tokens(llm, "<|end|>", "Ċ", '"')
+    one_line, lines = rows(llm, [PLAIN, replace(PLAIN, stop=())], [[word, colon]] * 2)
+    assert one_line[[word, mark]].all() and not one_line[[end, line]].any()
+    assert lines.all()
+
+
+def test_a_colon_with_its_line_break_is_no_end_either(llm, monkeypatch):
+    word, other = tokens(llm, "a", "b")
+    spelled = {b"a": [word], b"b": [other], b":\n": [7], b": \r": [8], b"\n": [9], b"a:b\n": [10]}
+    monkeypatch.setattr(decoding, "token_bytes", lambda tokenizer: spelled)
+    one_line, lines = rows(llm, [PLAIN, replace(PLAIN, stop=())], [[word]] * 2)
+    assert not one_line[[7, 8]].any() and one_line[[word, other, 9, 10]].all()
+    assert lines.all()
 
 
 def test_a_schema_and_a_single_token_are_seen_to(llm):
