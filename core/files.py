@@ -103,7 +103,7 @@ def _locked(folder: Path, deadline: float) -> int:
             if _identity(os.stat(folder)) == _identity(os.fstat(handle)):
                 return handle
         except FileNotFoundError:
-            pass
+            pass  # removed between opening and locking it: try again
         except BlockingIOError:
             if time.monotonic() > deadline:
                 os.close(handle)

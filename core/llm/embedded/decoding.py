@@ -175,7 +175,7 @@ class WordFirst:
         self._waiting = {row: r for row, r in enumerate(requests) if r.schema is None}
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """Return the scores, -inf where a token cannot come before the first word."""
+        """Return the scores, -inf for the tokens that cannot come next."""
         import torch
 
         said = input_ids[:, self._width :].tolist()
