@@ -14,8 +14,8 @@ from typing import Any
 import streamlit as st
 
 from core.diagnosis import Diagnosis, Finding, Number
+from core.report.compare import Side, headline_table, setup_differences, shared_questions, sides_of
 from core.report.exports import exporters
-from core.report.side_by_side import Side, headline_table, setup_differences, shared_questions, sides_of
 from core.run import Run
 from ui.state import session, settings
 

@@ -205,7 +205,7 @@ def _links(job: Job) -> None:
     if job.kind == "run" and run is not None and shown is not None and run.run_id == shown.run_id:
         with st.container(horizontal=True):
             sources.link(router.OVERVIEW, "Overview", "monitoring")
-            sources.link(router.INSPECTOR, "Question inspector", "search")
+            sources.link(router.WORKBENCH, "Workbench", "search")
 
 
 def _done(run: Run, job: Job) -> str:

@@ -53,7 +53,7 @@ def picker(key: str, wanted: str | None = None, of: str | None = None) -> str | 
     return chosen if chosen in labels else None
 
 
-def deep_linked_picker(key: str = "inspector_question", of: str | None = None) -> str | None:
+def deep_linked_picker(key: str = "workbench_question", of: str | None = None) -> str | None:
     """Draw a menu bound to the address: a link opens its question."""
     state, asked = session(), st.query_params.get("question")
     ids = _queries()["query_id"]
@@ -75,8 +75,8 @@ def deep_linked_picker(key: str = "inspector_question", of: str | None = None) -
     return chosen
 
 
-def link(query_id: str, label: str = "Open in the inspector", page: str = router.INSPECTOR) -> None:
-    """Draw a link to a question, by default in the inspector."""
+def link(query_id: str, label: str = "Open in the workbench", page: str = router.WORKBENCH) -> None:
+    """Draw a link to a question, by default in the workbench."""
     sources.link(page, label, question=query_id)
 
 

@@ -16,19 +16,19 @@ from ui.plain import plain
 _ACTIVE = "_router_active"
 _LOG = logging.getLogger("leadline")
 
-OVERVIEW, INSPECTOR, SIDE_BY_SIDE = "pages/overview.py", "pages/inspector.py", "pages/side_by_side.py"
+OVERVIEW, WORKBENCH, COMPARE = "pages/overview.py", "pages/workbench.py", "pages/compare.py"
 LIVE, DATA, METHODS = "pages/live.py", "pages/data.py", "pages/methods.py"
 _PAGES = (
     (OVERVIEW, "Overview", "monitoring", "What is wrong with the run, and its headline numbers."),
     (
-        INSPECTOR,
-        "Question inspector",
+        WORKBENCH,
+        "Workbench",
         "search",
         "One question: its answer, and what every diagnostic says of it.",
     ),
     (
-        SIDE_BY_SIDE,
-        "Side by side",
+        COMPARE,
+        "Compare",
         "compare",
         "Two to four runs: their numbers, set-ups and shared questions.",
     ),
@@ -56,12 +56,12 @@ def build_pages() -> dict[str, list[Page]]:
         for diagnostic in diagnostics.DIAGNOSTICS
         if (page := page_of(diagnostic.name)) is not None
     ]
-    overview, inspector, side_by_side, live, data, methods = (
+    overview, workbench, compare, live, data, methods = (
         st.Page(path, title=title, icon=f":material/{icon}:", help=about, default=path == OVERVIEW)
         for path, title, icon, about in _PAGES
     )
     return {
-        "Diagnose": [overview, *own, inspector, side_by_side],
+        "Diagnose": [overview, *own, workbench, compare],
         "Get data": [live, data],
         "Read": [methods],
     }
@@ -90,7 +90,7 @@ def run(page: Page) -> None:
 def require_entrypoint() -> None:
     """Make sure the frame runs; the first line of every page.
 
-    A fresh server that is asked for ``/inspector`` would run that page's file alone. Announcing
+    A fresh server that is asked for ``/workbench`` would run that page's file alone. Announcing
     the pages and starting over makes it run the frame first; the address is kept.
     """
     if not st.session_state.get(_ACTIVE):

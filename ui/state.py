@@ -37,9 +37,9 @@ class Session:
     problem : str or None
         Why the last link could not be followed.
     question : str or None
-        The question last chosen in the inspector.
+        The question last chosen in the workbench.
     compared : list of str or None
-        Ids of the runs last chosen on the page Side by side; None before any choice.
+        Ids of the runs last chosen on the page Compare; None before any choice.
     jobs : dict
         The job started last on each page with jobs; the jobs themselves are in the registry.
     shown_job : str or None

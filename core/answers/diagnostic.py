@@ -16,7 +16,7 @@ DEFINITIONS = (
     Definition("correct", "Correct answer", "Whether the answer contains a reference answer, word for word.",
         undefined_when="there is no reference answer, or the answer is empty or an abstention"),
     Definition("no_answer", "No answer", "The baseline is empty, abstains (a refusal or \"I don't know\"), or the model call failed.",
-        advice="Read the reasons in the inspector: token limits, content filters and failed calls are named there."),
+        advice="Read the reasons in the workbench: token limits, content filters and failed calls are named there."),
     Definition("empty_baselines", "Empty baselines", "More than a tenth of the questions have an empty baseline, which leaves every other figure to the rest.",
         advice="Change what the model is given, in this order: a larger model, the other prompt style, more max answer tokens, fewer or shorter passages."),
 )  # fmt: skip

@@ -192,8 +192,8 @@ def test_overview_and_inspector_link_to_claims(open_app, healthy, recorded):
     app = healthy(open_app())
     assert "Mean grounding" not in dict(metrics(app))
     assert [link for link in app.get("page_link") if link.proto.page == "claims"]
-    inspector = healthy(open_app("inspector", question="q3"))
-    (link,) = [e for e in inspector.get("page_link") if e.proto.page == "claims"]
+    workbench = healthy(open_app("workbench", question="q3"))
+    (link,) = [e for e in workbench.get("page_link") if e.proto.page == "claims"]
     assert "question=q3" in link.proto.query_string
 
 

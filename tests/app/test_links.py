@@ -6,32 +6,32 @@ from tests.app.conftest import PAGES
 
 
 def test_threshold_and_question_come_from_the_address(open_app, healthy, recorded, texts):
-    app = healthy(open_app("inspector", question="q3", threshold="0.25"))
+    app = healthy(open_app("workbench", question="q3", threshold="0.25"))
     assert app.slider(key="threshold").value == 0.25
-    assert app.selectbox(key="inspector_question").value == "q3"
+    assert app.selectbox(key="workbench_question").value == "q3"
     assert app.query_params["question"] == "q3"
 
 
 def test_choosing_a_question_changes_the_address(open_app, healthy, recorded):
-    app = healthy(open_app("inspector"))
+    app = healthy(open_app("workbench"))
     assert app.query_params["question"] == "q1"
-    app.selectbox(key="inspector_question").select("q4").run()
+    app.selectbox(key="workbench_question").select("q4").run()
     assert healthy(app).query_params["question"] == "q4"
 
 
 def test_a_new_address_wins_over_the_last_choice(open_app, healthy, recorded):
-    app = healthy(open_app("inspector", question="q2"))
-    app.selectbox(key="inspector_question").select("q4").run()
+    app = healthy(open_app("workbench", question="q2"))
+    app.selectbox(key="workbench_question").select("q4").run()
     app.query_params["question"] = "q3"
-    assert healthy(app.run()).selectbox(key="inspector_question").value == "q3"
+    assert healthy(app.run()).selectbox(key="workbench_question").value == "q3"
 
 
 def test_choice_survives_a_visit_to_another_page(open_app, healthy, recorded):
-    app = healthy(open_app("inspector", question="q3"))
+    app = healthy(open_app("workbench", question="q3"))
     app.switch_page("pages/methods.py").run()
     del app.query_params["question"]  # what the browser does when the menu is used
-    app.switch_page("pages/inspector.py").run()
-    assert healthy(app).selectbox(key="inspector_question").value == "q3"
+    app.switch_page("pages/workbench.py").run()
+    assert healthy(app).selectbox(key="workbench_question").value == "q3"
 
 
 @pytest.mark.parametrize("junk", ["nonsense", "7", "NaN", ""])
@@ -41,9 +41,9 @@ def test_junk_threshold_leaves_the_default(junk, open_app, healthy, recorded):
 
 @pytest.mark.parametrize("junk", ["nobody", "<script>alert(1)</script>", "../../etc/passwd", "q" * 5000])
 def test_unknown_question_is_told_and_another_is_shown(junk, open_app, healthy, recorded, texts):
-    app = healthy(open_app("inspector", question=junk))
+    app = healthy(open_app("workbench", question=junk))
     assert "This run has no question" in app.warning[0].value
-    assert app.selectbox(key="inspector_question").value == "q1"
+    assert app.selectbox(key="workbench_question").value == "q1"
 
 
 @pytest.mark.parametrize("junk", ["0123456789ab", "../../etc", "..", "<b>", "r" * 5000])

@@ -9,14 +9,14 @@ from core.diagnostics import DIAGNOSTICS
 from tests.app.conftest import PAGES
 
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
-NEED_DATA = ("overview", "influence", "retrieval_quality", "claims", "inspector")
+NEED_DATA = ("overview", "influence", "retrieval_quality", "claims", "workbench")
 TITLES = {
     "overview": "Overview",
     "influence": "Influence vs retrieval",
     "retrieval_quality": "Retrieval quality",
-    "inspector": "Question inspector",
+    "workbench": "Workbench",
     "claims": "Claims & evidence",
-    "side_by_side": "Side by side",
+    "compare": "Compare",
     "live": "Live run",
     "data": "Data",
     "methods": "Methods and glossary",
@@ -124,7 +124,7 @@ def test_questions_are_filtered_by_label(open_app, healthy, recorded):
 
 
 def test_inspector_shows_the_answer_its_diff_and_its_marks(open_app, healthy, texts, recorded):
-    app = healthy(open_app("inspector", question="q1"))
+    app = healthy(open_app("workbench", question="q1"))
     said = texts(app)
     assert "Raymond Unwin in 1903" in said
     assert ":red-background[− ~~Raymond Unwin in 1903~~] :green-background[+ Barry Parker]" in said
@@ -134,15 +134,15 @@ def test_inspector_shows_the_answer_its_diff_and_its_marks(open_app, healthy, te
 
 
 def test_inspector_says_why_a_number_is_undefined(open_app, healthy, texts, recorded):
-    assert "all influences are 0" in texts(healthy(open_app("inspector", question="q3")))
-    assert "baseline answer is empty" in texts(healthy(open_app("inspector", question="q4")))
+    assert "all influences are 0" in texts(healthy(open_app("workbench", question="q3")))
+    assert "baseline answer is empty" in texts(healthy(open_app("workbench", question="q4")))
 
 
 def test_hostile_text_reaches_no_page_unescaped(open_app, healthy, texts, recorded):
     for page, question in (
         ("overview", ""),
-        ("inspector", "q2"),
-        ("inspector", "q1"),
+        ("workbench", "q2"),
+        ("workbench", "q1"),
         ("influence", ""),
         ("retrieval_quality", ""),
     ):

@@ -141,14 +141,14 @@ def test_a_switch_reaches_the_analysis(with_toy, open_app, healthy, texts):
 
 def test_inspector_shows_its_columns_or_why_there_are_none(with_toy, open_app, healthy, texts):
     with_toy()
-    app = healthy(open_app("inspector", question="q1"))
+    app = healthy(open_app("workbench", question="q1"))
     assert cards(app)["Length"] == "21" and cards(app)["Size"] == "long"
-    assert "The answer has no text" in texts(healthy(open_app("inspector", question="q4")))
+    assert "The answer has no text" in texts(healthy(open_app("workbench", question="q4")))
 
 
 def test_what_it_lacks_is_said_on_overview_and_inspector(with_toy, open_app, healthy, texts):
     with_toy(needs=(Need("samples", "No answer was sampled."),))
-    for page in ("overview", "inspector"):
+    for page in ("overview", "workbench"):
         app = healthy(open_app(page))
         assert "No answer was sampled" in texts(app) and "Length" not in cards(app)
         assert "Mean length" not in cards(app)
@@ -158,7 +158,7 @@ def test_side_by_side_compares_its_numbers_and_columns(with_toy, open_app, healt
     with_toy()
     other = recorded.derive({"run_id": "other", "name": "Other"})
     other.save(tmp_path / "runs" / "other")
-    app = healthy(open_app("side_by_side", compare=[recorded.run_id, "other"]))
+    app = healthy(open_app("compare", compare=[recorded.run_id, "other"]))
     headline, *_, shared = (frame.value for frame in app.dataframe)
     assert next(iter(headline.set_index("Number").loc["Mean length"])).startswith("12.00")
     assert {"length_A", "length_B", "size_A"} <= set(shared.columns)

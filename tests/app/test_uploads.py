@@ -79,14 +79,14 @@ def test_ragged_and_impossible_rows_are_listed_and_kept_apart(open_app, healthy)
 def test_formulas_and_markup_stay_text(open_app, healthy, texts):
     content = CSV.replace(b"When did it open?", b"\"=cmd|' /C calc'!A0 <script>x</script>\"")
     app = healthy(upload(open_app("data"), content))
-    app.switch_page("pages/inspector.py").run()
+    app.switch_page("pages/workbench.py").run()
     said = texts(healthy(app))
     assert r"\=cmd" in said and r"\<script\>" in said
 
 
 def test_nan_ranks_do_not_break_a_page(open_app, healthy):
     app = healthy(upload(open_app("data"), CSV.replace(b",1,9.5,", b",NaN,9.5,")))
-    for page in ("overview", "influence", "inspector"):
+    for page in ("overview", "influence", "workbench"):
         app = healthy(app.switch_page(f"pages/{page}.py").run())
         assert not app.exception and not app.error
 
@@ -248,15 +248,15 @@ def test_a_run_without_texts_cannot_be_continued(open_app, healthy):
 
 def test_what_the_file_says_is_shown_and_used_for_nothing(open_app, healthy, texts):
     app = upload(open_app("data"), RAGAS_LINES, "ragas.jsonl")
-    app.switch_page("pages/inspector.py").run()
-    app.selectbox(key="inspector_question").select_index(1).run()
+    app.switch_page("pages/workbench.py").run()
+    app.selectbox(key="workbench_question").select_index(1).run()
     assert any(box.label == "Values from the file (1 value)" for box in healthy(app).expander)
     shown = next(frame.value for frame in app.dataframe if "by" in frame.value)
     assert list(shown["name"]) == ["faithfulness"] and list(shown["value"]) == [0.25]
 
 
 def test_a_run_that_reports_nothing_has_no_such_box(open_app, healthy, recorded):
-    app = healthy(open_app("inspector", question="q1"))
+    app = healthy(open_app("workbench", question="q1"))
     assert not any("Values from the file" in box.label for box in app.expander)
 
 

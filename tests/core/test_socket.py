@@ -33,9 +33,9 @@ from core.diagnosis import (
 from core.llm.types import Message, Request
 from core.pipeline.per_question import PerQuestion
 from core.pipeline.steps import Call, Option
+from core.report.compare import headline_table, shared_questions, sides_of
 from core.report.exports import exporters
 from core.report.glossary import glossary_markdown
-from core.report.side_by_side import headline_table, shared_questions, sides_of
 from core.report.text import summary_text
 from core.run import Run
 from core.spreadsheet import csv_bytes
@@ -288,11 +288,11 @@ def test_a_link_sets_its_slider_and_the_overview_shows_its_card_and_finding(
 def test_inspector_side_by_side_export_and_glossary_on_screen(
     recorded_answers, open_app, healthy, said, tmp_path
 ):
-    app = healthy(open_app("inspector", question="q4"))
+    app = healthy(open_app("workbench", question="q4"))
     assert {metric.label: metric.value for metric in app.metric}["Words"] == "4"
     other = recorded_answers.derive({"run_id": "other", "name": "Other"})
     other.save(tmp_path / "runs" / "other")
-    app = healthy(open_app("side_by_side", compare=[recorded_answers.run_id, "other"]))
+    app = healthy(open_app("compare", compare=[recorded_answers.run_id, "other"]))
     rows = app.dataframe[0].value.set_index("Number").loc["Mean answer length"]
     assert rows.to_list() == ["3.50, n = 6"] * 2
     app = healthy(open_app("data", door="Export"))

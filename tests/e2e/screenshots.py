@@ -24,8 +24,8 @@ PAGES = {
     "influence": "influence",
     "retrieval_quality": "retrieval_quality",
     "claims": "claims",
-    "inspector": "inspector",
-    "side_by_side": "side_by_side?compare={0}&compare={1}&compare={2}",
+    "workbench": "workbench",
+    "compare": "compare?compare={0}&compare={1}&compare={2}",
     "live": "live",
     "data": "data",
     "methods": "methods",
@@ -33,7 +33,7 @@ PAGES = {
 # File, address, heading that stands at the top (None is the page's own top), height.
 README = (
     ("influence.png", "influence", None, 1020),
-    ("inspector.png", "inspector", None, 1320),
+    ("workbench.png", "workbench", None, 1320),
     ("claims.png", "claims?question=q17", "One answer", 1240),
 )
 WIDTHS = (1280, 390)

@@ -16,8 +16,8 @@ PAGES = (
     "influence",
     "retrieval_quality",
     "claims",
-    "inspector",
-    "side_by_side",
+    "workbench",
+    "compare",
     "live",
     "data",
     "methods",
@@ -72,7 +72,7 @@ def test_upload_to_overview_to_inspector(app, new_page):
     text = main_text(page)
     assert "16 of 43 baselines are empty" in text
     assert "n = 19 questions" in text and "Without ρ: 24 questions" in text
-    page.get_by_role("link", name="Question inspector").first.click()
+    page.get_by_role("link", name="Workbench").first.click()
     page.get_by_text("Passages", exact=True).wait_for()
     settle(page)
     assert "question" in main_text(page)
@@ -89,9 +89,9 @@ def test_text_from_a_file_is_shown_as_it_is(app, new_page):
     )
     head = "query,baseline_answer,doc_id,passage,retrieval_rank,retrieval_score,influence_score\n"
     upload(page, app, "hostile.csv", head + body)
-    for path in ("", "influence", "inspector"):
+    for path in ("", "influence", "workbench"):
         page.get_by_role("link", name={"": "Overview", "influence": "Influence vs retrieval",
-                                       "inspector": "Question inspector"}[path]).first.click()  # fmt: skip
+                                       "workbench": "Workbench"}[path]).first.click()  # fmt: skip
         settle(page)
         main = page.locator("[data-testid='stMain']")
         assert main.locator("script, img[src='x'], a[href^='javascript']").count() == 0
@@ -123,7 +123,7 @@ def test_a_live_run_of_one_question_with_the_embedded_model(app, new_page):
     page.get_by_text("Finished and saved: 1 question").wait_for(timeout=300_000)
     settle(page)
     job_link = page.url
-    page.get_by_role("link", name="Question inspector").last.click()
+    page.get_by_role("link", name="Workbench").last.click()
     page.get_by_text("Retrieval rank and influence rank").wait_for(timeout=60_000)
     settle(page)
     assert "When did the harbour bridge open?" in main_text(page).replace("\u2060", "")

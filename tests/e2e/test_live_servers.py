@@ -108,21 +108,21 @@ def test_two_servers_and_their_runs_side_by_side(app, new_page, llama, folder):
     with ollama_server(llama) as ollama:
         second = live_run(page, app, "Ollama", ollama.address, MODEL)
         assert ollama.chats
-    page.goto(f"{app}/side_by_side?compare={first}&compare={second}")
+    page.goto(f"{app}/compare?compare={first}&compare={second}")
     settle(page)
     text = main_text(page)
     assert "not tested for significance" in text
     assert "2 questions with the same id and text in every run; A has 2, B has 2" in text
     # The same weights: what one back end answers, the other answers too.
-    cards = page.locator("[data-testid='stMain']").get_by_role("link", name="in the inspector")
+    cards = page.locator("[data-testid='stMain']").get_by_role("link", name="in the workbench")
     assert cards.count() == 2
-    page.get_by_role("link", name="Open B in the inspector").click()
+    page.get_by_role("link", name="Open B in the workbench").click()
     page.get_by_text("Retrieval rank and influence rank").wait_for(timeout=60_000)
     settle(page)
     assert f"run={second}" in page.url and "question=bridge" in page.url
     assert "When did the harbour bridge of Pellhaven open?" in main_text(page)
     # Back by the menu: the choice is still there.
-    page.get_by_role("link", name="Side by side").first.click()
+    page.get_by_role("link", name="Compare").first.click()
     page.get_by_role("heading", name="Shared questions").wait_for(timeout=60_000)
     settle(page)
     assert page.url.count("compare=") == 2

@@ -1,4 +1,4 @@
-"""The parts of the inspector: one module per diagnostic and of its name; one for all the others.
+"""The parts of the workbench: one module per diagnostic and of its name; one for all the others.
 
 A module has ``draw(query_id)``, and may have ``method()``: how its numbers come about, for the methods page.
 """

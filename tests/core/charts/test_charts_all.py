@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from core.charts import claims, influence, retrieval_quality
-from core.charts.side_by_side import side_by_side
+from core.charts.compare import compare_figure
 from core.charts.theme import alt_text
 from core.influence import analyse, compare_reported, recovery
 from core.retrieval_quality.analysis import retrieval_quality as quality_of
@@ -92,7 +92,7 @@ def hostile_figures():
     figures["verdict_changes"] = influence.verdict_changes(comparison)
     figures["retrieval_quality_chart"] = retrieval_quality.retrieval_quality_chart(quality_of(run, analysis))
     rho = analysis.queries["rho"]
-    figures["side_by_side"] = side_by_side([(HOSTILE, rho), (HOSTILE, rho)], "ρ", (-1, 1))
+    figures["compare"] = compare_figure([(HOSTILE, rho), (HOSTILE, rho)], "ρ", (-1, 1))
     return figures
 
 
@@ -122,7 +122,7 @@ def test_hostile_text_arrives_escaped_and_cut(name):
         "passage_bars",
         "recovery_chart",
         "verdict_changes",
-        "side_by_side",
+        "compare",
     ],
 )
 def test_figures_with_text_from_data_do_show_it(name):

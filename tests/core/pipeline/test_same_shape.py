@@ -8,7 +8,7 @@ from core.diagnosis import Diagnosis
 from core.influence.step import InfluenceStep
 from core.llm import BACKENDS, open_llm
 from core.pipeline import RunOptions
-from core.report.side_by_side import headline_table, setup_differences, shared_questions, sides_of
+from core.report.compare import headline_table, setup_differences, shared_questions, sides_of
 from core.run import Run
 from core.schema import TABLES
 from core.sources.dataset import read_dataset

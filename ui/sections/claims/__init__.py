@@ -1,4 +1,4 @@
-"""Claims and evidence: one answer in the inspector, the whole run on its page, and the form of its step."""
+"""Claims and evidence: one answer in the workbench, the whole run on its page, and the form of its step."""
 
 from ui.sections.claims.answer import draw
 from ui.sections.claims.form import options

@@ -1,4 +1,4 @@
-"""Influence: one question in the inspector, the whole run on its page, and its part of the methods page."""
+"""Influence: one question in the workbench, the whole run on its page, and its part of the methods page."""
 
 from ui.sections.influence.method import method
 from ui.sections.influence.question import draw

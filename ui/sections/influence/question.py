@@ -97,12 +97,12 @@ def _passages(query_id: str) -> None:
         "Order",
         ["By retrieval", "By influence"],
         default="By retrieval",
-        key="inspector_order",
+        key="workbench_order",
         persist_state="session",
     )
     column = "influence_rank" if order == "By influence" else "retrieval_order"
     ids = list(analysed.sort_values(column, kind="stable")["passage_id"])
-    if len(ids) > AT_FIRST and not st.toggle(f"Show all {len(ids)} passages", key="inspector_all"):
+    if len(ids) > AT_FIRST and not st.toggle(f"Show all {len(ids)} passages", key="workbench_all"):
         ids = ids[:AT_FIRST]
     question = questions.row(query_id)
     for position, passage_id in enumerate(ids):

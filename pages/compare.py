@@ -1,25 +1,25 @@
 import streamlit as st
 
-from ui import show, side_by_side
+from ui import compare, show
 from ui.router import require_entrypoint
 
 require_entrypoint()
 show.heading(
-    "Side by side",
+    "Compare",
     "Two to four runs compared: their numbers, what differs in their set-ups, and the questions on which "
     "they differ.",
 )
 
-comparison = side_by_side.choose()
+comparison = compare.choose()
 if comparison is not None:
     st.subheader("Headline numbers", anchor=False)
-    side_by_side.numbers(comparison)
+    compare.numbers(comparison)
 
     st.subheader("One number, question by question", anchor=False)
-    side_by_side.figure(comparison)
+    compare.figure(comparison)
 
     st.subheader("What differs in the set-ups", anchor=False)
-    side_by_side.setups(comparison)
+    compare.setups(comparison)
 
     st.subheader("Shared questions", anchor=False)
-    side_by_side.questions(comparison)
+    compare.questions(comparison)

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core.charts.side_by_side import side_by_side as draw_side_by_side
+from core.charts.compare import compare_figure as draw_compared
 from core.errors import LeadlineError
-from core.report.side_by_side import LETTERS, Side, question_columns
+from core.report.compare import LETTERS, Side, question_columns
 from core.run import MANIFEST_FILE, Run
 from core.text.display import count
 from ui import cached, library, router, show, sources
@@ -135,7 +135,7 @@ def figure(comparison: Comparison) -> None:
     chosen = st.selectbox("Number", list(offered), key="side_number", persist_state="session")
     column, runs = offered[chosen if chosen in offered else next(iter(offered))]
     arrays = [(name, found.to_numpy(dtype=float, na_value=math.nan)) for name, found in runs]
-    show.figure(draw_side_by_side(arrays, column.title, column.bounds), "side_by_side")
+    show.figure(draw_compared(arrays, column.title, column.bounds), "compare")
 
 
 def _has_numbers(values: Any) -> bool:
@@ -219,8 +219,8 @@ def _answer(side: Side, row: Any, query_id: str) -> None:
     state = session()
     loaded = state.run is not None and state.run.run_id == side.run.run_id
     st.page_link(
-        router.INSPECTOR,
-        label=f"Open {letter} in the inspector",
+        router.WORKBENCH,
+        label=f"Open {letter} in the workbench",
         icon=":material/arrow_forward:",
         query_params={**(state.link if loaded else {"run": side.run.run_id}), "question": query_id},
     )

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from core.charts.side_by_side import DOTS_AT_MOST, side_by_side
+from core.charts.compare import DOTS_AT_MOST, compare_figure
 from core.charts.theme import alt_text
 from core.influence import analyse
 from tests.core.charts.chart_runs import HOSTILE, make_run, shown_strings
 
 
 def rho_side_by_side(runs):
-    return side_by_side([(name, found.queries["rho"]) for name, found in runs], "Rank agreement ρ", (-1, 1))
+    return compare_figure([(name, found.queries["rho"]) for name, found in runs], "Rank agreement ρ", (-1, 1))
 
 
 # ρ 1, 0.5 (ranks 1 3 2), undefined

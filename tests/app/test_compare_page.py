@@ -1,4 +1,4 @@
-"""The page Side by side: none, one, two and four runs, links, and runs that share nothing."""
+"""The page Compare: none, one, two and four runs, links, and runs that share nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def saved(tmp_path, name, letter="", **changes):
 
 
 def compared(open_app, *runs):
-    return open_app("side_by_side", compare=[run.run_id for run in runs])
+    return open_app("compare", compare=[run.run_id for run in runs])
 
 
 def link_labels(app):
@@ -32,14 +32,14 @@ def link_labels(app):
 
 
 def test_with_nothing_loaded_it_says_where_runs_come_from(open_app, healthy, texts):
-    app = healthy(open_app("side_by_side"))
+    app = healthy(open_app("compare"))
     assert app.multiselect(key="side_runs").options == []
     assert "There is no second run yet" in texts(app) and "Saved runs" in link_labels(app)
     assert not app.get("plotly_chart")
 
 
 def test_one_run_is_chosen_at_first_and_a_second_is_asked_for(open_app, healthy, texts, recorded):
-    app = healthy(open_app("side_by_side"))
+    app = healthy(open_app("compare"))
     assert app.multiselect(key="side_runs").value == [recorded.run_id]
     link = next(x.proto for x in app.get("page_link") if x.proto.label.startswith("Ask the same questions"))
     assert "questions=Questions+of+the+loaded+run" in link.query_string
@@ -73,7 +73,7 @@ def test_the_choice_is_in_the_address_and_comes_back(open_app, healthy, tmp_path
     assert healthy(app).query_params["compare"] == [a.run_id, b.run_id]
     app.switch_page("pages/methods.py").run()
     del app.query_params["compare"]  # what the browser does when the menu is used
-    app.switch_page("pages/side_by_side.py").run()
+    app.switch_page("pages/compare.py").run()
     assert healthy(app).multiselect(key="side_runs").value == [a.run_id, b.run_id]
 
 
@@ -82,8 +82,8 @@ def test_every_run_has_a_link_to_its_question(open_app, healthy, tmp_path):
     app = healthy(compared(open_app, a, b))
     app.selectbox(key="side_question").select("q3").run()
     links = {x.proto.label: x.proto.query_string for x in healthy(app).get("page_link")}
-    assert links["Open A in the inspector"] == f"run={a.run_id}&question=q3"
-    assert links["Open B in the inspector"] == f"run={b.run_id}&question=q3"
+    assert links["Open A in the workbench"] == f"run={a.run_id}&question=q3"
+    assert links["Open B in the workbench"] == f"run={b.run_id}&question=q3"
 
 
 def test_questions_are_filtered_to_those_on_which_runs_part(open_app, healthy, texts, tmp_path):
@@ -103,7 +103,7 @@ def test_four_runs_and_no_more(open_app, healthy, tmp_path):
     app = healthy(compared(open_app, *runs))
     assert app.multiselect(key="side_runs").value == [run.run_id for run in runs[:4]]
     assert [name[:1] for name in app.dataframe[0].value.columns] == ["N", "A", "B", "C", "D"]
-    assert sum("in the inspector" in label for label in link_labels(app)) == 4
+    assert sum("in the workbench" in label for label in link_labels(app)) == 4
 
 
 def test_runs_that_share_no_question_say_so(open_app, healthy, texts, tmp_path):
@@ -127,7 +127,7 @@ def test_runs_with_the_same_set_up_say_so(open_app, healthy, texts, tmp_path):
 @pytest.mark.parametrize("junk", ["nobody", "../../etc/passwd", "<script>alert(1)</script>", "r" * 5000])
 def test_unknown_runs_in_a_link_are_told_and_left_out(junk, open_app, healthy, tmp_path):
     a, b = saved(tmp_path, "One"), saved(tmp_path, "Two", letter="x")
-    app = healthy(open_app("side_by_side", compare=[a.run_id, junk, b.run_id, a.run_id]))
+    app = healthy(open_app("compare", compare=[a.run_id, junk, b.run_id, a.run_id]))
     assert "is not saved here" in app.warning[0].value
     assert app.multiselect(key="side_runs").value == [a.run_id, b.run_id]
     assert app.dataframe
@@ -152,7 +152,7 @@ def test_a_run_that_is_deleted_leaves_the_choice(open_app, healthy, tmp_path):
 
 def test_a_simulation_beside_a_real_run_is_labelled(open_app, healthy, texts, tmp_path):
     a = saved(tmp_path, "One")
-    app = healthy(open_app("side_by_side", sim="queries:12"))
+    app = healthy(open_app("compare", sim="queries:12"))
     simulated = app.multiselect(key="side_runs").value
     app.multiselect(key="side_runs").set_value([a.run_id, *simulated]).run()
     assert any(box.value.startswith("**B** · Simulated data") for box in healthy(app).info)
@@ -183,7 +183,7 @@ def test_the_support_threshold_reaches_every_run(tmp_path, open_app, healthy):
     other.save(tmp_path / "runs" / "other")
 
     def supported(**settings):
-        app = healthy(open_app("side_by_side", compare=[run.run_id, "other"], **settings))
+        app = healthy(open_app("compare", compare=[run.run_id, "other"], **settings))
         return app.dataframe[0].value.set_index("Number").loc["Supported claims"].to_list()
 
     # Verified are c0 (0.9), c1 (0.7), c2 (0.3) and c4 (0.8 by a pair); from 0.85 on only c0 is supported.

@@ -5,7 +5,7 @@ import pytest
 
 from core.diagnosis import Diagnosis
 from core.errors import InputError
-from core.report.side_by_side import headline_table, setup_differences, shared_questions, sides_of
+from core.report.compare import headline_table, setup_differences, shared_questions, sides_of
 from core.run import Run
 from tests.core.claims.claim_runs import CANAL, claims_run
 

@@ -28,7 +28,7 @@ class _Row(NamedTuple):
     n_undefined: int
 
 
-def side_by_side(
+def compare_figure(
     runs: Sequence[tuple[str, ArrayLike]], title: str, bounds: tuple[float, float] | None = None
 ) -> go.Figure:
     """Draw the mean of a metric in each run with its 95 % interval, over its questions as dots.

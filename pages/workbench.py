@@ -1,0 +1,11 @@
+from ui import questions, show, workbench
+from ui.router import require_entrypoint
+
+require_entrypoint()
+show.heading("Workbench", "One question: its answer, and what every diagnostic says of it.")
+
+if show.needs_run():
+    chosen = questions.deep_linked_picker()
+    if chosen is not None:
+        workbench.question(chosen)
+        workbench.every_section(chosen)
