@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import headlines, show
+from ui import headlines, show, worklist
 from ui.router import require_entrypoint
 
 require_entrypoint()
@@ -12,3 +12,5 @@ if show.needs_run():
 
     st.subheader("Headline numbers", anchor=False)
     headlines.overview()
+    st.subheader("Questions", anchor=False)
+    worklist.draw("overview")
