@@ -254,9 +254,9 @@ def has_texts(run: Run) -> bool:
 
 
 def _loaded(kept: Mapping[str, Any]) -> None:
-    run, validation = kept["run"], kept["report"]
+    run, validation, shown = kept["run"], kept["report"], session().run
     title = plain(title_of(run.manifest["dataset"]["format"]))
-    if session().run is None or not _is_latest(session().run):
+    if shown is None or not _is_latest(shown):
         st.info(f"**{plain(run.name)}** was read as {title}. Another run is shown now.")
         st.button(
             "Show this file again", icon=":material/visibility:", key="data_show", on_click=_show, args=(run,)
