@@ -245,9 +245,9 @@ def worklist(diagnosis: Diagnosis) -> pd.DataFrame:
     -------
     DataFrame
         ``query_id, question, kind``; ``findings``, the titles of the findings that name the question, gravest
-        first, and ``finding_keys``; ``<diagnostic>.<column>`` for every `QuestionColumn`; and ``reading``, its
-        place (from 1) when the questions most worth reading come first: by the gravest finding, the number of
-        findings, and the place that this finding gives it.
+        first, and ``finding_keys``; ``<diagnostic>.<column>`` for every `QuestionColumn`; and ``reading``:
+        its place (from 1) when the questions most worth reading come first, by the gravest finding, the
+        number of findings, and the place that this finding gives it.
     """
     run, found = diagnosis.run, diagnosis.findings()
     ids = pd.Index(run.queries["query_id"])

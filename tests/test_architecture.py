@@ -35,6 +35,7 @@ RULES = {
     "core.worklist": "core.errors core.run core.text core.spreadsheet core.diagnosis core.reviews",
     # core.diagnostics is the default of an argument, looked up when a Diagnosis is made.
     "core.diagnosis": "core.errors core.run core.text core.diagnostics",
+    "core.verdict": "core.diagnosis",
     "core.diagnostics": "core.diagnosis " + " ".join(f"core.{name}.diagnostic" for name in NAMES),
     "core.{d}": BASE,
     "core.{d}.step": f"{BASE} core.{{d}} core.pipeline core.llm",
@@ -57,12 +58,12 @@ RULES = {
     "core.charts": "core.text core.stats core.diagnosis",
     "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.worklist core.charts core.{d}",
     "core.report": "core.errors core.run core.text core.spreadsheet core.sources core.diagnosis core.diagnostics "
-    "core.reviews core.worklist",
+    "core.reviews core.verdict core.worklist",
     "core.cli": "core.errors core.files core.run core.text core.llm core.retrieval core.sources core.pipeline core.diagnosis "
     "core.diagnostics core.report core.reviews",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
-    "core.pipeline core.charts core.diagnosis core.diagnostics core.report core.reviews core.worklist",
+    "core.pipeline core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.worklist",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis "
     "core.charts core.charts.{d} core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",

@@ -53,7 +53,7 @@ def current() -> str | None:
         return state.question
     if state.question is not None:
         st.warning(
-            f"This run has no question {plain(shortened(state.question, 60))}; here is the first of the list.",
+            f"This run has no question {plain(shortened(state.question, 60))}; here is the first one listed.",
             icon=":material/link_off:",
         )
     state.question = next(iter((*ids(), *known)), None)
