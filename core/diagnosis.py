@@ -481,6 +481,7 @@ class Diagnosis:
             "name": run.name,
             "source": run.manifest["source"],
             "simulated": run.simulated,
+            "composed": run.mark == "composed",
             "complete": bool(run.manifest["complete"]),
             **dict.fromkeys(_PROMISED_KEYS),
         }
