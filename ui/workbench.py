@@ -11,14 +11,47 @@ from core import diagnostics
 from core.diagnosis import Diagnostic
 from core.sources.formats.kept import is_kept
 from core.text.display import count
-from ui import headlines, questions, router, sections, show
+from ui import headlines, questions, router, sections, show, worklist
 from ui.components import evidence
 from ui.components.evidence import rows
 from ui.plain import plain
 from ui.state import session
 
 
-def question(query_id: str) -> None:
+def draw(query_id: str) -> None:
+    """Draw a question with everything known of it, and the worklist beside it; on a phone below it."""
+    main, beside = st.columns([7, 2], gap="medium")
+    with main:
+        _steps()
+        _question(query_id)
+        worklist.review(query_id)
+        _every_section(query_id)
+    with beside:
+        st.markdown("**Worklist**")
+        worklist.narrow()
+
+
+def _steps() -> None:
+    """Draw the way to the questions before and after this one in the worklist, and where it stands there."""
+    listed, at = worklist.ids(), session().question
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, key, icon, by in (("Previous", "K", "before", -1), ("Next", "J", "next", 1)):
+            target = worklist.step(by)
+            st.button(
+                label,
+                key=f"workbench_{label.lower()}",
+                icon=f":material/navigate_{icon}:",
+                shortcut=key,
+                disabled=target is None,
+                on_click=session().open,
+                args=(target,),
+            )
+        among = f"of {len(listed):,}" + (" (filtered)" if worklist.said() else "")
+        place = f"{listed.index(at) + 1:,}" if at in listed else "Not in the list"
+        st.markdown(f"{place} {among}", width="content")
+
+
+def _question(query_id: str) -> None:
     """Draw the question, its answer with all passages, the evidence for it, and what stands out."""
     run, raw, parts = session().run, questions.row(query_id), sections.parts(query_id)
     assert run is not None, "the workbench is drawn only when a run is there"
@@ -72,7 +105,7 @@ def _reported(query_id: str) -> None:
         show.table(frame, "Values that the file reports", columns)
 
 
-def every_section(query_id: str) -> None:
+def _every_section(query_id: str) -> None:
     """Draw what every diagnostic says of the question, or why it says nothing."""
     for diagnostic in diagnostics.DIAGNOSTICS:
         _title(diagnostic, query_id)
