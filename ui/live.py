@@ -24,7 +24,13 @@ def settings(dataset: Dataset, choice: ModelChoice) -> None:
     retrieval = _retrieval(dataset)
     steps = step_form.every_step(PAGE, choice)
     if st.button(
-        "Estimate cost", icon=":material/calculate:", type="primary", key="live_plan", disabled=steps is None
+        "Estimate cost",
+        icon=":material/calculate:",
+        type="primary",
+        key="estimate",
+        disabled=steps is None,
+        help="How many calls the run needs, and how long it will take. A few calls time the model; nothing "
+        "else is asked before you press Run.",
     ):
         job_panel.estimate(PAGE, Work(steps or (), choice, dataset=dataset, retrieval=retrieval))
         st.rerun()
