@@ -75,16 +75,15 @@ def _first(dataset: Dataset, usual: int) -> Dataset:
     most = len(dataset.questions)
     if most == 1:
         return dataset
-    n = st.number_input(
-        "How many",
-        1,
-        most,
-        min(usual, most),
-        key=f"live_n_{most}",
-        help="The first ones are taken.",
-        persist_state="session",
-    )
-    return dataset.head(int(n))
+    n = whole_number("How many", f"live_n_{most}", 1, most, min(usual, most), "The first ones are taken.")
+    return dataset.head(n)
+
+
+def whole_number(label: str, key: str, low: int, high: int, default: int, about: str | None = None) -> int:
+    """Draw a whole number that keeps its value on other pages, and may be set before it is drawn."""
+    if key not in st.session_state:
+        st.session_state[key] = default
+    return int(st.number_input(label, low, high, key=key, help=about, persist_state="session"))
 
 
 def _of_kinds(dataset: Dataset, kinds: list[str]) -> Dataset:

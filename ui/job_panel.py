@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
@@ -166,9 +165,11 @@ def _in_progress(job: Job) -> None:
 
 def _cancelled(job: Job) -> str:
     """Say what a cancelled job has done, what is kept, and what remains."""
-    kept = f"{count(job.n_answers, 'answered call')} {'is' if job.n_answers == 1 else 'are'} kept"
     run, step, wanted = job.result, job.step, job.settings
+    if run is None and not job.n_answers:
+        return "Cancelled before the model was asked; the run on screen stays as it was."
     if run is None:
+        kept = f"{count(job.n_answers, 'answered call is', 'answered calls are')} kept"
         return f"Cancelled before the first question was done: {kept}, and the run on screen stays as it was."
     n, done = len(run.queries), work.n_done(run, step)
     rest = [one.title for one in wanted.steps[wanted.steps.index(step) + 1 :]]
@@ -277,9 +278,7 @@ def _links(job: Job) -> None:
 
 def _done(run: Run, job: Job) -> str:
     """Say how many questions the newest step has done."""
-    facts: Any = run.manifest.get("steps", {})
-    names = [step.name for step in job.settings.steps if step.name in facts]
-    return count(int(facts[names[-1]].get("n_done", 0)) if names else len(run.queries), "question")
+    return count(work.n_done(run, job.step), "question")
 
 
 def _origin(job: Job) -> str:

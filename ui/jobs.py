@@ -197,7 +197,7 @@ class Registry:
             job.result = work(job)
             end = "cancelled" if job.cancelled() else "finished"
         except Cancelled as error:
-            end, job.error = "cancelled", job.error or str(error)
+            end, job.error, job.result = "cancelled", job.error or str(error), job.partial
         except LeadlineError as error:
             end, job.error = "failed", str(error)
         except Exception:

@@ -84,7 +84,7 @@ def test_inputs_survive_a_reload(open_app, healthy, texts):
     app.text_input(key="live_url_ollama").set_value("http://me:secret@127.0.0.1:9").run()
     address = dict(app.query_params)
     assert "garden" not in str(address) and "secret" not in str(address)
-    reloaded = healthy(open_app("live", **address))
+    reloaded = healthy(open_app("live", questions="Type a question", **address))
     assert reloaded.text_input(key="live_question").value == "Who designed Letchworth?"
     assert reloaded.text_area(key="live_documents").value == DOCUMENTS
     assert [reloaded.number_input(key=f"live_{key}").value for key in ("k", "words")] == [2, 55]
@@ -114,7 +114,7 @@ def test_a_reload_in_the_middle_shows_the_answers_so_far_and_every_page_the_stat
     button(app, "Run").click().run()
     assert gate.asked.wait(30)
     polling.until(app, lambda app: "Baseline answer" in texts(app))
-    reloaded = healthy(open_app("live", **dict(app.query_params)))
+    reloaded = healthy(open_app("live", questions="Type a question", **dict(app.query_params)))
     assert "Baseline answer: Unwin" in texts(reloaded)
     shown = next(frame.value for frame in reloaded.dataframe if "answer" in frame.value)
     assert list(shown["answer"]) == ["I don't know.", "…", "…"] and shown["influence"][0] == 1
@@ -136,11 +136,11 @@ def test_a_cancel_within_the_first_question_leaves_the_run_on_screen(
     app = planned(open_app)
     gate.calls = 1
     button(app, "Run").click().run()
-    assert gate.asked.wait(30)
+    assert gate.asked.wait(100)
     button(healthy(app.run()), "Cancel").click().run()
     gate.opened.set()
     app = healthy(wait(app, "Cancelled before the first question was done"))
-    assert "answered calls are kept, and the run on screen stays as it was" in app.info[0].value
+    assert "answered calls are kept, and the run on screen stays as it was" in app.info[0].value.replace("\\", "")
     assert app.query_params["run"] == recorded.run_id and not (tmp_path / "runs").exists()
     button(app, "Continue").click().run()
     healthy(wait(app, "Finished and saved"))
