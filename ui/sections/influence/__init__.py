@@ -2,6 +2,6 @@
 
 from ui.sections.influence.asking import in_progress
 from ui.sections.influence.method import method
-from ui.sections.influence.question import draw
+from ui.sections.influence.question import draw, part
 
-__all__ = ["draw", "in_progress", "method"]
+__all__ = ["draw", "in_progress", "method", "part"]
