@@ -240,12 +240,16 @@ class QuestionColumn:
     """A column of ``analysis.queries`` that is shown for a single question and compared between runs.
 
     ``pattern`` is the format of numbers, ``"bool"`` for yes and no; ``bounds`` their range, if they have one.
+    ``higher_is`` is "better" or "worse" where one of them is, else "". ``by_passages``: the number of
+    passages alone moves the value, so that runs with different numbers of them differ by nature.
     """
 
     name: str
     title: str
     pattern: str = "{:.2f}"
     bounds: tuple[float, float] | None = None
+    higher_is: str = ""
+    by_passages: bool = False
 
     def text(self, value: Any) -> str:
         """Return a value of the column for people."""
