@@ -14,10 +14,13 @@ if comparison is not None:
 
     st.subheader("Question by question", anchor=False)
     pair, difference = compare.choose_number(comparison)
-    compare.figure(pair, difference)
+    found = compare.figure(pair, difference)
 
     st.subheader("What differs in the set-ups", anchor=False)
     compare.setups(comparison)
+
+    st.subheader("Shared questions", anchor=False)
+    compare.questions(found, pair, difference)
 
     st.subheader("All numbers compared", anchor=False)
     compare.numbers(pair)

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core.charts.compare import compare_figure
+from core.charts.compare import ROWS_AT_MOST, compare_figure
 from core.errors import InputError, LeadlineError
 from core.report.compare import LETTERS, Side, check_comparable, question_columns
 from core.report.paired import SAME, SIGNS, Difference, Pair
@@ -119,9 +119,10 @@ def _what_to_do(offered: dict[str, str]) -> None:
 
 def answer(comparison: Comparison) -> None:
     """Say whether the runs differ, the first against each other one, before anything is shown."""
-    simulated = [side.letter for side in comparison.sides if side.run.simulated]
-    if simulated:
-        st.info(f"**{', '.join(simulated)}** · {show.SIMULATED}", icon=":material/science:")
+    for mark, about in show.MARKS.items():
+        marked = [side.letter for side in comparison.sides if side.run.mark == mark]
+        if marked:
+            st.info(f"**{', '.join(marked)}** · {about}", icon=":material/science:")
     with st.container(border=True):
         for pair in comparison.pairs:
             first, *rest = answer_of(pair) or ("The runs have no number in common to compare.",)
@@ -154,8 +155,8 @@ def choose_number(comparison: Comparison) -> tuple[Pair, Difference | None]:
     return pair, offered[number]
 
 
-def figure(pair: Pair, difference: Difference | None) -> None:
-    """Draw one number of the questions that changed, then of the others on demand, with the table of them."""
+def figure(pair: Pair, difference: Difference | None) -> Any:
+    """Draw the chosen number of the questions that changed, or of others; return these questions."""
     st.caption(_held(pair))
     which = st.segmented_control(
         "Questions", [CHANGED, OTHER_ANSWERS, EVERY], default=CHANGED, required=True, key="side_filter",
@@ -164,13 +165,14 @@ def figure(pair: Pair, difference: Difference | None) -> None:
     found = _rows(pair, difference, which or CHANGED)
     if found.empty:
         st.info(_nothing(difference, which or CHANGED), icon=":material/check_circle:")
-        return
-    if difference is not None:
+    elif difference is not None:
         drawn = difference.rows[difference.rows["query_id"].isin(found["query_id"])]
-        fig = compare_figure(drawn, difference.column, difference.letters)
-        show.figure(fig, "compare")
-    _table(found, pair, difference)
-    _one_question(found, pair.sides)
+        show.figure(compare_figure(drawn, difference.column, difference.letters), "compare")
+        if len(drawn) > ROWS_AT_MOST:
+            st.caption(
+                f"Drawn are the {ROWS_AT_MOST} that change most, of {len(drawn):,}; the table has all."
+            )
+    return found
 
 
 def _held(pair: Pair) -> str:
@@ -200,7 +202,11 @@ def _nothing(difference: Difference | None, which: str) -> str:
     return "No answer differs."
 
 
-def _table(found: Any, pair: Pair, difference: Difference | None) -> None:
+def questions(found: Any, pair: Pair, difference: Difference | None) -> None:
+    """Draw the questions of the figure in a table, whose rows lead to the workbench, and one by one."""
+    if found.empty:
+        st.markdown("No question is left; show others above.")
+        return
     frame = found
     if difference is not None:
         words = [f"{SIGNS[word]} {word}" if isinstance(word, str) else None for word in found["change"]]
@@ -216,6 +222,7 @@ def _table(found: Any, pair: Pair, difference: Difference | None) -> None:
     if event.selection.rows:
         query_id = str(frame["query_id"].iloc[event.selection.rows[0]])
         st.switch_page(router.WORKBENCH, query_params=_door(pair.sides, query_id))
+    _one_question(found, pair.sides)
 
 
 def _columns(sides: tuple[Side, ...], shared: Any, difference: Difference | None) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def _draw(data: _Data, column: QuestionColumn, letters: tuple[str, str]) -> go.F
     alt = f"{column.title} of {count(data.n, 'question')} in run {a} and run {b}: in run {b} {said}."
     if len(shown) < data.n:
         alt += f" Drawn are the {len(shown):,} that change most."
-    figure = new_figure(alt, column.title, "", height=90 + _ROW * len(shown))
+    figure = new_figure(alt, column.title, "Question", height=90 + _ROW * len(shown))
     changed = shown[shown["change"] != "same"]
     for change, part in changed.groupby("change", sort=True):
         _add_lines(figure, part, STYLES[_LOOKS[str(change)]].color)

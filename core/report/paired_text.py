@@ -40,8 +40,8 @@ def comparison_facts(sides: Sequence[Side]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``runs`` (letter, id, name); ``setups`` (settings that differ, by letter); ``comparisons``, one for the
-        first run and each other: ``a, b, n_shared, answer``, and ``numbers`` with means, mean difference
+        ``runs`` (letter, id, name); ``setups`` (settings that differ, by letter); ``comparisons``, one for
+        the first run and each other: ``a, b, n_shared, answer``, and ``numbers`` with means, mean difference
         b − a, interval, adjusted p-value, counts and the change of every question.
     """
     setups = setup_differences(sides)

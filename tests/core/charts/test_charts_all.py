@@ -94,7 +94,7 @@ def hostile_figures():
     figures["retrieval_quality_chart"] = retrieval_quality.retrieval_quality_chart(quality_of(run, analysis))
     pairs = pd.DataFrame(
         {
-            "query_id": HOSTILE,
+            "query_id": "q1",
             "question": HOSTILE,
             "a": [0.0],
             "b": 1.0,

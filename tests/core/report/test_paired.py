@@ -67,7 +67,7 @@ def test_correct_answers_in_pairs_by_hand():
     assert correct.interval == pytest.approx((5 / 12 - half, 5 / 12 + half), abs=1e-4)
     assert list(correct.rows["change"]) == ["better"] * 6 + ["same"] * 3 + ["worse"]
     assert answer(both)[0] == (
-        "Run B is correct in 5 more of 10 questions: 6 better, 1 worse (difference +50 points, −1 to +84, "
+        "Run B is correct in 5 more of 10 questions: 6 better, 1 worse (difference +50 points, −1 to +85, "
         f"{correct.p_text}): chance alone could explain it."
     )
     assert answer(both)[1].startswith("None of the 3 other numbers differs")
