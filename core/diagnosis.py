@@ -266,7 +266,8 @@ class Need:
 class QuestionColumn:
     """A column of ``analysis.queries`` that is shown for a single question and compared between runs.
 
-    ``pattern`` is the format of numbers, ``"bool"`` for yes and no; ``bounds`` their range, if they have one.
+    ``pattern`` is the format of numbers, ``"bool"`` for yes and no, ``"list"`` for a list of numbers (a small
+    chart in tables; not compared between runs); ``bounds`` is the range of the numbers, if they have one.
     ``higher_is`` is "better" or "worse" where one of them is, else "". ``by_passages``: the number of
     passages alone moves the value, so that runs with different numbers of them differ by nature.
     """
@@ -278,8 +279,15 @@ class QuestionColumn:
     higher_is: str = ""
     by_passages: bool = False
 
+    @property
+    def is_list(self) -> bool:
+        """Whether each question has several numbers."""
+        return self.pattern == "list"
+
     def text(self, value: Any) -> str:
         """Return a value of the column for people."""
+        if isinstance(value, (list, tuple)):
+            return ", ".join(number(one) for one in value)
         if value is None or value is pd.NA or value != value:
             return DASH
         if isinstance(value, str):
