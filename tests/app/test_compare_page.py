@@ -70,7 +70,7 @@ def test_two_runs_are_set_side_by_side(open_app, healthy, texts, tmp_path):
     assert plain("Runs A and B are correct in the same 1 of 2 questions.") in said
     assert tests.set_index("Number").loc["Correct", ["n", "p"]].tolist() == [2, "p = 1"]
     assert "4 questions with the same id and text in both runs; A has 4, B has 4" in said
-    assert "answers in 4." in said
+    assert "Answers differ in 4." in said
     assert len(app.get("plotly_chart")) == 1
 
 
