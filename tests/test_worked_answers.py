@@ -7,6 +7,8 @@ from collections import Counter
 
 import pytest
 
+from core.claims.planted import planted_errors
+from core.diagnosis import Diagnosis
 from core.run import Run
 from core.schema import PLANTED
 from core.sources.composed import answer_of, composed_run, passage_text
@@ -89,5 +91,15 @@ def test_the_saved_run_is_composed_of_these_answers():
 
 def test_the_readme_counts_them():
     text = " ".join((SAMPLES / "README.md").read_text("utf-8").split())
+    found = planted_errors(Diagnosis(Run.load(SAMPLES / "worked_answers"))["claims"])
+    errors, clean = found.row("errors"), found.row("none")
     wrong = sum(claim["planted"] not in ("none", "two_passages") for claim in CLAIMS)
     assert f"{len(LINES)} questions with {len(CLAIMS)} claims, {wrong} of them with a planted error" in text
+    assert (
+        f"flags {errors['n_found']} of {wrong} errors as unsupported ({errors['chance']:.0f} at random)"
+        in text
+    )
+    assert (
+        f"{clean['n_found']} of {clean['n']} claims without an error ({clean['chance']:.0f} at random)"
+        in text
+    )
