@@ -29,7 +29,7 @@ CLAIMS = (
 
 def composed():
     """Return a run of one composed answer."""
-    texts = [f"Statement number {place}." for place in range(1, len(CLAIMS) + 1)]
+    texts = [f"This is statement {place}." for place in range(1, len(CLAIMS) + 1)]
     starts = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])
     planted = [
         {
