@@ -157,7 +157,7 @@ def test_records_of_another_tool_are_continued_live(app, new_page, llama):
     page.get_by_role("link", name="Run live with these questions").click()
     page.get_by_text("2 questions with passages as given").wait_for(timeout=60_000)
     settle(page)
-    assert "Run live with these questions" in main_text(page)
+    assert "Continue live" in main_text(page)
     connect(page, "OpenAI-compatible server", f"{llama}/v1")
     plan_and_run(page)
     page.get_by_role("link", name="Overview").last.click()
