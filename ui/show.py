@@ -82,12 +82,12 @@ def cards(values: Sequence[tuple[str, str, str, str]]) -> None:
 def table(frame: pd.DataFrame, alt: str, columns: Mapping[str, Any] | None = None, **options: Any) -> Any:
     """Draw at most 1,000 rows of a table; of the columns that are named, those with a value anywhere.
 
-    Where rows can be selected the selection is returned.
+    Returns what `st.dataframe` does: the selection, where ``options`` ask for one.
     """
     if columns is not None:
         filled = [name for name in columns if _has_values(frame[name].head(ROWS_SHOWN))]
         options["column_order"] = filled or list(columns)
-    found = st.dataframe(
+    event = st.dataframe(
         frame.head(ROWS_SHOWN),
         hide_index=True,
         column_config=columns or {},
@@ -97,7 +97,7 @@ def table(frame: pd.DataFrame, alt: str, columns: Mapping[str, Any] | None = Non
     )
     if len(frame) > ROWS_SHOWN:
         st.caption(f"The first {ROWS_SHOWN:,} of {len(frame):,} rows; the download holds all of them.")
-    return found
+    return event
 
 
 def _has_values(values: pd.Series) -> bool:
