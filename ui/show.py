@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
+from streamlit.elements.lib.streamlit_plotly_theme import GRAY_90
 
-from core.charts.theme import alt_text
+from core.charts.theme import alt_text, has_doors
 from core.diagnosis import QuestionColumn
 from core.report.exports import exporters
 from core.run import Run
@@ -55,14 +58,25 @@ def chart(diagnostic: str, name: str, *data: Any, of: str = "", **arguments: Any
 
 
 def figure(fig: Any, key: str) -> None:
-    """Draw a figure over the full width, with its description for those who cannot see it."""
-    st.plotly_chart(
+    """Draw a figure over the full width, with its description for those who cannot see it.
+
+    A click on a mark with a door follows it.
+    """
+    # Streamlit's own grey of axes has a contrast of 3.7 on white. It puts a text colour in for this one.
+    fig.update_layout(font_color=GRAY_90, hoverlabel_font_color=GRAY_90)
+    for axes in (fig.update_xaxes, fig.update_yaxes):
+        axes(tickfont_color=GRAY_90, title_font_color=GRAY_90)
+    options: dict[str, Any] = {"on_select": "rerun", "selection_mode": "points"} if has_doors(fig) else {}
+    event = st.plotly_chart(
         fig,
         width="stretch",
         key=key,
         config={"displaylogo": False, "displayModeBar": "hover"},
         alt=alt_text(fig),
+        **options,
     )
+    if options and find_spec("ui.doors") is not None:
+        import_module("ui.doors").follow(event, key)
 
 
 def cards(values: Sequence[tuple[str, str, str, str]]) -> None:

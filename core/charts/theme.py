@@ -13,6 +13,7 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ BORDER = {"color": AXIS, "width": 1.5, "dash": "dot"}
 FONT_SIZE = 13
 HEIGHT = 380
 TEXT_LIMIT = 80
+_INVITES = {"question": "Click to open it", "where": "Click to list these questions"}
 _WRAP = 40  # characters a line that a hover box on a phone has room for
 _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -107,13 +109,41 @@ def alt_text(figure: go.Figure) -> str:
     return str(meta["alt"]) if meta and "alt" in meta else ""
 
 
+def question_door(query_id: object) -> str:
+    """Return the door of a mark that opens a question."""
+    return f"question={quote(str(query_id), safe='')}"
+
+
+def where_door(condition: str) -> str:
+    """Return the door of a mark that lists the questions that meet a condition (`core.worklist.where`)."""
+    return f"where={quote(condition, safe='')}"
+
+
+def doors(figure: go.Figure, leads_to: Iterable[str], hover: Iterable[str]) -> dict[str, object]:
+    """Return the data of marks that lead somewhere and say so; the figure is told that it has some.
+
+    ``leads_to`` has a door (`question_door`, `where_door`, "" for none) and ``hover`` a text for each mark.
+    """
+    figure.layout.meta = {**(figure.layout.meta or {}), "doors": True}
+    data = [
+        (door, f"{text}<br>{_INVITES.get(door.partition('=')[0], '')}".removesuffix("<br>"))
+        for door, text in zip(leads_to, hover, strict=True)
+    ]
+    return {"customdata": data, "hovertemplate": "%{customdata[1]}<extra></extra>"}
+
+
+def has_doors(figure: go.Figure) -> bool:
+    """Tell whether marks of a figure lead somewhere."""
+    return bool((figure.layout.meta or {}).get("doors"))
+
+
 def new_figure(alt: str, x_title: str, y_title: str, height: int = HEIGHT) -> go.Figure:
     """Return a figure with the common layout, axis titles and description, and no traces.
 
     ``alt`` is one plain sentence with the main numbers and holds no text from data; ``height`` is in pixels.
     """
     figure = go.Figure()
-    axis = {"gridcolor": GRID, "zeroline": False, "linecolor": AXIS, "automargin": True}
+    axis = {"gridcolor": GRID, "zeroline": False, "linecolor": AXIS, "automargin": True, "fixedrange": True}
     figure.update_layout(
         title=None,
         meta={"alt": alt},
@@ -146,8 +176,8 @@ def new_figure(alt: str, x_title: str, y_title: str, height: int = HEIGHT) -> go
 def empty_figure(missing: str) -> go.Figure:
     """Return a figure that shows only one sentence: what is missing."""
     figure = new_figure(missing, "", "", height=200)
-    figure.update_xaxes(visible=False, fixedrange=True)
-    figure.update_yaxes(visible=False, fixedrange=True)
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False)
     figure.add_annotation(
         text="<br>".join(textwrap.wrap(missing, _WRAP)), font={"size": FONT_SIZE + 1}, showarrow=False,
         x=0.5, y=0.5, xref="paper", yref="paper",

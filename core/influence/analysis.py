@@ -45,9 +45,10 @@ class InfluenceAnalysis:
         ``<mode>_by_chance`` for modes that depend on the order. NaN where undefined.
     passages : DataFrame
         One row per passage: ``query_id, passage_id, retrieval_rank, retrieval_order, retrieval_score,
-        influence, influence_low, influence_high, influence_rank, influence_share, rank_shift,
-        above_noise, is_gold`` and the per-passage failure modes. ``rank_shift`` is retrieval order
-        minus influence rank: positive = used more than retrieved.
+        influence, influence_low, influence_high, influence_rank, influence_rank_from, influence_rank_to,
+        influence_share, rank_shift, above_noise, is_gold``, the per-passage failure modes, and the ``label`` of
+        the question. From and to are the first and last rank that a tie spans. ``rank_shift`` is retrieval order minus influence rank:
+        positive = used more than retrieved.
     threshold : float
         The one threshold that drives every label.
     as_published : bool
@@ -87,12 +88,16 @@ class InfluenceAnalysis:
         below = self.random_rhos.p_below([threshold])[:, 0]
         by_chance = np.where(label == "Undefined", np.nan, below)
         labelled = q.assign(label=label, label_reason=reason, divergent_by_chance=by_chance)
-        return replace(self, queries=labelled, threshold=threshold, as_published=as_published)
+        of_passage = self.passages["query_id"].map(dict(zip(q["query_id"], label, strict=True)))
+        passages = self.passages.assign(label=of_passage.astype("str"))
+        return replace(
+            self, queries=labelled, passages=passages, threshold=threshold, as_published=as_published
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return the passages with their question's numbers beside them."""
         per_query = self.queries.drop(columns=list(MODES))
-        return self.passages.merge(per_query, on="query_id", how="left")
+        return self.passages.drop(columns="label").merge(per_query, on="query_id", how="left")
 
     @property
     def reasons(self) -> Mapping[str, Definition]:
