@@ -22,6 +22,7 @@ from core.text.display import count as counted
 
 METRIC, MODE, REASON = "Metrics", "Failure modes", "Undefined because"
 SEVERITIES = ("high", "medium", "low")
+BAD, GOOD, UNCLEAR = "bad", "good", "unclear"  # what a finding is: wrong, in order, or not to be told
 _PROMISED_KEYS = ("mean_claim_uncertainty", "mean_confidence")
 _KEPT = 8  # analyses of one diagnostic, under different settings, that a `Diagnosis` remembers
 
@@ -122,8 +123,14 @@ class Number:
         Format of the value.
     define : str
         Name of the `Definition` that explains it; of a Mapping, the kind of its names.
+    chance : float or None
+        What chance alone gives: a value or, for a count, a count.
     note : str
-        What else must be said with it, for example the value by chance.
+        What else must be said with it.
+    is_share : bool
+        Whether a value without ``of`` is the share of its n cases that show something.
+    cases : str
+        Condition that selects these cases among the rows of the analysis: ``queries.buried_evidence:True``.
     place : {"card", "row", "setup", "data"}
         Where it is shown: on a card and in every table, in tables only, among the set-up of a run, or in
         ``summary --json`` only.
@@ -138,7 +145,10 @@ class Number:
     interval: tuple[float, float] | None = None
     pattern: str = "{:.2f}"
     define: str = ""
+    chance: float | None = None
     note: str = ""
+    is_share: bool = False
+    cases: str = ""
     place: str = "data"
 
     @property
@@ -154,17 +164,24 @@ class Number:
 
     @property
     def basis(self) -> str:
-        """The cases behind the value, its interval and its note, for people."""
+        """The cases behind the value, its interval, and its context, for people."""
         parts = [] if self.n is None else [f"n = {counted(self.n, self.noun)}"]
         if self.interval is not None:
             low, high = (number(end, self.pattern) for end in self.interval)
             parts.append(f"95 % interval {low} to {high}")
-        return "; ".join(filter(None, [*parts, self.note]))
+        return "; ".join(filter(None, [*parts, self.context]))
+
+    @property
+    def context(self) -> str:
+        """What chance alone gives, and the note, for people."""
+        pattern = self.pattern if self.of is None else "{:.1f}"
+        by_chance = "" if self.chance is None else f"{number(self.chance, pattern)} by chance"
+        return "; ".join(filter(None, [by_chance, self.note]))
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with a run, in words, with the count that chance alone would give.
+    """What is wrong with a run, or in order, in words, with the count that chance alone would give.
 
     Attributes
     ----------
@@ -183,7 +200,14 @@ class Finding:
     severity : {"high", "medium", "low"}
         How much it matters.
     query_ids : tuple of str
-        Questions that show it, the most telling first.
+        Questions to read for it, the most telling first.
+    tone : {"bad", "good", "unclear"}
+        Whether something is wrong, or in order, or cannot be told from these data.
+    clause : str
+        The same for the verdict: short, without a capital at its start and a full stop, plain words before
+        the number. Where it is empty, the verdict takes the sentence, and leaves out what matters little.
+    topic : str
+        Findings of one diagnostic with the same topic share a sentence of the verdict.
     diagnostic : str
         Who says so; `Diagnosis.findings` fills it in.
     """
@@ -198,6 +222,9 @@ class Finding:
     severity: str = "medium"
     advice: str = ""
     query_ids: tuple[str, ...] = ()
+    tone: str = BAD
+    clause: str = ""
+    topic: str = ""
     diagnostic: str = ""
 
     @property
@@ -446,6 +473,7 @@ class Diagnosis:
             "name": run.name,
             "source": run.manifest["source"],
             "simulated": run.simulated,
+            "composed": run.mark == "composed",
             "complete": bool(run.manifest["complete"]),
             **dict.fromkeys(_PROMISED_KEYS),
         }
@@ -454,14 +482,16 @@ class Diagnosis:
         return facts
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return what is wrong with the run: most severe first, then in the order of the diagnostics."""
-        found = [
-            replace(finding, diagnostic=diagnostic.name)
-            for diagnostic in self.diagnostics
-            if diagnostic.lacks(self.run) is None
-            for finding in diagnostic.findings(self[diagnostic.name])
-        ]
+        """Return what was found in the run: most severe first, then in the order of the diagnostics."""
+        found = [one for diagnostic in self.diagnostics for one in self.findings_of(diagnostic.name)]
         return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))
+
+    def findings_of(self, name: str) -> tuple[Finding, ...]:
+        """Return what one diagnostic found in the run, in its own order."""
+        diagnostic = self._by_name[name]
+        if diagnostic.lacks(self.run) is not None:
+            return ()
+        return tuple(replace(finding, diagnostic=name) for finding in diagnostic.findings(self[name]))
 
     def _key(self, name: str) -> tuple[Any, ...]:
         """Return what an analysis depends on: its own settings and those of all that it reads."""

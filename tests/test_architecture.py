@@ -33,6 +33,7 @@ RULES = {
     "core.spreadsheet": "core.text",
     # core.diagnostics is the default of an argument, looked up when a Diagnosis is made.
     "core.diagnosis": "core.errors core.run core.text core.diagnostics",
+    "core.verdict": "core.diagnosis",
     "core.diagnostics": "core.diagnosis " + " ".join(f"core.{name}.diagnostic" for name in NAMES),
     "core.{d}": BASE,
     "core.{d}.step": f"{BASE} core.{{d}} core.pipeline core.llm",
@@ -54,12 +55,13 @@ RULES = {
     "core.own_rag": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnostics",
     "core.charts": "core.text core.stats core.diagnosis",
     "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.charts core.{d}",
-    "core.report": "core.errors core.run core.text core.spreadsheet core.sources core.diagnosis core.diagnostics",
+    "core.report": "core.errors core.run core.text core.spreadsheet core.sources core.diagnosis core.diagnostics "
+    "core.verdict",
     "core.cli": "core.errors core.files core.run core.text core.llm core.retrieval core.sources core.pipeline core.diagnosis "
     "core.diagnostics core.report",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
-    "core.pipeline core.charts core.diagnosis core.diagnostics core.report",
+    "core.pipeline core.charts core.diagnosis core.diagnostics core.report core.verdict",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis "
     "core.charts core.charts.{d} core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",

@@ -21,6 +21,7 @@ BADGES = {
     "upload": ("Upload", ":material/upload_file:", "blue"),
     "simulation": ("Simulated", ":material/science:", "orange"),
     "live": ("Live run", ":material/play_circle:", "violet"),
+    "composed": ("Composed for demonstration, no model run", ":material/draw:", "orange"),
 }
 
 
@@ -140,12 +141,14 @@ def panel() -> None:
         if state.run is None:
             st.markdown("**No data loaded**")
         else:
-            label, icon, colour = BADGES[state.origin]
+            source = state.run.manifest["source"]
+            badges = [BADGES[state.origin]]
+            if state.run.mark and source != state.origin:
+                badges.append(BADGES[source])
             st.markdown(f"**{plain(shortened(state.run.name, 60))}**")
             with st.container(horizontal=True, gap="xsmall"):
-                st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
-                if state.run.simulated and state.origin != "simulation":
-                    st.badge("Simulated", icon=BADGES["simulation"][1], color="orange")
+                for label, icon, colour in badges:
+                    st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
                 if not state.run.manifest["complete"]:
                     st.badge("Partial", icon=":material/hourglass_top:", color="yellow")
                 if not state.saved:

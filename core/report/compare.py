@@ -75,7 +75,7 @@ def _shown(one: Number) -> str:
         low, high = (number(end, one.pattern) for end in one.interval)
         interval = f" ({low} to {high})"
     n = "" if one.n is None else f", n = {one.n:,}"
-    return "; ".join(filter(None, [f"{one.text}{interval}{n}", one.note]))
+    return "; ".join(filter(None, [f"{one.text}{interval}{n}", one.context]))
 
 
 def setup_differences(sides: Sequence[Side]) -> pd.DataFrame:

@@ -39,13 +39,13 @@ def summary_json(diagnosis: Diagnosis) -> bytes:
 def _records_export(file_format: Format, written: Callable[[Sequence[Record]], bytes]) -> Export:
     """Return the export of questions, passages and answers in another tool's format.
 
-    ``file_format.losses`` names what that format cannot hold; files of a simulated run have a field
+    ``file_format.losses`` names what that format cannot hold; files of a run with a mark have a field
     ``data_source``.
     """
 
     def write(diagnosis: Diagnosis) -> bytes:
-        data = written(records_of(diagnosis.run))
-        return marked(data, file_format.suffix) if diagnosis.run.simulated else data
+        data, mark = written(records_of(diagnosis.run)), diagnosis.run.mark
+        return marked(data, file_format.suffix, mark) if mark else data
 
     about = "Questions, passages and answers, as that tool reads them."
     return Export(file_format.name, file_format.title, file_format.suffix, write, about, file_format.losses)

@@ -1,0 +1,155 @@
+"""The verdict on a run: one to three sentences made from the findings of its diagnostics.
+
+No diagnostic is known by name here. What is wrong comes first, the gravest first; then what cannot be told;
+then what is in order. Findings of one diagnostic that share a topic share a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.diagnosis import BAD, GOOD, SEVERITIES, UNCLEAR, Diagnosis, Finding
+
+N_SENTENCES = 3
+N_CLAUSES = 2  # of a sentence
+_BEYOND_CHANCE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A part of a sentence, and where its proof is.
+
+    Attributes
+    ----------
+    text : str
+        The words, with *but* or *and* before a second clause; the first of a sentence has a capital.
+    diagnostic, finding : str
+        Who says so, and the name of the finding; both empty where no finding says it.
+    query_ids : tuple of str
+        Questions to read for it.
+    """
+
+    text: str
+    diagnostic: str = ""
+    finding: str = ""
+    query_ids: tuple[str, ...] = ()
+
+
+Sentence = tuple[Clause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer before the proof.
+
+    Attributes
+    ----------
+    sentences : tuple of tuple of Clause
+        One to three.
+    advice : str
+        What to do about the first of them; may be empty.
+    """
+
+    sentences: tuple[Sentence, ...]
+    advice: str = ""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The sentences as text."""
+        return tuple(text_of(sentence) for sentence in self.sentences)
+
+
+def text_of(sentence: Sentence) -> str:
+    """Return a sentence as text."""
+    return ", ".join(clause.text for clause in sentence) + "."
+
+
+def verdict(diagnosis: Diagnosis) -> Verdict:
+    """Say in one to three sentences what is wrong with a run, what cannot be told and what is in order.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        The analyses of a run.
+
+    Returns
+    -------
+    Verdict
+        Made from the findings alone; where there are none, it says what is lacking.
+
+    Notes
+    -----
+    Findings that matter little are left out unless there is room, and those without a clause of their own
+    always. Where nothing is seriously wrong, the first sentence says so, or says that nothing can be told
+    from chance.
+
+    Examples
+    --------
+    >>> from core.run import Run
+    >>> from core.sources.simulation import simulate
+    >>> 1 <= len(verdict(Diagnosis(simulate())).sentences) <= 3
+    True
+    """
+    if not len(diagnosis.run.queries):
+        return Verdict(((Clause("The run has no questions"),),))
+    found = [
+        one
+        for diagnostic in diagnosis.diagnostics
+        for one in diagnosis.findings_of(diagnostic.name)
+        if one.clause or one.severity != "low"
+    ]
+    topics: dict[tuple[str, str], list[Finding]] = {}
+    for one in found:
+        topics.setdefault((one.diagnostic, one.topic or one.name), []).append(one)
+    told = sorted(topics.values(), key=_weight)
+    sentences = [*_opening(found), *(_sentence(topic) for topic in told)][:N_SENTENCES]
+    if not sentences:
+        return Verdict(_lacking(diagnosis))
+    advice = min(told[0], key=_weight_of).advice if told else ""
+    return Verdict(tuple(sentences), advice)
+
+
+def _weight_of(one: Finding) -> tuple[int, int]:
+    """Wrong and grave, not to be told, in order, wrong but slight; each by severity."""
+    slight = one.tone == BAD and one.severity == "low"
+    return (3 if slight else (BAD, UNCLEAR, GOOD).index(one.tone), SEVERITIES.index(one.severity))
+
+
+def _weight(topic: Sequence[Finding]) -> tuple[int, int]:
+    return min(map(_weight_of, topic))
+
+
+def _opening(found: Sequence[Finding]) -> list[Sentence]:
+    """Say that nothing is seriously wrong, where that was looked at and found."""
+    if any(one.tone == BAD and one.severity != "low" for one in found):
+        return []
+    tested = [one.p_value for one in found if one.p_value is not None]
+    if any(one.tone == GOOD for one in found):
+        return [(Clause("Nothing serious was found"),)]
+    if tested and min(tested) > _BEYOND_CHANCE:
+        return [(Clause("Nothing here can be told from chance"),)]
+    return []
+
+
+def _sentence(topic: Sequence[Finding]) -> Sentence:
+    """Join the gravest findings of a topic, in the order in which the diagnostic gives them."""
+    gravest = sorted(topic, key=_weight_of)[:N_CLAUSES]
+    clauses: list[Clause] = []
+    before = None
+    for one in [one for one in topic if one in gravest]:
+        text = one.clause or one.sentence.rstrip(".")
+        if before is None:
+            text = text[:1].upper() + text[1:]
+        else:
+            text = f"{'and' if before.tone == one.tone else 'but'} {text}"
+        clauses.append(Clause(text, one.diagnostic, one.name, one.query_ids))
+        before = one
+    return tuple(clauses)
+
+
+def _lacking(diagnosis: Diagnosis) -> tuple[Sentence, ...]:
+    """Say that there is nothing to say, and what the diagnostics would need."""
+    lacks = [(one.name, one.lacks(diagnosis.run)) for one in diagnosis.diagnostics]
+    why = [(Clause(text.rstrip("."), name),) for name, text in lacks if text]
+    return ((Clause("There is nothing to tell of this run yet"),), *why)[:N_SENTENCES]
