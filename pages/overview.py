@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import headlines, show, uploads
+from ui import headlines, show, uploads, worklist
 from ui.router import require_entrypoint
 
 require_entrypoint()
@@ -13,3 +13,5 @@ if show.needs_run():
 
     st.subheader("Headline numbers", anchor=False)
     headlines.overview()
+    st.subheader("Questions", anchor=False)
+    worklist.draw("overview")

@@ -126,6 +126,9 @@ def wide(title: str, width: Literal["small", "medium", "large"] = "large", about
 
 def column(one: QuestionColumn, title: str, values: pd.Series) -> Any:
     """Return how a table shows a diagnostic's column."""
+    if one.is_list:
+        low, high = one.bounds or (None, None)
+        return st.column_config.BarChartColumn(title, y_min=low, y_max=high, width="small")
     if one.pattern == "bool":
         return st.column_config.CheckboxColumn(title, width="small")
     if pd.api.types.is_numeric_dtype(values):
