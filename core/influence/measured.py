@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from core.arrays import Bools, Floats, Ints, constant_within, ranks_within, tie_spans
+from core.arrays import Bools, Floats, Ints, constant_within, ranks_within
 from core.influence.metrics import influence_score, noise_quantile
 from core.run import Run
 from core.text.abstention import answer_status
@@ -25,7 +25,6 @@ def passage_frame(run: Run, group: Ints, k: Ints) -> pd.DataFrame:
     frame["influence_low"] = low
     frame["influence_high"] = high
     frame["influence_rank"] = ranks_within(influence, group, descending=True)
-    frame["influence_rank_from"], frame["influence_rank_to"] = tie_spans(frame["influence_rank"].to_numpy(), group)
     frame["influence_share"] = share
     frame["rank_shift"] = frame["retrieval_order"] - frame["influence_rank"]
     return frame

@@ -10,7 +10,7 @@ import pandas as pd
 from core.arrays import Floats, Ints
 from core.influence.analysis import InfluenceAnalysis
 
-MOST_CELLS = 50  # a side; beyond, neighbouring ranks share a cell
+MOST_CELLS = 20  # a side; beyond, neighbouring ranks share a cell
 
 
 class Places(NamedTuple):
@@ -26,6 +26,8 @@ class Places(NamedTuple):
         Questions with a passage in the cell, if only a part of it.
     n_passages, n : int
         Passages and questions that were counted.
+    whole : bool
+        Whether no two passages of a question share their retrieval rank.
     """
 
     first: Floats
@@ -35,6 +37,7 @@ class Places(NamedTuple):
     n_questions: Ints
     n_passages: int
     n: int
+    whole: bool
 
 
 def places(analysis: InfluenceAnalysis, label: str | None = None) -> Places:
@@ -86,8 +89,9 @@ def places(analysis: InfluenceAnalysis, label: str | None = None) -> Places:
     last = np.minimum(first + width - 1, top)
 
     # Retrieval ranks are rarely tied; a half belongs to the rank behind it.
-    column = ((np.floor(rows["retrieval_order"].to_numpy() + 0.5) - 1) // width).astype(np.int64)
-    begin, end = rows["influence_rank_from"].to_numpy(), rows["influence_rank_to"].to_numpy()
+    order = rows["retrieval_order"].to_numpy()
+    column = ((np.floor(order + 0.5) - 1) // width).astype(np.int64)
+    begin, end = rows["best_influence_rank"].to_numpy(), rows["worst_influence_rank"].to_numpy()
     shape = (first.size, first.size)
     observed, expected, n_questions = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64)
     for i, (low, high) in enumerate(zip(first, last, strict=True)):
@@ -96,7 +100,8 @@ def places(analysis: InfluenceAnalysis, label: str | None = None) -> Places:
         expected[i] = np.bincount(column, _overlap(np.ones(k.size), k, low, high) / k, first.size)
         touching = np.unique(np.stack([column, question])[:, inside > 0], axis=1)
         n_questions[i] = np.bincount(touching[0], minlength=first.size)
-    return Places(first, last, observed, expected, n_questions, len(rows), len(questions))
+    whole = bool((order % 1 == 0).all())
+    return Places(first, last, observed, expected, n_questions, len(rows), len(questions), whole)
 
 
 def _overlap(begin: Floats, end: Floats, low: float, high: float) -> Floats:

@@ -9,15 +9,24 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.arrays import Floats
-from core.charts.theme import AXIS, STYLES, doors, empty_figure, marker, new_figure, two_sided, where_door
+from core.charts.theme import (
+    AXIS,
+    FONT_SIZE,
+    STYLES,
+    doors,
+    empty_figure,
+    marker,
+    new_figure,
+    two_sided,
+    where_door,
+)
 from core.influence import InfluenceAnalysis
-from core.influence.definitions import LABELS
 from core.influence.places import Places, places
 from core.text.display import count, number
 from core.worklist import where
 
 _TEXT_UP_TO = 12  # cells a side that have room for their count on a phone
-_DASHES = {"Aligned": "solid", "Divergent": "dash", "Undefined": "dot"}
+_DASHES = {"Aligned": "solid", "Divergent": "dash"}
 
 
 class _Data(NamedTuple):
@@ -70,15 +79,13 @@ def _draw(data: _Data) -> go.Figure:
     figure = new_figure(alt, "Retrieval rank (1 = first)", "Influence rank (1 = most used)", height=460)
     middle = (cells.first + cells.last) / 2
     figure.add_trace(_heatmap(cells, middle))
-    figure.add_shape(
-        type="line", x0=1, y0=1, x1=top, y1=top, line={"color": AXIS, "width": 2, "dash": "dot"}
-    )
+    figure.add_shape(type="line", x0=1, y0=1, x1=top, y1=top, line={"color": AXIS, "width": 2, "dash": "dot"})
     _add_doors(figure, cells, middle, data.label)
-    for label in LABELS:
+    for label in ("Aligned", "Divergent"):
         _add_means(figure, data.means[data.means["label"] == label], label)
     ticks = _ticks(top)
-    figure.update_xaxes(range=[0.4, top + 0.6], tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
-    figure.update_yaxes(range=[top + 0.6, 0.4], tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
+    figure.update_xaxes(range=[0.4, top + 0.6], tickvals=ticks, showgrid=False)
+    figure.update_yaxes(range=[top + 0.6, 0.4], tickvals=ticks, showgrid=False)
     figure.update_layout(hoverdistance=100)
     return figure
 
@@ -101,7 +108,7 @@ def _heatmap(cells: Places, middle: Floats) -> go.Heatmap:
         xgap=1,
         ygap=1,
         colorbar={
-            "title": {"text": "passages beyond chance", "side": "right"},
+            "title": {"text": "passages beyond chance", "side": "right", "font": {"size": FONT_SIZE - 1}},
             "thickness": 10,
             "outlinewidth": 0,
         },
@@ -118,9 +125,9 @@ def _add_doors(figure: go.Figure, cells: Places, middle: Floats, label: str | No
         condition = where(
             "influence",
             "passages",
-            retrieval_order=(cells.first[column] - 0.5, cells.last[column] + 0.5),
-            influence_rank_from=(None, cells.last[row] + 0.5),
-            influence_rank_to=(cells.first[row] - 0.5, None),
+            retrieval_order=_whole(cells, column),
+            best_influence_rank=(None, int(cells.last[row] + 1)),
+            worst_influence_rank=(int(cells.first[row]), None),
             **own,
         )
         leads_to.append(where_door(condition) if n else "")
@@ -139,6 +146,12 @@ def _add_doors(figure: go.Figure, cells: Places, middle: Floats, label: str | No
         showlegend=False,
         **doors(figure, leads_to, hover),
     )
+
+
+def _whole(cells: Places, column: int) -> int | tuple[float, float]:
+    """Return the retrieval ranks of a column as a condition."""
+    first, last = cells.first[column], cells.last[column]
+    return int(first) if first == last and cells.whole else (float(first - 0.5), float(last + 0.5))
 
 
 def _ranks(cells: Places, i: int) -> str:

@@ -108,7 +108,7 @@ def test_hostile_text_arrives_escaped_and_cut(name):
         assert "script>" not in text
         assert "$" not in text
         assert not re.search(r"[\x00-\x1f\u202e]", text)
-        if key not in _OWN_TEMPLATES:
+        if key not in _OWN_TEMPLATES and not re.match("(question|where)=", text):  # doors are never drawn
             assert "bold</b>" not in text
             assert len(html.unescape(_OURS.sub(" ", text))) < 260  # one cut text and our own few words
 
@@ -117,7 +117,6 @@ def test_hostile_text_arrives_escaped_and_cut(name):
     "name",
     [
         "entropy_dominance",
-        "rank_against_rank",
         "rank_slope",
         "passage_bars",
         "recovery_chart",
