@@ -20,6 +20,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
+from core.text.display import number
+
 GRID = "rgba(128, 128, 128, 0.25)"
 AXIS = "rgba(128, 128, 128, 0.55)"
 BAND = "rgba(128, 128, 128, 0.18)"
@@ -286,6 +288,32 @@ def add_row_bars(
             marker={**bar_marker(style), **outline},
             **options,
         )
+
+
+def add_chance(figure: go.Figure, rows: pd.DataFrame) -> None:
+    """Mark the counts that chance alone gives, with their middle 95 %, on horizontal bars.
+
+    ``rows`` has ``title`` (of the bar), ``expected, expected_low, expected_high`` and may have ``note``.
+    """
+    if not len(rows):
+        return
+    color = STYLES["highlight"].color
+    notes = rows["note"] if "note" in rows else [""] * len(rows)
+    hover = [
+        f"By chance {number(row.expected, '{:.1f}')}<br>"
+        f"95 %: {row.expected_low:.0f} to {row.expected_high:.0f}" + (f"<br>{note}" if note else "")
+        for row, note in zip(rows.itertuples(), notes, strict=True)
+    ]
+    add_marks(
+        figure,
+        "Chance, middle 95 %",
+        rows["expected"],
+        rows["title"],
+        {"symbol": "line-ns", "size": 16, "line": {"width": 4, "color": color}},
+        hover,
+        error_x=error_bars(rows["expected"], rows["expected_low"], rows["expected_high"], color),
+        cliponaxis=False,
+    )
 
 
 def name_rows(figure: go.Figure, names: Sequence[str]) -> None:

@@ -213,7 +213,8 @@ def _agreement(
     rhos = RandomRhos.of(blocks, defined.size)
     low, high, below, by_chance = rhos.bands().T
     columns = {
-        "rho": np.where(defined, rho, np.nan),
+        # So that 0.7 is 0.7 wherever it is compared, and not 0.6999999999999999.
+        "rho": np.where(defined, np.round(rho, 12), np.nan),
         "p_value": np.where(defined, p_value, np.nan),
         "chance_low": low,
         "chance_high": high,
