@@ -53,9 +53,9 @@ def claims_quadrants(analysis: ClaimsAnalysis) -> go.Figure:
     Symbols and colours are the quadrants; their names are in the corners with the number and the share
     of the passages, and the count that chance gives: influence and support paired at random within each
     question. There is no jitter: passages with the same numbers share a marker, whose area grows with their
-    number, and which leads to their questions. Above 2,000 passages counts per cell are drawn instead. Where the noise of a question is
-    known, influence counts only above it, so the quadrants have no common border there. Passages with
-    unknown influence or support are left out and counted; empty when all are.
+    number and which leads to their questions. Above 2,000 passages counts per cell are drawn instead. Where
+    the noise of a question is known, influence counts only above it, so the quadrants have no common border
+    there. Passages with unknown influence or support are left out and counted; empty when all are.
     """
     return _draw(_data(analysis))
 
