@@ -114,11 +114,10 @@ def _titles(analysis: ClaimsAnalysis, known: pd.DataFrame) -> list[str]:
     keys = ["query_id", "passage_id"]
     titles = known[keys].merge(analysis.run.passages[[*keys, "title"]], on=keys, how="left")["title"]
     asked = known["query_id"].map(analysis.run.queries.set_index("query_id")["question"])
+    names = titles.mask(titles.fillna("").str.strip() == "", known["passage_id"].reset_index(drop=True))
     return [
-        f"{safe_text(title, 40)}<br>{safe_text(question, 60)}"
-        for title, question in zip(
-            titles.fillna(known["passage_id"].reset_index(drop=True)), asked, strict=True
-        )
+        f"{safe_text(name, 40)}<br>{safe_text(question, 60)}"
+        for name, question in zip(names, asked, strict=True)
     ]
 
 

@@ -48,7 +48,7 @@ def test_questions_at_one_place_share_a_marker_that_lists_them():
 def test_many_points_are_drawn_by_webgl():
     figure = entropy_dominance(analyse(make_run([[0.9, 0.5, 0.1]] * 1_001)))
     assert [t.type for t in figure.data] == ["scattergl"]
-    assert list(figure.data[0].x) == [0.851]
+    assert list(figure.data[0].x) == [0.853]
 
 
 def test_very_many_become_counts():
