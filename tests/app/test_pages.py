@@ -90,11 +90,20 @@ def test_a_run_without_findings_says_so(open_app, healthy, texts, small_run, tmp
 
 def test_influence_page_compares_with_chance(open_app, healthy, texts, recorded):
     app = healthy(open_app("influence"))
-    assert "a random order of the passages falls below" in texts(app)
+    assert "A random order falls below τ" in texts(app)
     # Without its first passage q1's wrong answer becomes the reference answer.
     assert "Harmful passage** · 1 of 2 questions" in texts(app)
-    # Verdicts, histogram, nDCG, by rank, ranks, entropy, slope, failure modes.
-    assert len(app.get("plotly_chart")) == 8
+    # Ranks, by rank, nDCG, failure modes, histogram, labels, entropy.
+    assert len(app.get("plotly_chart")) == 7
+
+
+def test_the_rank_plot_says_what_the_threshold_does_and_shows_one_label_alone(
+    open_app, healthy, texts, recorded
+):
+    app = healthy(open_app("influence"))
+    assert "No cell of this view depends on τ." in texts(app) or "no cell of this view depends on it." in texts(app)
+    app.segmented_control(key="influence_shown").set_value("Divergent").run()
+    assert "follows from the choice and is no evidence" in texts(healthy(app))
 
 
 def test_influence_of_an_upload_compares_reported_with_recomputed(open_app, healthy, texts):
@@ -114,13 +123,6 @@ def test_threshold_drives_the_labels(open_app, healthy, recorded):
     app.slider(key="threshold").set_value(-1.0).run()
     values = {metric.label: metric.value for metric in healthy(app).metric}
     assert values["Divergent"] == "0 of 2"
-
-
-def test_questions_are_filtered_by_label(open_app, healthy, recorded):
-    app = healthy(open_app("influence"))
-    app.multiselect(key="influence_labels").set_value(["Undefined"]).run()
-    shown = healthy(app).dataframe[-1].value
-    assert list(shown["query_id"]) == ["q3", "q4"]
 
 
 def test_hostile_text_reaches_no_page_unescaped(open_app, healthy, texts, recorded):
