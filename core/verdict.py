@@ -48,7 +48,7 @@ class Verdict:
     sentences : tuple of tuple of Clause
         One to three.
     advice : str
-        What to do about the first of them; may be empty.
+        What to do about the first that says so; may be empty.
     """
 
     sentences: tuple[Sentence, ...]
@@ -106,8 +106,8 @@ def verdict(diagnosis: Diagnosis) -> Verdict:
     sentences = [*_opening(found), *(_sentence(topic) for topic in told)][:N_SENTENCES]
     if not sentences:
         return Verdict(_lacking(diagnosis))
-    advice = min(told[0], key=_weight_of).advice if told else ""
-    return Verdict(tuple(sentences), advice)
+    open_ = [one for topic in told for one in sorted(topic, key=_weight_of) if one.tone != GOOD]
+    return Verdict(tuple(sentences), next((one.advice for one in open_ if one.advice), ""))
 
 
 def _weight_of(one: Finding) -> tuple[int, int]:

@@ -33,6 +33,19 @@ def count(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
+def needed(n: int | None) -> str:
+    """Return a clause on the questions (`core.stats.cases_needed`) that would show a difference from chance.
+
+    Examples
+    --------
+    >>> needed(340), needed(None)
+    ('about 340 questions would be needed to tell', 'the difference is nil, so more questions would not help')
+    """
+    if n is None:
+        return "the difference is nil, so more questions would not help"
+    return f"about {n:,} questions would be needed to tell"
+
+
 def visible(text: str) -> str:
     r"""Return a text with one kind of line break, and a sign in place of characters that only act.
 
@@ -60,3 +73,15 @@ def shorten(value: object) -> str:
     # What is cut off is not looked at: a text may be long.
     text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
     return clean(" ".join(text.splitlines()))
+
+
+def percent(share: float, interval: tuple[float, float] | None = None) -> str:
+    """Return a share in percent, with its 95 % interval where one is given.
+
+    Examples
+    --------
+    >>> percent(0.2), percent(0.2, (0.118, 0.327))
+    ('20 %', '20 % (12–33 %)')
+    """
+    text = f"{100 * share:.0f} %"
+    return text if interval is None else f"{text} ({100 * interval[0]:.0f}–{100 * interval[1]:.0f} %)"
