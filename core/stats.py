@@ -106,8 +106,8 @@ def cases_needed(differences: ArrayLike) -> int | None:
     Returns
     -------
     int or None
-        More than n. None where the difference is nil: no mean or no spread, or more than a hundred times
-        the cases would be needed.
+        More than n. None where the difference is nil: more than a hundred times the cases would be needed;
+        and for fewer than 2.
 
     Examples
     --------
@@ -116,11 +116,11 @@ def cases_needed(differences: ArrayLike) -> int | None:
     """
     known = _known(differences)
     n = known.size
-    if n < 2 or not known.any() or not known.std():
+    if n < 2:
         return None
     exact = (float(ndtri(0.975) + ndtri(0.8)) * float(known.std(ddof=1))) ** 2
     mean = float(known.mean()) ** 2
-    if exact > 100 * n * mean:
+    if exact >= 100 * n * mean:
         return None
     found = max(n + 1, math.ceil(exact / mean))
     unit = 10 ** max(0, len(str(found)) - 2)

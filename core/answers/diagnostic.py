@@ -21,7 +21,7 @@ from core.diagnosis import (
 )
 from core.run import Run
 from core.stats import wilson_interval
-from core.text.display import percent
+from core.text.display import part, percent
 from core.text.matching import correctness
 
 DEFINITIONS = (
@@ -99,7 +99,7 @@ def _wrong(answers: Answers) -> Sequence[Finding]:
     low, high = interval = wilson_interval(n / of, of)
     severity = "high" if low > 0.5 else "medium" if low > 0.2 else "low"
     tone = BAD if severity != "low" else GOOD if high < 0.5 else UNCLEAR
-    correct = wilson_interval(1 - n / of, of)
+    correct = 1 - high, 1 - low
     return (
         Finding(
             "wrong_answers",
@@ -110,9 +110,9 @@ def _wrong(answers: Answers) -> Sequence[Finding]:
             severity=severity,
             query_ids=tuple(q.loc[wrong, "query_id"]),
             tone=tone,
-            clause=f"{percent(n / of, interval)} of {of:,} answers are incorrect"
+            clause=f"{part(n, of, 'answer')} are incorrect ({percent(n / of, interval)})"
             if tone == BAD
-            else f"{percent(1 - n / of, correct)} of {of:,} answers are correct",
+            else f"{part(of - n, of, 'answer')} are correct ({percent(n / of, correct)})",
         ),
     )
 

@@ -12,7 +12,7 @@ from core.influence.analysis import InfluenceAnalysis
 from core.influence.definitions import METRICS, MODES, ORDER_MODES, REASONS
 from core.influence.reported import changes_sentence, compare_reported
 from core.stats import cases_needed, wilson_interval
-from core.text.display import count, needed, number, percent
+from core.text.display import count, needed, number, part, percent
 
 ALPHA = 0.05
 _RARE = 0.1  # share of the questions that a mode must surely exceed to matter fully
@@ -28,7 +28,6 @@ class _Wording(NamedTuple):
     severity: str
     by: str  # column; the most telling question first
     ascending: bool
-    telling: bool = True  # whether the verdict may tell it
 
 
 _WORDINGS = {
@@ -51,7 +50,7 @@ _WORDINGS = {
     ),
     "inert": _Wording("no single removal changes the answer", "medium", "k", False),
     "over_reliance": _Wording(
-        "one passage carries at least 80 % of the influence", "low", "dominance", False, telling=False
+        "one passage carries at least 80 % of the influence", "low", "dominance", False
     ),
 }
 
@@ -96,8 +95,8 @@ def _order_of_use(analysis: InfluenceAnalysis) -> list[Finding]:
         sentence = f"The order of use cannot be told from a random one: {values}."
         severity, tone, advice = "medium", UNCLEAR, _visible(analysis)
         clause = (
-            "the order in which the model uses the passages cannot be told from a random one "
-            f"{told}: {needed(cases_needed(difference))}"
+            f"the order in which the model uses the passages may as well be random {told}; "
+            f"{needed(cases_needed(difference))}"
         )
     two_sided = min(1.0, 2 * min(use.p_value, 1 - use.p_value))
     return [
@@ -111,7 +110,7 @@ def _order_of_use(analysis: InfluenceAnalysis) -> list[Finding]:
 def _visible(analysis: InfluenceAnalysis) -> str:
     """Say what would make an order of use visible, beside more questions."""
     q = analysis.queries
-    silent, of = int((q["answer_status"] != "answered").sum()), len(q)
+    silent, of = int(q["answer_status"].isin(["empty", "abstained", "error"]).sum()), len(q)
     ways = ["give the model fewer or shorter passages, so that each matters more"]
     if not q["n_repeats"].any():
         ways.append("repeat the unchanged calls to see how much of the change is noise")
@@ -123,6 +122,8 @@ def _visible(analysis: InfluenceAnalysis) -> str:
 def _modes(analysis: InfluenceAnalysis) -> list[Finding]:
     found = []
     modes = analysis.modes.set_index("name")
+    # Of one fact one passage is enough; and parametric and redundant say what is behind inert.
+    untold = ("over_reliance", "inert") if analysis.testable["redundant"] else ("over_reliance",)
     for name, wording in _WORDINGS.items():
         mode, flagged = modes.loc[name], analysis.queries[analysis.queries[name]]
         n, of, expected = int(mode["n"]), int(mode["of"]), float(mode["expected"])
@@ -132,7 +133,6 @@ def _modes(analysis: InfluenceAnalysis) -> list[Finding]:
         interval = (float(mode["low"]), float(mode["high"]))
         told = f"in {n:,} of {count(of, 'question')} {wording.sentence}"
         chance = f"; chance alone gives {number(expected, '{:.0f}')}" if depends else ""
-        low, high = (f"{100 * end:.0f}" for end in interval)
         by_chance = f"; {percent(expected / of)} by chance" if depends else ""
         ordered = flagged.sort_values(wording.by, ascending=wording.ascending, kind="stable")
         found.append(
@@ -141,7 +141,7 @@ def _modes(analysis: InfluenceAnalysis) -> list[Finding]:
                 interval, expected if depends else None,
                 float(mode["p_value"]) if depends else None, _severity(name, mode, analysis),
                 MODES[name].advice, tuple(ordered["query_id"]),
-                clause=f"{told} ({low}–{high} %{by_chance})" if wording.telling else "",
+                clause="" if name in untold else f"{told} ({percent(n / of, interval)}{by_chance})",
                 topic="order" if depends else "",
             )
         )  # fmt: skip
@@ -151,7 +151,7 @@ def _modes(analysis: InfluenceAnalysis) -> list[Finding]:
 def _severity(name: str, mode: pd.Series, analysis: InfluenceAnalysis) -> str:
     """One step less where it may well be rare; chance has been ruled out for the modes that it produces."""
     if name == "inert" and analysis.testable["redundant"]:
-        return "low"  # parametric and redundant say what it is
+        return "low"
     worst = _WORDINGS[name].severity
     if name in ORDER_MODES or mode["low"] > _RARE or worst == "low":
         return worst
@@ -170,8 +170,8 @@ def _undefined(analysis: InfluenceAnalysis) -> list[Finding]:
             share = wilson_interval(n / of, of)
             unmeasured = name in ("no_ablations", "incomplete")
             clause = (
-                f"which passages the model uses is not known in {n:,} of {count(of, 'question')}: "
-                "not every passage was left out once"
+                f"it is not known which passages the model uses: in {part(n, of, 'question')} not every "
+                "passage was left out once"
             )
             found.append(
                 Finding(

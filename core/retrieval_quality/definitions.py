@@ -36,8 +36,7 @@ METRICS = by_name(
 FINDINGS = by_name(
     Definition("hit_at_1", "Gold passage first", "Does the retriever put a gold passage in the first place?",
         undefined_when="no gold passage is known",
-        advice="The order hides the evidence: re-rank, search with other words, or try another retriever. The "
-        "questions below say which words it misses."),
+        advice="The order hides the evidence: re-rank, reword the search, or try another retriever."),
 )  # fmt: skip
 
 REASONS = by_name(

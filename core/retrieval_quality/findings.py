@@ -11,7 +11,7 @@ from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.retrieval_quality.analysis import RetrievalQuality
 from core.retrieval_quality.definitions import FINDINGS, METRICS
 from core.stats import cases_needed, poisson_binomial_tail, wilson_interval
-from core.text.display import count, needed, number, percent
+from core.text.display import count, needed, number, part, percent
 
 _ALPHA = 0.05
 _MOSTLY = 0.5  # share of the questions
@@ -38,14 +38,12 @@ class _Share(NamedTuple):
         """Whether chance explains as many."""
         return self.p_value > _ALPHA
 
-    def words(self, what: str) -> str:
-        """Return ``20 % of 54 (12–33 %; 6 % by chance)``; ``what`` is counted and may be empty."""
-        low, high = (f"{100 * end:.0f}" for end in self.interval)
-        by_chance = f"{percent(self.expected / self.of)} by chance"
-        told = f": {needed(self.needed)}" if self.is_chance else ""
-        only = "only " if self.tone == BAD else ""
-        share = f"{only}{percent(self.n / self.of)} of {self.of:,}{what}"
-        return f"{share} ({low}–{high} %; {by_chance}{told})"
+    def words(self, noun: str = "") -> str:
+        """Return ``only 20 % of 54 (12–33 %; 6 % by chance)``; ``noun`` is what is counted."""
+        told = f"; {needed(self.needed)}" if self.is_chance and self.n > self.expected else ""
+        only = "only " if self.tone == BAD and self.n else ""
+        basis = f"{percent(self.n / self.of, self.interval)}; {percent(self.expected / self.of)} by chance"
+        return f"{only}{part(self.n, self.of, noun)} ({basis}{told})"
 
 
 def findings(quality: RetrievalQuality) -> tuple[Finding, ...]:
@@ -64,7 +62,6 @@ def _first(quality: RetrievalQuality) -> Finding | None:
     if found is None:
         return None
     missed = q[q["hit_at_1"] == 0].sort_values("first_gold_rank", ascending=False, na_position="first")
-    noun = " question" if found.of == 1 else " questions"
     return Finding(
         "hit_at_1",
         f"A gold passage comes first in {found.n:,} of {count(found.of, 'question')}; "
@@ -78,7 +75,7 @@ def _first(quality: RetrievalQuality) -> Finding | None:
         "" if found.tone == GOOD else FINDINGS["hit_at_1"].advice,
         tuple(missed["query_id"]),
         found.tone,
-        f"retrieval puts a gold passage first in {found.words(noun)}",
+        f"retrieval puts a gold passage first in {found.words('question')}",
         "gold",
     )
 
@@ -106,7 +103,7 @@ def _used(quality: RetrievalQuality) -> Finding | None:
         "" if found.tone == GOOD else METRICS["gold_most_influential"].advice,
         tuple(others["query_id"]),
         found.tone,
-        f"the answer leans on {it} most in {found.words('')}",
+        f"the answer leans on {it} most in {found.words()}",
         "gold",
     )
 

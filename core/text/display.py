@@ -11,6 +11,7 @@ DASH = "—"
 INVISIBLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _BREAK = re.compile("\r\n|[\r\u2028\u2029]")
 _SHOWN = 80
+_MANY = 20  # cases from which on a share in percent says more than a count
 
 
 def number(value: float | None, pattern: str = "{:.2f}") -> str:
@@ -31,19 +32,6 @@ def number(value: float | None, pattern: str = "{:.2f}") -> str:
 def count(n: int, noun: str, plural: str | None = None) -> str:
     """Return ``1 question``, ``2 questions``."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
-
-
-def needed(n: int | None) -> str:
-    """Return a clause on the questions (`core.stats.cases_needed`) that would show a difference from chance.
-
-    Examples
-    --------
-    >>> needed(340), needed(None)
-    ('about 340 questions would be needed to tell', 'the difference is nil, so more questions would not help')
-    """
-    if n is None:
-        return "the difference is nil, so more questions would not help"
-    return f"about {n:,} questions would be needed to tell"
 
 
 def visible(text: str) -> str:
@@ -76,12 +64,40 @@ def shorten(value: object) -> str:
 
 
 def percent(share: float, interval: tuple[float, float] | None = None) -> str:
-    """Return a share in percent, with its 95 % interval where one is given.
+    """Return a share in percent, or the ends of its 95 % interval.
 
     Examples
     --------
     >>> percent(0.2), percent(0.2, (0.118, 0.327))
-    ('20 %', '20 % (12–33 %)')
+    ('20 %', '12–33 %')
     """
-    text = f"{100 * share:.0f} %"
-    return text if interval is None else f"{text} ({100 * interval[0]:.0f}–{100 * interval[1]:.0f} %)"
+    return (
+        f"{100 * share:.0f} %" if interval is None else f"{100 * interval[0]:.0f}–{100 * interval[1]:.0f} %"
+    )
+
+
+def part(n: int, of: int, noun: str = "") -> str:
+    """Return how many of how many, in words that read well: few are counted, many given in percent.
+
+    Examples
+    --------
+    >>> part(0, 30, "question"), part(5, 6, "question"), part(11, 54), part(9, 9, "answer")
+    ('none of 30 questions', '5 of 6 questions', '20 % of 54', 'all 9 answers')
+    """
+    what = count(of, noun) if noun else f"{of:,}"
+    if n in (0, of):
+        return f"all {what}" if n else f"none of {what}"
+    return f"{percent(n / of)} of {what}" if of >= _MANY else f"{n:,} of {what}"
+
+
+def needed(n: int | None) -> str:
+    """Return a clause on the questions (`core.stats.cases_needed`) that would show a difference from chance.
+
+    Examples
+    --------
+    >>> needed(340), needed(None)
+    ('about 340 questions would be needed to tell', 'the difference is nil, so more questions would not help')
+    """
+    if n is None:
+        return "the difference is nil, so more questions would not help"
+    return f"about {n:,} questions would be needed to tell"
