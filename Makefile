@@ -14,7 +14,7 @@ help:
 	@echo "make run          install, then open the dashboard on a recorded real run"
 	@echo "make test         install, then run the whole test suite"
 	@echo "make lint         ruff and mypy"
-	@echo "make analyze      record the sample run again (about half an hour on two cores)"
+	@echo "make analyze      record both sample runs again (over an hour on two cores)"
 	@echo "make bench        side-by-side measurements"
 	@echo "make mutants      how many small wrong changes the tests notice (SAMPLE=150 of them)"
 	@echo "make glossary     docs/glossary.md from the definitions in the code"
@@ -41,9 +41,11 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+RECORD = $(BIN)/python -m core analyze sample_data/questions.jsonl --llm embedded --repeats 1 --steps influence,claims \
+	--overwrite
 analyze: $(VENV)/.installed
-	$(BIN)/python -m core analyze sample_data/questions.jsonl --llm embedded --repeats 1 --steps influence,claims \
-		--name "Sample corpus, SmolLM2-135M" --out sample_data/recorded_run --overwrite
+	$(RECORD) --k 5 --passage-words 60 --name "Sample corpus, 5 passages of 60 words" --out sample_data/recorded_run_short
+	$(RECORD) --name "Sample corpus, 10 passages of 100 words" --out sample_data/recorded_run
 
 bench: $(VENV)/.installed-dev
 	@for script in bench/*.py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script || exit 1; done

@@ -266,7 +266,8 @@ class Need:
 class QuestionColumn:
     """A column of ``analysis.queries`` that is shown for a single question and compared between runs.
 
-    ``pattern`` is the format of numbers, ``"bool"`` for yes and no; ``bounds`` their range, if they have one.
+    ``pattern`` is the format of numbers, ``"bool"`` for yes and no, ``"list"`` for a list of numbers (a small
+    chart in tables; not compared between runs); ``bounds`` is the range of the numbers, if they have one.
     """
 
     name: str
@@ -274,8 +275,15 @@ class QuestionColumn:
     pattern: str = "{:.2f}"
     bounds: tuple[float, float] | None = None
 
+    @property
+    def is_list(self) -> bool:
+        """Whether each question has several numbers."""
+        return self.pattern == "list"
+
     def text(self, value: Any) -> str:
         """Return a value of the column for people."""
+        if isinstance(value, (list, tuple)):
+            return ", ".join(number(one) for one in value)
         if value is None or value is pd.NA or value != value:
             return DASH
         if isinstance(value, str):
@@ -473,6 +481,7 @@ class Diagnosis:
             "name": run.name,
             "source": run.manifest["source"],
             "simulated": run.simulated,
+            "composed": run.mark == "composed",
             "complete": bool(run.manifest["complete"]),
             **dict.fromkeys(_PROMISED_KEYS),
         }

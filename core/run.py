@@ -23,7 +23,9 @@ from core.text.display import shorten
 from core.text.strict import clean, json_value, read_json
 
 MANIFEST_FILE = "run.json"
-SOURCES = ("live", "upload", "simulation")
+# Sources of runs that no model answered, and the word that marks their data everywhere.
+MARKS = {"simulation": "simulated", "composed": "composed"}
+SOURCES = ("live", "upload", *MARKS)
 _LARGEST = {MANIFEST_FILE: 10_000_000, ".parquet": 4_000_000_000}
 _TRIES = 5
 PATIENCE = 10.0  # seconds that a save waits for another one
@@ -97,7 +99,7 @@ class Run:
         Parameters
         ----------
         manifest : Mapping
-            At least ``source`` (live, upload or simulation). A missing ``run_id`` is derived from the
+            At least ``source`` (one of `SOURCES`). A missing ``run_id`` is derived from the
             tables, a missing ``name`` from the run id; ``created`` defaults to now.
         **tables : DataFrame
             Any of the schema's tables; absent ones are empty.
@@ -156,9 +158,14 @@ class Run:
         return bool(self.manifest["source"] == "simulation")
 
     @property
+    def mark(self) -> str:
+        """Word that marks a run no model answered, ``simulated`` or ``composed``; "" for any other."""
+        return MARKS.get(self.manifest["source"], "")
+
+    @property
     def data_source(self) -> str:
-        """Source of the data, as named in exports: ``simulated``, ``upload`` or ``live``."""
-        return "simulated" if self.simulated else str(self.manifest["source"])
+        """Source of the data, as named in exports: its `mark`, ``upload`` or ``live``."""
+        return self.mark or str(self.manifest["source"])
 
     @property
     def queries(self) -> pd.DataFrame:
@@ -243,6 +250,11 @@ class Run:
             raise
         except InputError as error:
             raise RunFormatError(f"The run in {source} is damaged: {error}") from error
+
+
+def marked_source(mark: object) -> str:
+    """Return the source of runs with this `Run.mark`; "" for anything else."""
+    return next((source for source, known in MARKS.items() if known == mark), "")
 
 
 @contextmanager

@@ -95,6 +95,7 @@ QUERIES = Table(
         Column("reported_divergent", "bool", "Divergence flag in an imported file.", aliases=("is_divergent",)),
         Column("planted_case", "str", "Simulation only: the case that was planted in this question."),
         Column("planted_rho", "float", "Simulation only: rank agreement of the planted influence.", range=(-1, 1)),
+        Column("planted_correct", "bool", "Composed runs only: whether the answer was composed to be correct."),
     ),
 )  # fmt: skip
 
@@ -158,6 +159,8 @@ SAMPLES = Table(
         Column("seed", "int", "Seed of the call."),
         Column("logprob_sum", "float", "Sum of the tokens' log-probabilities.", unit="nats", range=(None, 0)),
         Column("n_tokens", "int", "Tokens generated.", unit="tokens", range=(0, None)),
+        Column("planted_meaning", "int", "Composed runs only: number of the meaning this answer was composed to have; 1 is "
+               "that of the baseline answer.", range=(1, None)),
     ),
 )  # fmt: skip
 
@@ -181,6 +184,29 @@ CLAIMS = Table(
         Column("scored", "bool", "False where the verifier failed; not the same as not supported."),
     ),
 )  # fmt: skip
+
+PLANTED = (
+    "none", "number", "date", "name", "negated", "overclaimed", "wrong_passage", "in_no_passage", "two_passages",
+)  # fmt: skip
+PLANTED_CLAIMS = Table(
+    "planted_claims",
+    "Composed runs only: the claims that the baseline answer was composed of, and what was planted in each.",
+    ("query_id", "claim_id"),
+    (
+        _QUERY,
+        Column(
+            "claim_id",
+            "str",
+            "Identifies the claim within its question, as in the table claims.",
+            required=True,
+        ),
+        Column("text", "str", "The claim.", required=True),
+        Column("start", "int", "First character in the answer.", required=True, range=(0, None)),
+        Column("end", "int", "One past the last character in the answer.", required=True, range=(0, None)),
+        Column("planted", "str", "What was planted in the claim.", required=True, values=PLANTED),
+        Column("passages", "list", "Passages that support the claim; two_passages: only together."),
+    ),
+)
 
 SUPPORT = Table(
     "support", "How far each passage supports each claim.", ("query_id", "claim_id", "passage_id"),
@@ -258,6 +284,7 @@ TABLES: Mapping[str, Table] = {
         ABLATIONS,
         SAMPLES,
         CLAIMS,
+        PLANTED_CLAIMS,
         SUPPORT,
         JOINT_SUPPORT,
         SIGNALS,

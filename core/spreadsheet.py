@@ -74,7 +74,7 @@ def csv_bytes(frame: pd.DataFrame, data_source: str | None = None) -> bytes:
     frame : DataFrame
         Any frame; its index is left out. Lists are written as JSON lists.
     data_source : str, optional
-        Fills a last column ``data_source``: ``simulated``, ``upload`` or ``live`` (see `core.run.Run`).
+        Fills a last column ``data_source``: as `core.run.Run.data_source`.
 
     Returns
     -------

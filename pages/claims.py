@@ -3,7 +3,7 @@ import streamlit as st
 from ui import headlines, job_panel, questions, show
 from ui.router import require_entrypoint
 from ui.sections import claims
-from ui.sections.claims import form, run
+from ui.sections.claims import form, planted, run
 
 require_entrypoint()
 headlines.heading("claims")
@@ -16,6 +16,7 @@ if show.needs_run():
         headlines.body("claims")
         run.judged_by()
         form.again()
+        planted.draw()
 
         st.subheader("Unsupported claims to read first", anchor=False)
         run.unsupported()

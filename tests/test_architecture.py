@@ -31,6 +31,8 @@ RULES = {
     "core.schema": "core.errors core.text",
     "core.run": "core.errors core.files core.schema core.text",
     "core.spreadsheet": "core.text",
+    "core.reviews": "core.errors core.files core.text",
+    "core.worklist": "core.errors core.run core.text core.spreadsheet core.diagnosis core.reviews",
     # core.diagnostics is the default of an argument, looked up when a Diagnosis is made.
     "core.diagnosis": "core.errors core.run core.text core.diagnostics",
     "core.verdict": "core.diagnosis",
@@ -54,14 +56,14 @@ RULES = {
     "core.pipeline": "core.errors core.schema core.run core.text core.llm core.retrieval core.sources",
     "core.own_rag": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnostics",
     "core.charts": "core.text core.stats core.diagnosis",
-    "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.charts core.{d}",
+    "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.worklist core.charts core.{d}",
     "core.report": "core.errors core.run core.text core.spreadsheet core.sources core.diagnosis core.diagnostics "
-    "core.verdict",
+    "core.reviews core.verdict core.worklist",
     "core.cli": "core.errors core.files core.run core.text core.llm core.retrieval core.sources core.pipeline core.diagnosis "
-    "core.diagnostics core.report",
+    "core.diagnostics core.report core.reviews",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
-    "core.pipeline core.charts core.diagnosis core.diagnostics core.report core.verdict",
+    "core.pipeline core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.worklist",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis "
     "core.charts core.charts.{d} core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",

@@ -50,7 +50,7 @@ def test_the_readme_counts_the_questions_as_they_are():
 def test_articles_are_whole_and_plain(path):
     text = path.read_text("utf-8")
     assert unicodedata.is_normalized("NFC", text)
-    assert re.match(r"# \S", text) and not re.search(r"^#{2,}|^[-*] |\]\(|<\w+", text, re.MULTILINE)
+    assert re.match(r"# \S", text) and not re.search(r"^#{3,}|^[-*] |\]\(|<\w+", text, re.MULTILINE)
     assert 800 <= len(words(text)) <= 1500
 
 

@@ -17,6 +17,7 @@ from core.diagnosis import Diagnosis, Finding, Number
 from core.report.compare import Side, headline_table, setup_differences, shared_questions, sides_of
 from core.report.exports import exporters
 from core.run import Run
+from ui import reviews
 from ui.state import session, settings
 
 _Key = tuple[Any, ...]
@@ -57,8 +58,8 @@ def chart(diagnostic: str, figure: str, *data: Any, of: str = "", **arguments: A
 
 def export(name: str) -> Callable[[], bytes]:
     """Return a function that writes the run; it runs when the button is pressed, outside the page."""
-    found = diagnosis()
-    return lambda: exporters()[name].write(found)
+    found, (noted, _) = diagnosis(), reviews.every()
+    return lambda: exporters(noted)[name].write(found)
 
 
 @dataclass(frozen=True, slots=True)

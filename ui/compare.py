@@ -103,9 +103,10 @@ def _what_to_do(offered: dict[str, str]) -> None:
 
 def numbers(comparison: Comparison) -> None:
     """Draw the headline numbers, one column a run, and what they do not say."""
-    simulated = [side.letter for side in comparison.sides if side.run.simulated]
-    if simulated:
-        st.info(f"**{', '.join(simulated)}** · {show.SIMULATED}", icon=":material/science:")
+    for mark, about in show.MARKS.items():
+        marked = [side.letter for side in comparison.sides if side.run.mark == mark]
+        if marked:
+            st.info(f"**{', '.join(marked)}** · {about}", icon=":material/science:")
     show.table(comparison.headlines, "Headline numbers, one column for each run", height="content")
     st.caption(
         "Differences between runs are **not tested for significance** here. The interval of a mean says how "

@@ -121,7 +121,7 @@ def saved_runs() -> None:
                 state = "" if saved.complete else " · partial"
                 st.caption(
                     plain(
-                        f"{count(saved.n_queries, 'question')} · {saved.source} · "
+                        f"{count(saved.n_queries, 'question')} · {sources.BADGES[saved.source][0]} · "
                         f"{saved.created[:16].replace('T', ' ')}{state}",
                         one_line=True,
                     )

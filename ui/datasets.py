@@ -16,7 +16,7 @@ from ui import library, sources, uploads
 from ui.plain import plain
 from ui.state import session
 
-WAYS = ("Sample questions", "Upload questions", "Type a question", sources.LOADED)
+WAYS = ("Sample questions", uploads.UPLOADED, "Type a question", sources.LOADED)
 _SAMPLE = library.SAMPLES / "questions.jsonl"
 
 

@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from core import reviews
 from core.errors import InputError, RunFormatError
 from core.run import Run, holds_run, read_manifest, sole_writer
 
@@ -98,6 +99,7 @@ def delete(saved: SavedRun) -> None:
         with nullcontext() if saved.problem else sole_writer(saved.folder):
             saved.folder.rename(doomed)
         doomed.unlink() if doomed.is_symlink() else shutil.rmtree(doomed)
+        reviews.delete(runs_folder(), saved.run_id)
     except OSError as error:
         raise InputError(f"{saved.name} could not be deleted: {error.strerror or error}.") from error
 

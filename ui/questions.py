@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from ui import cached, router, sources
+from ui import cached, router, sources, worklist
 from ui.plain import plain, shortened
 from ui.state import session
 
@@ -26,7 +26,7 @@ def title(query_id: str, length: int = 90) -> str:
     return plain((shortened(found.iloc[0], length) if len(found) else "") or query_id, one_line=True)
 
 
-def picker(key: str, wanted: str | None = None, of: str | None = None) -> str | None:
+def picker(key: str, wanted: str | None = None, of: str | None = None, **options: Any) -> str | None:
     """Draw a menu of questions, with a search box where there are many; return the chosen id.
 
     Each line has the question and what the diagnostic ``of`` has in its columns; by default the labels that
@@ -48,31 +48,25 @@ def picker(key: str, wanted: str | None = None, of: str | None = None) -> str | 
     elif st.session_state.get(key) not in labels:
         st.session_state.pop(key, None)
     chosen = st.selectbox(
-        "Question", list(labels), key=key, format_func=lambda q: labels.get(q, q), persist_state="session"
+        "Question",
+        list(labels),
+        key=key,
+        format_func=lambda q: labels.get(q, q),
+        persist_state="session",
+        **options,
     )
     return chosen if chosen in labels else None
 
 
 def deep_linked_picker(key: str = "workbench_question", of: str | None = None) -> str | None:
     """Draw a menu bound to the address: a link opens its question."""
-    state, asked = session(), st.query_params.get("question")
-    ids = _queries()["query_id"]
-    wanted = None
-    if asked is not None and asked != state.question:
-        if (ids == asked).any():
-            wanted = asked
-        else:
-            st.warning(
-                f"This run has no question {plain(shortened(asked, 60))}; choose another.",
-                icon=":material/link_off:",
-            )
-    elif asked is None and state.question is not None and (ids == state.question).any():
-        wanted = state.question
-    chosen = picker(key, wanted, of)
-    if chosen is not None:
-        state.question = chosen
-        st.query_params["question"] = chosen
-    return chosen
+    st.session_state[key] = wanted = worklist.current()
+    return picker(key, wanted, of, on_change=lambda: session().open(st.session_state[key]))
+
+
+def open_link(query_id: str, label: str = "Open in the workbench") -> None:
+    """Draw a link to a question in the workbench."""
+    sources.link(router.WORKBENCH, label, question=query_id)
 
 
 def link(query_id: str, label: str = "Open in the workbench", page: str = router.WORKBENCH) -> None:
@@ -113,7 +107,7 @@ def _labels(frame: Any, of: str | None) -> dict[str, str]:
         if of not in (None, diagnostic.name) or diagnostic.lacks(diagnosis.run) is not None:
             continue
         found = diagnosis[diagnostic.name].queries.set_index("query_id").loc[ids]
-        for column in diagnostic.columns:
+        for column in (c for c in diagnostic.columns if not c.is_list):
             for line, value in zip(lines, found[column.name], strict=True):
                 if isinstance(value, str):
                     line.append(value.lower())

@@ -19,18 +19,21 @@ from ui.state import session
 
 ROWS_SHOWN = 1_000
 _MIME = {".csv": "text/csv", ".json": "application/json", ".jsonl": "application/x-ndjson"}
-SIMULATED = "Simulated data: these numbers come from the simulation, not from a language model."
+MARKS = {
+    "simulated": "Simulated data: these numbers come from the simulation, not from a language model.",
+    "composed": "Composed for demonstration, no model run.",
+}
 
 
 def heading(title: str, caption: str) -> None:
-    """Draw the page's title and its one-line purpose; simulated data are always labelled."""
+    """Draw the page's title and its one-line purpose; data that no model gave are always labelled."""
     st.title(title, anchor=False)
     st.caption(caption)
     state = session()
     if state.problem:
         st.warning(plain(state.problem), icon=":material/link_off:")
-    if state.run is not None and state.run.simulated:
-        st.info(SIMULATED, icon=":material/science:")
+    if state.run is not None and state.run.mark:
+        st.info(MARKS[state.run.mark], icon=":material/science:")
 
 
 def needs_run() -> bool:
@@ -109,6 +112,9 @@ def wide(title: str, width: Literal["small", "medium", "large"] = "large", about
 
 def column(one: QuestionColumn, title: str, values: pd.Series) -> Any:
     """Return how a table shows a diagnostic's column."""
+    if one.is_list:
+        low, high = one.bounds or (None, None)
+        return st.column_config.BarChartColumn(title, y_min=low, y_max=high, width="small")
     if one.pattern == "bool":
         return st.column_config.CheckboxColumn(title, width="small")
     if pd.api.types.is_numeric_dtype(values):
@@ -143,11 +149,11 @@ def yes_or_no(value: Any) -> bool | None:
 
 def csv(label: str, frame: pd.DataFrame, name: str, key: str, run: Run | None = None) -> None:
     """Draw the button that downloads a table; one of a run says where the run comes from."""
-    simulated = run is not None and run.simulated
+    mark = "" if run is None else run.mark
     st.download_button(
         label,
         lambda: csv_bytes(frame, None if run is None else run.data_source),
-        f"{name}-simulated.csv" if simulated else f"{name}.csv",
+        f"{name}-{mark}.csv" if mark else f"{name}.csv",
         "text/csv",
         icon=":material/download:",
         on_click="ignore",
@@ -160,7 +166,7 @@ def export(name: str, label: str = "Download") -> str:
     run, found = session().run, exporters()[name]
     assert run is not None, "exports are offered only when a run is there"
     kind = found.name.removesuffix(found.ending[1:]).rstrip("-")
-    parts = ["leadline", run.run_id, "simulated" if run.simulated else "", kind]
+    parts = ["leadline", run.run_id, run.mark, kind]
     file = "-".join(filter(None, parts)) + found.ending
     st.download_button(
         label,

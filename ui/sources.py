@@ -11,9 +11,9 @@ from core.run import Run
 from core.sources.simulation import SimulationOptions, simulate
 from core.sources.simulation_text import read_options, write_options
 from core.text.display import count
-from ui import library, router
+from ui import library, reviews, router
 from ui.plain import plain, shortened
-from ui.state import session
+from ui.state import FILTER, PLACE, session
 
 BADGES = {
     "recorded": ("Recorded run", ":material/album:", "green"),
@@ -21,6 +21,7 @@ BADGES = {
     "upload": ("Upload", ":material/upload_file:", "blue"),
     "simulation": ("Simulated", ":material/science:", "orange"),
     "live": ("Live run", ":material/play_circle:", "violet"),
+    "composed": ("Composed for demonstration, no model run", ":material/draw:", "orange"),
 }
 
 
@@ -43,25 +44,34 @@ def follow_link() -> None:
         except LeadlineError as error:
             state.problem = str(error)
     state.started = True
-    _write_address()
+    whole = "run" in params or "sim" in params  # a link of ours; the menu's have nothing
+    state.follow({name: params[name] for name in PLACE if name in params}, whole=whole)
+    write_address()
 
 
-def _write_address() -> None:
+def write_address() -> None:
     """Write the link at once: at the next rerun a stale address would read as a link to follow."""
-    link = session().link
-    for name in ("sim", "run"):
-        if name in link and st.query_params.get(name) != link[name]:
-            st.query_params[name] = link[name]
-        elif name not in link and name in st.query_params:
+    state = session()
+    state.place = state.where()
+    wanted = {**state.link, **state.place}
+    for name in ("sim", "run", *PLACE):
+        if name in wanted and st.query_params.get(name) != wanted[name]:
+            st.query_params[name] = wanted[name]
+        elif name not in wanted and name in st.query_params:
             del st.query_params[name]
 
 
 def address(**extra: str) -> dict[str, str]:
     """Return the query parameters of a link to what is shown now, plus ``extra``.
 
-    Settings are not among them: their widgets are bound to the address, so every link carries them.
+    A part of the filter in ``extra`` takes the place of all of it but the order. Settings are not among the
+    parameters: their widgets are bound to the address, so every link carries them.
     """
-    return {**session().link, **extra}
+    state = session()
+    place = state.where()
+    if any(name in extra for name in FILTER):
+        place = {name: value for name, value in place.items() if name in ("question", "sort")}
+    return {**state.link, **place, **extra}
 
 
 def link(page: str, label: str, icon: str = "arrow_forward", about: str | None = None, **extra: str) -> None:
@@ -96,19 +106,19 @@ def open_saved(run_id: str) -> None:
 def _show_saved(saved: library.SavedRun) -> None:
     origin = "recorded" if saved.folder.name == library.RECORDED.name and not saved.own else "saved"
     session().show(Run.load(saved.folder), origin, saved=True, link={"run": saved.run_id})
-    _write_address()
+    write_address()
 
 
 def open_simulation(options: SimulationOptions) -> None:
     """Simulate and show; the link carries the options, so it works anywhere."""
     session().show(_simulated(options), "simulation", saved=True, link={"sim": write_options(options)})
-    _write_address()
+    write_address()
 
 
 def show_run(run: Run, origin: str, *, saved: bool = False, report: Any = None) -> None:
     """Show a run that is in memory only, or was just saved."""
     session().show(run, origin, saved=saved, link={"run": run.run_id}, report=report)
-    _write_address()
+    write_address()
 
 
 def save_current() -> None:
@@ -121,11 +131,11 @@ def save_current() -> None:
         return
     try:
         library.save(state.run)
+        state.saved, state.problem, state.link = True, None, {"run": state.run.run_id}
+        reviews.save()
     except LeadlineError as error:
         state.problem = str(error)
-        return
-    state.saved, state.problem, state.link = True, None, {"run": state.run.run_id}
-    _write_address()
+    write_address()
 
 
 @st.cache_data(max_entries=4, show_spinner="Simulating …")
@@ -140,12 +150,14 @@ def panel() -> None:
         if state.run is None:
             st.markdown("**No data loaded**")
         else:
-            label, icon, colour = BADGES[state.origin]
+            source = state.run.manifest["source"]
+            badges = [BADGES[state.origin]]
+            if state.run.mark and source != state.origin:
+                badges.append(BADGES[source])
             st.markdown(f"**{plain(shortened(state.run.name, 60))}**")
             with st.container(horizontal=True, gap="xsmall"):
-                st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
-                if state.run.simulated and state.origin != "simulation":
-                    st.badge("Simulated", icon=BADGES["simulation"][1], color="orange")
+                for label, icon, colour in badges:
+                    st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
                 if not state.run.manifest["complete"]:
                     st.badge("Partial", icon=":material/hourglass_top:", color="yellow")
                 if not state.saved:

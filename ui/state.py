@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import streamlit as st
@@ -11,9 +11,14 @@ import streamlit as st
 from core import diagnostics
 from core.diagnosis import Setting, settings_of
 from core.errors import InputError
+from core.reviews import Review
 from core.run import Run
+from core.worklist import Filter
 
 _KEY = "leadline"
+FILTER = tuple(part.name for part in fields(Filter))
+PLACE = ("question", *FILTER)  # what the address says of the place in the run, beside the run itself
+_LONGEST = 2_000  # characters of a part of the address
 
 
 @dataclass
@@ -37,7 +42,22 @@ class Session:
     problem : str or None
         Why the last link could not be followed.
     question : str or None
-        The question last chosen in the workbench.
+        The question last opened in the workbench.
+    filter : Filter
+        Which questions the worklist shows, and in what order.
+    moved : bool
+        Whether a callback set question or filter before this run of the script.
+    place : dict
+        What the address said of question and filter when it was last read or written.
+    doors : dict
+        Marks that were followed last, by figure or table: none is followed twice.
+    reviews : dict
+        By run and question, the reviews that are on no disk: of runs that are not saved, or that could not be
+        written.
+    conflicts : dict
+        By question, the review of this tab that another tab's stands against.
+    unwritten : str or None
+        Why the last review is on no disk.
     compared : list of str or None
         Ids of the runs last chosen on the page Compare; None before any choice.
     jobs : dict
@@ -58,6 +78,13 @@ class Session:
     report: Any = None
     problem: str | None = None
     question: str | None = None
+    filter: Filter = field(default_factory=Filter)
+    moved: bool = False
+    place: dict[str, str] = field(default_factory=dict)
+    doors: dict[str, Any] = field(default_factory=dict)
+    reviews: dict[str, dict[str, Review]] = field(default_factory=dict)
+    conflicts: dict[str, Review] = field(default_factory=dict)
+    unwritten: str | None = None
     compared: list[str] | None = None
     jobs: dict[str, str] = field(default_factory=dict)
     shown_job: str | None = None
@@ -67,9 +94,41 @@ class Session:
 
     def show(self, run: Run, origin: str, *, saved: bool, link: dict[str, str], report: Any = None) -> None:
         """Make ``run`` the run that every page shows."""
+        if self.run is None or self.run.run_id != run.run_id:
+            self.question, self.filter = None, Filter()
         self.run, self.origin, self.saved, self.link, self.report = run, origin, saved, link, report
         self.run_key = f"{run.run_id}-{secrets.token_hex(8)}"
-        self.problem = self.question = None
+        self.problem = None
+
+    def open(self, query_id: str | None) -> None:
+        """Make a question the one that the workbench shows."""
+        self.question, self.moved = query_id, True
+
+    def narrow(self, **parts: str) -> None:
+        """Change parts of the filter; the others stay."""
+        self.filter, self.moved = replace(self.filter, **parts), True
+
+    def only(self, **parts: str) -> None:
+        """Restrict the list to these parts of the filter alone; the order stays."""
+        self.filter, self.moved = Filter(sort=self.filter.sort, **parts), True
+
+    def where(self) -> dict[str, str]:
+        """Return question and filter as parameters of the address."""
+        parts = {"question": self.question or "", **asdict(self.filter)}
+        return {name: value for name, value in parts.items() if value}
+
+    def follow(self, asked: dict[str, str], *, whole: bool) -> None:
+        """Go where the address says, unless it says what it said before, or a callback moved on since.
+
+        What is missing in a ``whole`` address is no filter; in others it stays. The browser may send an
+        address that is one step behind: without ``moved`` a second click would be undone.
+        """
+        if not self.moved and asked != self.place:
+            cut = {name: value[:_LONGEST] for name, value in asked.items()}
+            self.question = cut.get("question", self.question)
+            if whole or any(name in cut for name in FILTER):
+                self.filter = Filter(**{name: cut[name] for name in FILTER if name in cut})
+        self.moved = False
 
 
 def session() -> Session:

@@ -1,25 +1,33 @@
-"""Uploading a file of another tool: parse, map columns where needed, report, show."""
+"""Uploading a file of another tool: parse, map columns where needed, report, show, sum up."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
+from core.diagnosis import Finding
 from core.errors import InputError
-from core.sources.content import SUFFIXES, read_content
+from core.run import Run
+from core.sources.content import SUFFIXES
+from core.sources.dataset import Dataset, read_dataset
 from core.sources.formats import FORMATS, IMPORT_FORMATS, INFLUENCE_CSV, import_file
+from core.sources.guess import examples, first_values, guess_columns
 from core.sources.influence_csv import MAPPABLE, suggest_mapping, template_csv
 from core.sources.mapping import check_mapping
-from core.sources.table import read_table
-from ui import router, show, sources
-from ui.plain import plain
+from core.sources.table import read_columns
+from core.text.display import count
+from ui import cached, library, router, show, sources
+from ui.plain import plain, shortened
 from ui.state import session
 
 ISSUES_SHOWN = 200
 COLUMNS_SHOWN = 200
 NONE = "— none —"
+UPLOADED = "Upload questions"  # the way on the Live page that takes the questions of a file
+RUN_LIVE = "Run live with these questions"
+NO_TEXTS = "This file has no texts: claims, live runs and exports of passages are not offered."
 LIMIT = "At most 400 MB and 5 million rows."
 AUTO, INFLUENCE = "auto", INFLUENCE_CSV
 _TITLES = {AUTO: "Auto-detect", INFLUENCE: "Influence CSV"}
@@ -60,112 +68,212 @@ def door() -> None:
             key="data_template",
         )
     kept = session().upload
-    if file is None:
-        return
-    asked = (file.file_id, chosen)
-    if kept.get("asked") != asked:
+    asked = None if file is None else (file.file_id, chosen)
+    # What an upload gave stays until the next one, also when the visitor has looked at other pages.
+    if file is not None and kept.get("asked") != asked:
         kept.clear()
-        kept["asked"] = asked
-        _read(file, chosen, None)
+        kept.update(asked=asked, name=file.name, format=chosen)
+        _read(file.getvalue(), None)
     if kept.get("error"):
         st.error(plain(kept["error"]), icon=":material/error:")
     if kept.get("columns"):
-        _mapping_form(file, kept)
-    if kept.get("report") is not None:
+        _mapping_form(kept)
+    if kept.get("dataset") is not None:
+        _dataset(kept["dataset"])
+    if kept.get("run") is not None:
         _loaded(kept)
 
 
-def _read(file: Any, file_format: str, mapping: dict[str, str] | None) -> None:
+def _read(data: bytes, mapping: dict[str, str] | None) -> None:
     """Import the file into the session; keep the error, and the columns where they need mapping."""
     kept = session().upload
-    kept.update(error=None, report=None)
-    data = file.getvalue()
+    kept["error"] = None
+    name, file_format = kept["name"], kept["format"]
+    if mapping and file_format == AUTO:
+        file_format = INFLUENCE
     try:
         with st.spinner("Reading the file …"):
-            imported = import_file(data, file.name, file_format, mapping)
+            imported = import_file(data, name, file_format, mapping)
     except InputError as error:
         kept["error"] = str(error)
         if "columns" not in kept:
-            kept["columns"] = _columns_to_map(data, file.name, file_format)
+            kept["dataset"] = _questions(data, name) if file_format == AUTO else None
+            if kept["dataset"] is not None:
+                kept["error"] = None
+            elif columns := _columns_to_map(data, name, file_format):
+                kept.update(columns=columns, data=data)
+                _forget_choices()
         return
-    kept.update(report=imported.report, format=imported.run.manifest["dataset"]["format"])
-    kept.pop("columns", None)
-    sources.show_run(imported.run, "upload", report=imported.report)
+    kept.update(run=imported.run, report=imported.report)
+    for done in ("columns", "data"):
+        kept.pop(done, None)
+    _show(imported.run)
     st.rerun()
 
 
-def _columns_to_map(data: bytes, name: str, file_format: str) -> list[str]:
-    """Return the file's columns where naming some of them can help, else nothing."""
+def _show(run: Run) -> None:
+    """Show an uploaded run on every page; the same file may have been saved before."""
+    sources.show_run(run, "upload", saved=library.find(run.run_id) is not None)
+
+
+def _questions(data: bytes, name: str) -> Dataset | None:
+    """Return the file as questions for a live run, where it is a data set."""
+    try:
+        return read_dataset(data, name)
+    except InputError:
+        return None
+
+
+def _dataset(dataset: Dataset) -> None:
+    st.success(
+        f"**{plain(dataset.name)}** is a data set: {count(len(dataset.questions), 'question')}, to be asked "
+        "of a model.",
+        icon=":material/quiz:",
+    )
+    if st.button(RUN_LIVE, icon=":material/play_circle:", type="primary", key="data_live"):
+        session().live.update(uploaded=dataset, file_id=None, problem=None)
+        st.switch_page(router.LIVE, query_params=sources.address(questions=UPLOADED))
+    report(dataset.report, "data")
+
+
+def _columns_to_map(data: bytes, name: str, file_format: str) -> Mapping[str, Sequence[str]]:
+    """Return the file's columns with their first values where naming some can help, else nothing."""
     try:
         if file_format not in (AUTO, INFLUENCE):
-            return read_content(data, name).keys(COLUMNS_SHOWN) if FORMATS[file_format].fields else []
-        columns = [str(column) for column in read_table(data, name).frame.columns]
+            return first_values(data, name, COLUMNS_SHOWN) if FORMATS[file_format].fields else {}
+        columns = read_columns(data, name)
+        try:
+            check_mapping(suggest_mapping(columns), columns, name)
+        except InputError:
+            return first_values(data, name, COLUMNS_SHOWN)
     except InputError:
-        return []
-    try:
-        check_mapping(suggest_mapping(columns), columns, name)
-    except InputError:
-        return columns
-    return []
+        pass
+    return {}
 
 
-def _mapping_form(file: Any, kept: dict[str, Any]) -> None:
-    columns, file_format = kept["columns"], kept["asked"][1]
+def _forget_choices() -> None:
+    for key in [key for key in st.session_state if str(key).startswith("data_map_")]:
+        del st.session_state[key]
+
+
+def _mapping_form(kept: dict[str, Any]) -> None:
+    columns, file_format = kept["columns"], kept["format"]
     st.subheader("Which column is which?", anchor=False)
-    with st.form("data_mapping"):
-        if file_format in (AUTO, INFLUENCE):
-            st.markdown(
-                "For influences, choose a column for the question and for the influence (or the ablated "
-                "answers); the rest is optional. For another kind of file, choose its format above."
-            )
-            chosen = _influence_selects(columns)
-        else:
-            st.markdown(f"Choose the columns of this file for {plain(title_of(file_format))}.")
-            own = FORMATS[file_format].fields
-            present = {field: name for field, name in own.items() if name in columns}
-            chosen = _selects(dict.fromkeys(own, ""), columns, present)
-        if st.form_submit_button("Read the file with these columns", type="primary"):
-            mapping = {field: column for field, column in chosen.items() if column and column != NONE}
-            _read(file, INFLUENCE if file_format == AUTO else file_format, mapping)
-            st.rerun()
+    if file_format in (AUTO, INFLUENCE):
+        st.markdown(
+            "For influences, choose a column for the question and for the influence (or the ablated "
+            "answers); the rest is optional. For another kind of file, choose its format above."
+        )
+        about = {field: column.meaning for field, column in MAPPABLE.items()}
+        guessed = guess_columns(columns, {field: field for field in about})
+        chosen = _selects({field: about[field] for field in _FIRST}, columns, guessed)
+        with st.expander("More columns"):
+            more = {field: text for field, text in about.items() if field not in _FIRST}
+            chosen |= _selects(more, columns, guessed)
+    else:
+        st.markdown(f"Choose the columns of this file for {plain(title_of(file_format))}.")
+        own = FORMATS[file_format].fields
+        chosen = _selects(dict.fromkeys(own, ""), columns, guess_columns(columns, own))
+    if st.button("Read the file with these columns", type="primary", key="data_mapped"):
+        _read(kept["data"], {field: column for field, column in chosen.items() if column != NONE})
+        st.rerun()
 
 
-def _influence_selects(columns: list[str]) -> dict[str, str]:
-    suggested = suggest_mapping(columns)
-    about = {field: column.meaning for field, column in MAPPABLE.items()}
-    chosen = _selects({field: about[field] for field in _FIRST}, columns, suggested)
-    with st.expander("More columns"):
-        more = {field: text for field, text in about.items() if field not in _FIRST}
-        return chosen | _selects(more, columns, suggested)
-
-
-def _selects(fields: Mapping[str, str], columns: list[str], suggested: Mapping[str, str]) -> dict[str, str]:
-    """Draw a menu of columns for each field; ``fields`` says what they mean."""
+def _selects(
+    fields: Mapping[str, str],
+    columns: Mapping[str, Sequence[str]],
+    guessed: Mapping[str, tuple[str, str]],
+) -> dict[str, str]:
+    """Draw a menu of columns for each field (with its meaning), and values of the chosen one."""
     options, chosen = [NONE, *columns], {}
     with st.grid("auto", min_column_width=230):
         for field, meaning in fields.items():
-            index = options.index(suggested[field]) if field in suggested else 0
+            guess, how = guessed.get(field, (NONE, ""))
             label = field.replace("_", " ").capitalize()
-            chosen[field] = st.selectbox(label, options, index, key=f"data_map_{field}", help=meaning or None)
+            with st.container(gap="xsmall"):
+                chosen[field] = st.selectbox(
+                    label,
+                    options,
+                    options.index(guess),
+                    key=f"data_map_{field}",
+                    help=meaning or None,
+                    persist_state="session",
+                )
+                if chosen[field] != NONE:
+                    by = f"guessed from its {how}: " if chosen[field] == guess else ""
+                    shown = " · ".join(shortened(value, 30) for value in examples(columns[chosen[field]]))
+                    st.caption(plain(by + (shown or "no value"), one_line=True))
     return chosen
 
 
 _FIRST = ("question", "influence_score", "ablated_answer", "answer", "retrieval_rank", "passage_id")
 
 
+def banner() -> None:
+    """Say on the Overview what an imported run's file claims and its numbers do not give."""
+    run = session().run
+    if run is None or run.manifest["source"] != "upload":
+        return
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(f"**Imported file:** {plain(_headline(run))}")
+        with st.container(horizontal=True):
+            _proof()
+            if _is_latest(run):
+                sources.link(router.DATA, "Import report", "fact_check", door="Upload")
+
+
+def _changes() -> Finding | None:
+    """Return the finding that reported verdicts change when they are recomputed."""
+    return next((one for one in cached.findings() if one.name == "reported_verdicts"), None)
+
+
+def _headline(run: Run) -> str:
+    """Say what matters most of an imported run: verdicts that change, rows that were left out."""
+    found, file = _changes(), run.manifest["dataset"]
+    rows, rejected = int(file.get("rows", 0)), int(file.get("rejected", 0))
+    used = f"{rejected:,} of {rows:,} rows were left out." if rejected else f"All {rows:,} rows were used."
+    return f"{found.sentence} {used}" if found is not None else used
+
+
+def _proof() -> None:
+    """Draw the link to the verdicts that change."""
+    found = _changes()
+    page = None if found is None else router.page_of(found.diagnostic)
+    if found is not None and page is not None:
+        sources.link(page, "Verdicts that change", "rule", finding=f"{found.diagnostic}.{found.name}")
+
+
+def _is_latest(run: Run) -> bool:
+    latest = session().upload.get("run")
+    return latest is not None and latest.run_id == run.run_id
+
+
+def has_texts(run: Run) -> bool:
+    """Tell whether a passage of the run has a text."""
+    return bool((run.passages["text"].fillna("").str.strip() != "").any())
+
+
 def _loaded(kept: Mapping[str, Any]) -> None:
-    state, validation = session(), kept["report"]
-    st.success(
-        f"Read as **{plain(title_of(kept['format']))}**. The file is loaded and shown on every page.",
-        icon=":material/check_circle:",
+    run, validation, shown = kept["run"], kept["report"], session().run
+    title = plain(title_of(run.manifest["dataset"]["format"]))
+    if shown is None or not _is_latest(shown):
+        st.info(f"**{plain(run.name)}** was read as {title}. Another run is shown now.")
+        st.button(
+            "Show this file again", icon=":material/visibility:", key="data_show", on_click=_show, args=(run,)
+        )
+        report(validation, "data")
+        return
+    (st.warning if _changes() or validation.n_rejected else st.success)(
+        f"**{plain(_headline(run))}**", icon=":material/fact_check:"
     )
     with st.container(horizontal=True, vertical_alignment="center"):
+        _proof()
         sources.link(router.OVERVIEW, "Open the overview", "monitoring")
         # The report says where a live run would bring what the file lacks.
         if any("continue live" in line for line in validation.missing):
             about = "Ask a model the same questions with the same passages, to see which ones it uses."
-            sources.continue_live("Continue live", about)
-        if not state.saved:
+            sources.continue_live(RUN_LIVE, about)
+        if not session().saved:
             st.button(
                 "Save to my runs",
                 icon=":material/save:",
@@ -173,6 +281,9 @@ def _loaded(kept: Mapping[str, Any]) -> None:
                 on_click=sources.save_current,
                 help="The file is kept in this tab only; a saved run can be shared by its link.",
             )
+    st.caption(f"Read as {title}. The file is loaded and shown on every page.")
+    if not has_texts(run):
+        st.caption(NO_TEXTS)
     report(validation, "data")
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from core.diagnosis import REASON, Definition, by_name
 
-STATE, VERDICT, QUADRANT, CAUSAL = (
+STATE, VERDICT, QUADRANT, CAUSAL, ERROR = (
     "States of a claim",
     "Verdicts on a claim",
     "Influence vs support",
     "Leave-one-out effect on a claim",
+    "Planted errors",
 )
 
 
@@ -169,6 +170,21 @@ REASONS = by_name(
         "No claim of the reference answer is in the passages.", REASON),
 )  # fmt: skip
 
+PLANTED = by_name(
+    Definition("errors", "All errors", "Claims that no passage supports, whatever is wrong with them.", ERROR),
+    Definition("number", "Number changed", "The passage says it with another number.", ERROR),
+    Definition("date", "Date changed", "The passage says it with another date or year.", ERROR),
+    Definition("name", "Name changed", "The passage says it of another person, place or thing.", ERROR),
+    Definition("negated", "Negated", "The passage says the opposite.", ERROR),
+    Definition("overclaimed", "Overclaimed", "The passage says less: some, often, thought to be.", ERROR),
+    Definition("wrong_passage", "From a wrong passage",
+        "A retrieved passage says it, but of something else.", ERROR),
+    Definition("in_no_passage", "In no passage", "Correct in the world, but no passage says it.", ERROR),
+    Definition("two_passages", "Two passages together",
+        "No error: two passages support the claim together, and neither does alone.", ERROR),
+    Definition("none", "No error", "A passage supports the claim; to flag it is a false alarm.", ERROR),
+)  # fmt: skip
+
 DEFINITIONS = (
     *METRICS.values(),
     *STATES.values(),
@@ -176,4 +192,5 @@ DEFINITIONS = (
     *CAUSAL_LABELS.values(),
     *QUADRANTS.values(),
     *REASONS.values(),
+    *PLANTED.values(),
 )

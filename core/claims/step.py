@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-from core.claims.decomposition.decompose import decompositions
+from core.claims.decomposition.decompose import Decomposition, decompositions
 from core.claims.extraction.question_claims import (
     ANSWER,
     CLAIM_TABLES,
@@ -21,7 +21,7 @@ from core.claims.extraction.question_claims import (
 )
 from core.claims.extraction.texts import QuestionTexts
 from core.claims.extraction.verification import Verification
-from core.claims.types import Verifier
+from core.claims.types import Claim, Verifier
 from core.claims.verifiers.checked import VerifyFunction, as_verifier
 from core.claims.verifiers.gain import GainVerifier
 from core.claims.verifiers.judge import JudgeVerifier
@@ -108,8 +108,9 @@ class ClaimsStep:
     text; each claim without support at most three more for pairs. For ``gain`` each claim is read with every
     passage and once without.
 
-    Only relevant claims are verified. A cell that fails has no probability and a reason, and is tried again
-    next time, a judge under another seed.
+    The claims of a composed answer are those it was composed of, whoever extracts. Only relevant claims are
+    verified. A cell that fails has no probability and a reason, and is tried again next time, a judge under
+    another seed.
     """
 
     name: ClassVar[str] = "claims"
@@ -318,8 +319,9 @@ class _Work(StepWork):
         n_not_extracted = len(self._not_extracted(run))
         ended = self._todo is not None and self._todo <= self._tried
         model = self._decomposer
+        extracted_by = "rules" if model is None else f"model:{model.name}"
         return {
-            "decomposition": "rules" if model is None else f"model:{model.name}",
+            "decomposition": "composed" if self._composed else extracted_by,
             "verifier": self._verification.name,
             "n_questions": len(run.queries),
             "n_claims": n_answer,
@@ -350,6 +352,17 @@ class _Work(StepWork):
         return read_question(texts.query_id, rows, texts.passages)
 
     @cached_property
+    def _composed(self) -> Mapping[str, Decomposition]:
+        """The claims that answers were composed of, by question."""
+        rows = rows_by_question(self._run["planted_claims"])
+        return {
+            query_id: Decomposition(
+                tuple(Claim(one["text"], ((one["start"], one["end"]),)) for one in listed)
+            )
+            for query_id, listed in rows.items()
+        }
+
+    @cached_property
     def _compared(self) -> set[str]:
         """Questions whose answer and reference both state something."""
         queries = self._run.queries
@@ -373,10 +386,12 @@ class _Work(StepWork):
         return ids[~ids.isin({*run["claims"]["query_id"], *self._extracted})].to_list()
 
     def _extract(self, listed: Sequence[QuestionTexts]) -> None:
-        texts = [text for one in listed for text in one.to_decompose]
-        results = iter(decompositions(texts, self._decomposer, self._asker.ask))
-        for one in listed:
-            found = [next(results) for _ in one.to_decompose]
+        known = [self._composed.get(one.query_id) for one in listed]
+        texts = [one.to_decompose[found is not None :] for one, found in zip(listed, known, strict=True)]
+        unread = [text for of_one in texts for text in of_one]
+        results = iter(decompositions(unread, self._decomposer, self._asker.ask))
+        for one, composed, of_one in zip(listed, known, texts, strict=True):
+            found = [*([composed] if composed else []), *(next(results) for _ in of_one)]
             self._by_rules.update(result.reason for result in found if result.reason)
             self._extracted[one.query_id] = one.claims(found)
 

@@ -41,7 +41,8 @@ class InfluenceAnalysis:
         ``influence_ndcg`` with ``ndcg_by_chance`` and ``ndcg_p_value``; ``label, label_reason`` (why the
         label is undefined), ``divergent_by_chance`` (probability that a random order is labelled Divergent);
         ``dominance, entropy, entropy_normalised, rank_biased_overlap, n_repeats, noise_quantile,
-        n_above_noise, has_ties, correct``; one boolean column per failure mode, ``n_modes``, and
+        n_above_noise, has_ties, correct``; ``influences`` (of its passages, in retrieval order; None where
+        none is known); one boolean column per failure mode, ``n_modes``, and
         ``<mode>_by_chance`` for modes that depend on the order. NaN where undefined.
     passages : DataFrame
         One row per passage: ``query_id, passage_id, retrieval_rank, retrieval_order, retrieval_score,
@@ -162,6 +163,7 @@ def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD, as_published: bool =
             "noise_quantile": noise_quantiles(run),
             "has_ties": has_ties(rank, group, n),
             "correct": correctness(queries["answer"], queries["reference_answers"]),
+            "influences": _in_retrieval_order(influence, order, group, k),
         }
     )
     noise = q["noise_quantile"].to_numpy()
@@ -224,6 +226,12 @@ def _gain(order: Floats, influence: Floats, group: Ints, n: int) -> tuple[dict[s
         found[questions, 2] = ndcg_p_values(*blocks[-1])
     names = ("influence_ndcg", "ndcg_by_chance", "ndcg_p_value")
     return dict(zip(names, found.T, strict=True)), order_of_use(blocks)
+
+
+def _in_retrieval_order(influence: Floats, order: Floats, group: Ints, k: Ints) -> list[list[float] | None]:
+    """Return the influences of every question's passages; None where none is known."""
+    parts = np.split(influence[np.lexsort((order, group))], np.cumsum(k)[:-1])[: k.size]
+    return [None if np.isnan(part).all() else part.tolist() for part in parts]
 
 
 def _sorted_within(values: Floats, group: Ints) -> Floats:

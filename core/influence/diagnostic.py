@@ -55,6 +55,7 @@ INFLUENCE = Diagnostic(
         QuestionColumn("rho", "ρ", bounds=(-1.0, 1.0)),
         QuestionColumn("influence_ndcg", "nDCG by influence", bounds=(0.0, 1.0)),
         QuestionColumn("dominance", "Dominance", bounds=(0.0, 1.0)),
+        QuestionColumn("influences", "Influence by retrieval rank", "list", (0.0, 1.0)),
     ),
     step=InfluenceStep,
     icon=":material/swap_vert:",

@@ -14,7 +14,7 @@ def influence_csv(diagnosis: Diagnosis) -> bytes:
     """Return an influence CSV: the 14 published columns, then ``label, reason, data_source``.
 
     One row per question and passage, in the run's order, with the recomputed numbers.
-    ``rouge_l`` is 1 - ``influence_score``. ``data_source`` is ``simulated``, ``upload`` or ``live``.
+    ``rouge_l`` is 1 - ``influence_score``. ``data_source`` is `core.run.Run.data_source`.
     """
     run, analysis = diagnosis.run, diagnosis["influence"]
     p, q, raw = analysis.passages, analysis.queries, run.queries

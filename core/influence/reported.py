@@ -9,6 +9,7 @@ from core.arrays import ranks_within
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.metrics import labels
 from core.run import Run
+from core.text.display import count
 
 WHY = {
     "empty_baseline": "The baseline answer is empty; comparing nothing with nothing made every influence 1.",
@@ -19,6 +20,17 @@ WHY = {
     "undefined": "Some of the numbers needed are missing.",
     "ties_cannot_reach": "With these ties no order reaches the threshold, whatever the retriever did.",
     "values": "The file's ρ does not follow from its own influence scores.",
+}
+# Each cause in a count: one, several.
+_CAUSES = {
+    "empty_baseline": ("empty baseline", "empty baselines"),
+    "inert": ("inert", "inert"),
+    "all_equal": ("with equal influences", "with equal influences"),
+    "ties": ("tie", "ties"),
+    "flag": ("flag against its own ρ", "flags against their own ρ"),
+    "undefined": ("with missing numbers", "with missing numbers"),
+    "ties_cannot_reach": ("with too many ties", "with too many ties"),
+    "values": ("ρ that its scores do not give", "ρ that their scores do not give"),
 }
 
 
@@ -59,10 +71,19 @@ def compare_reported(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
 
 
 def changes_sentence(comparison: pd.DataFrame) -> str:
-    """Say how many reported verdicts change when recomputed, and for which causes."""
+    """Say how many reported verdicts change when recomputed, and for which causes.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"changed": [True, True, True, False], "cause": ["inert", "ties", "ties", None]})
+    >>> changes_sentence(frame)
+    '3 of 4 reported verdicts change when recomputed: 2 ties, 1 inert.'
+    """
     causes = comparison.loc[comparison["changed"], "cause"].value_counts()
-    why = ", ".join(f"{n:,} {cause}" for cause, n in causes.items()) or "none"
-    return f"{causes.sum():,} of {len(comparison):,} reported verdicts change when recomputed ({why})."
+    if causes.empty:
+        return f"No verdict changes when recomputed: all {len(comparison):,} reported ones hold."
+    why = ", ".join(count(n, *_CAUSES[str(cause)]) for cause, n in causes.items())
+    return f"{causes.sum():,} of {len(comparison):,} reported verdicts change when recomputed: {why}."
 
 
 def _reported_labels(raw: pd.DataFrame, threshold: float) -> pd.Series:

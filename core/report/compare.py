@@ -93,7 +93,7 @@ def setup_differences(sides: Sequence[Side]) -> pd.DataFrame:
 def question_columns(sides: Sequence[Side]) -> tuple[tuple[str, QuestionColumn], ...]:
     """Return the columns that are compared per question, as pairs of diagnostic and column."""
     diagnostics = sides[0].diagnosis.diagnostics if sides else ()
-    return tuple((diagnostic.name, column) for diagnostic in diagnostics for column in diagnostic.columns)
+    return tuple((d.name, column) for d in diagnostics for column in d.columns if not column.is_list)
 
 
 def shared_questions(sides: Sequence[Side]) -> pd.DataFrame:

@@ -6,18 +6,26 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from core.diagnosis import Diagnosis, Export
+from core.reviews import Review
 from core.sources.formats import FORMATS
 from core.sources.formats.records import Record, records_of
 from core.sources.formats.types import Format
 from core.sources.formats.writing import marked
 from core.text.strict import clean, json_value
+from core.worklist import Filter, select, worklist, worklist_csv
 
 
-def exporters() -> Mapping[str, Export]:
-    """Return every export by its name on the command line."""
+def exporters(reviews: Mapping[str, Review] | None = None) -> Mapping[str, Export]:
+    """Return every export by its name on the command line; ``reviews`` go with the worklist."""
     from core.diagnostics import DIAGNOSTICS
 
+    def listed(diagnosis: Diagnosis) -> bytes:
+        found, _ = select(diagnosis, worklist(diagnosis), Filter(), reviews or {})
+        return worklist_csv(diagnosis, found)
+
     own = [export for diagnostic in DIAGNOSTICS for export in diagnostic.exports]
+    about = "One row per question, most worth reading first: findings, all columns, status and note."
+    own.insert(0, Export("worklist-csv", "Worklist (CSV)", ".csv", listed, about))
     about = "All headline numbers, and how the run was made."
     own.append(Export("json", "Headline numbers (JSON)", ".json", summary_json, about))
     own += [_records_export(f, f.write) for f in FORMATS.values() if f.write is not None]
@@ -39,13 +47,13 @@ def summary_json(diagnosis: Diagnosis) -> bytes:
 def _records_export(file_format: Format, written: Callable[[Sequence[Record]], bytes]) -> Export:
     """Return the export of questions, passages and answers in another tool's format.
 
-    ``file_format.losses`` names what that format cannot hold; files of a simulated run have a field
+    ``file_format.losses`` names what that format cannot hold; files of a run with a mark have a field
     ``data_source``.
     """
 
     def write(diagnosis: Diagnosis) -> bytes:
-        data = written(records_of(diagnosis.run))
-        return marked(data, file_format.suffix) if diagnosis.run.simulated else data
+        data, mark = written(records_of(diagnosis.run)), diagnosis.run.mark
+        return marked(data, file_format.suffix, mark) if mark else data
 
     about = "Questions, passages and answers, as that tool reads them."
     return Export(file_format.name, file_format.title, file_format.suffix, write, about, file_format.losses)

@@ -14,7 +14,7 @@ def summary_text(diagnosis: Diagnosis) -> str:
     """Return a run as text: the verdict, the findings, the numbers of every diagnostic, each with its n."""
     run = diagnosis.run
     state = "" if run.manifest["complete"] else ", not finished"
-    kind = "SIMULATED DATA" if run.simulated else run.data_source
+    kind = f"{run.mark.upper()} DATA" if run.mark else run.data_source
     lines = [f"{run.name}  ({kind}, run {run.run_id}{state})"]
     said = verdict(diagnosis)
     lines += ["", *(f"  {text}" for text in said.texts)]

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from core.errors import InputError
-from core.run import Run
+from core.run import MARKS, Run, marked_source
 from core.sources.checks import ColumnChecks
 from core.sources.encoding import read_source
 from core.sources.influence_rows import Rows, check_rows
@@ -92,7 +92,7 @@ def read_influence_csv(
     table = read_table(data, label)
     columns = list(table.frame.columns)
     fields = check_mapping(suggest_mapping(columns) if mapping is None else mapping, columns, label)
-    frame, marked = _own_export(table.frame)
+    frame, source = _own_export(table.frame)
     log = IssueLog()
     _log_ragged(table, log)
     checks = ColumnChecks(frame, fields, log, decimal_comma=table.delimiter != ",")
@@ -107,10 +107,9 @@ def read_influence_csv(
         notes.append(f"Columns not used: {', '.join(map(shorten, unused[:40]))}.")
     if checks.used_decimal_comma:
         notes.append("Commas in numbers were read as decimal points.")
-    if marked:
-        notes.append("The file says that its numbers are simulated, so the run is marked as simulated.")
+    notes += mark_notes(source)
     report = _report(checks, rows, table, notes)
-    manifest = upload_manifest(data, label, report, {}, fields, marked)
+    manifest = upload_manifest(data, label, report, {}, fields, source)
     return Imported(Run.create(manifest, queries=queries, passages=passages), report)
 
 
@@ -120,18 +119,19 @@ def upload_manifest(
     report: ValidationReport,
     facts: Mapping[str, str],
     mapping: Mapping[str, str],
-    simulated: bool,
+    marked: str,
 ) -> dict[str, Any]:
     """Return the manifest of a run made of a file.
 
-    Equal bytes read in the same way give the same run id, whatever the file is called.
+    Equal bytes read in the same way give the same run id, whatever the file is called. ``marked`` is the
+    source that the file names by its mark, "" without one.
     """
     digest = hashlib.sha256(data).hexdigest()
     key = json.dumps([digest, *facts.values(), mapping])
     return {
         "run_id": hashlib.sha256(key.encode()).hexdigest()[:12],
         "name": name,
-        "source": "simulation" if simulated else "upload",
+        "source": marked or "upload",
         "dataset": {
             "name": name,
             "digest": digest,
@@ -145,12 +145,19 @@ def upload_manifest(
     }
 
 
-def _own_export(frame: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
-    """Undo the neutralised formulas of our own export, and see whether it is marked as simulated."""
+def mark_notes(source: str) -> list[str]:
+    """Return the note about a file that carries the mark of a source."""
+    if not source:
+        return []
+    return [f"The file says that its data are {MARKS[source]}, so the run is marked as {MARKS[source]}."]
+
+
+def _own_export(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Undo the neutralised formulas of our own export, and see which source it is marked with."""
     if _MARK_COLUMN not in frame.columns:
-        return frame, False
+        return frame, ""
     restored = pd.DataFrame({column: restore(frame[column]) for column in frame.columns})
-    return restored, bool((frame[_MARK_COLUMN] == "simulated").any())
+    return restored, next(filter(None, map(marked_source, frame[_MARK_COLUMN].unique())), "")
 
 
 def _log_ragged(table: RawTable, log: IssueLog) -> None:

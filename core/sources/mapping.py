@@ -14,6 +14,7 @@ from core.spreadsheet import csv_bytes
 _NOT_IN_FILES = {
     "answer_status", "status_reason", "n_gold", "latency", "prompt_tokens", "completion_tokens",
     "slot", "ablated_status", "planted_case", "planted_rho", "planted_influence",
+    "planted_correct",
 }  # fmt: skip
 
 # Everything that a file of question x passage rows may hold, in the order of the mapping form.

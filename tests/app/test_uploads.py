@@ -11,8 +11,13 @@ import pytest
 
 from core.report.exports import exporters
 from core.sources.formats import FORMATS, IMPORT_FORMATS
+from tests.app.polling import button
 
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
+
+
+def link(app, label):
+    return next(one.proto for one in app.get("page_link") if one.proto.label == label)
 
 
 def upload(app, content, name="file.csv"):
@@ -25,7 +30,7 @@ def test_report_counts_rows_and_the_file_is_shown(open_app, healthy, texts):
     values = {metric.label: metric.value for metric in app.metric}
     assert (values["Rows in the file"], values["Used"], values["Left out"]) == ("9", "9", "0")
     assert "3 questions · 9 passages" in texts(app)
-    assert "The file is loaded" in app.success[0].value
+    assert "The file is loaded" in texts(app)
 
 
 def test_a_parquet_file_is_read(open_app, healthy, texts):
@@ -101,14 +106,66 @@ def test_unknown_columns_are_mapped_by_hand(open_app, healthy, texts):
         .replace(b"rouge_l", b"g")
     )
     app = healthy(upload(open_app("data"), content))
-    assert "Which column is which?" in texts(app)
-    assert app.selectbox(key="data_map_answer").value == "baseline_answer"
+    said = texts(app)
+    assert "Which column is which?" in said
+    # One is told by its name, the others by their values, which stand below the choice.
+    assert [app.selectbox(key=f"data_map_{field}").value for field in ("answer", "question")] == [
+        "baseline_answer",
+        "Frage",
+    ]
+    assert "guessed from its values\\: When did it open\\?" in said.replace("\u2060", "")
+    # A wrong choice is told, and all choices stay.
+    app.selectbox(key="data_map_question").select("— none —").run()
+    button(app, "Read the file").click().run()
+    assert "no column for the question" in healthy(app).error[0].value
+    assert app.selectbox(key="data_map_question").value == "— none —"
     app.selectbox(key="data_map_question").select("Frage")
-    app.selectbox(key="data_map_influence_score").select("Einfluss")
-    next(b for b in app.button if b.label.startswith("Read the file")).click()
-    app = healthy(app.run())
+    app.selectbox(key="data_map_influence_score").select("Einfluss").run()
+    app = healthy(button(app, "Read the file").click().run())
     assert "3 questions · 9 passages" in texts(app)
-    assert "Which column is which?" not in texts(app)
+    assert "Which column is which?" not in texts(app) and not app.error
+
+
+def test_the_report_stays_until_the_next_upload(open_app, healthy, texts, recorded):
+    app = healthy(upload(open_app("data"), CSV))
+    assert "rows were used" in texts(app)
+    app.switch_page("pages/overview.py").run()
+    assert "Imported file" in texts(healthy(app)) and link(app, "Import report")
+    # Another run is opened, and the page comes without the browser's copy of the file.
+    app.query_params["run"] = recorded.run_id
+    app.switch_page("pages/data.py").run()
+    assert "Another run is shown now" in app.info[0].value and app.metric[0].label == "Rows in the file"
+    button(app, "Show this file again").click().run()
+    assert "3 questions · 9 passages" in texts(healthy(app)) and not app.info
+    healthy(upload(app, b"a,b\n1,x\n", "other.csv"))
+    assert not app.metric and len(app.error) == 1
+
+
+def test_verdicts_that_change_lead_the_report_and_the_overview(open_app, healthy, texts):
+    rows = [f"q{q},{'' if q < 2 else 'an answer'},1.0,{d},{d},{0.5 if q < 2 else 0}" for q in range(5)
+            for d in (1, 2, 3)]  # fmt: skip
+    head = "query,baseline_answer,spearman_rho,doc_id,retrieval_rank,influence_score"
+    app = healthy(upload(open_app("data"), "\n".join([head, *rows]).encode(), "claims.csv"))
+    expected = "5 of 5 reported verdicts change when recomputed: 3 inert, 2 empty baselines."
+    assert expected in app.warning[0].value.replace("\\", "")
+    app.switch_page("pages/overview.py").run()
+    assert expected in texts(healthy(app)).replace("\\", "")
+    assert "finding=influence.reported_verdicts" in link(app, "Verdicts that change").query_string
+    # From a saved run the sentence is made again.
+    app.switch_page("pages/data.py").run()
+    app.button(key="data_save").click().run()
+    other = healthy(open_app(run=app.query_params["run"]))
+    assert expected in texts(other).replace("\\", "")
+    assert not [one for one in other.get("page_link") if one.proto.label == "Import report"]
+
+
+def test_a_file_that_was_saved_before_is_not_badged_as_unsaved(open_app, healthy, texts, tmp_path):
+    app = healthy(upload(open_app("data"), CSV))
+    assert "Not saved" in texts(app) and not (tmp_path / "runs").exists()
+    app.button(key="data_save").click().run()
+    assert "Not saved" not in texts(app)
+    again = healthy(upload(open_app("data"), CSV))
+    assert "Not saved" not in texts(again) and not [b for b in again.button if b.key == "data_save"]
 
 
 def test_mapping_without_a_question_is_told(open_app, healthy):
@@ -178,7 +235,7 @@ RAGAS_LINES = "\n".join(json.dumps(record) for record in RAGAS).encode()
 
 def test_records_of_another_tool_are_recognised(open_app, healthy, texts):
     app = healthy(upload(open_app("data"), RAGAS_LINES, "ragas.jsonl"))
-    assert "Read as **ragas evaluation data**" in app.success[0].value
+    assert "Read as ragas evaluation data" in texts(app)
     assert "3 questions · 6 passages" in texts(app)
     said = texts(app).replace("\\", "")
     assert "correct and incorrect answers" in said and "influence vs retrieval: needs answers" in said
@@ -187,11 +244,11 @@ def test_records_of_another_tool_are_recognised(open_app, healthy, texts):
 def test_the_format_can_be_overridden_and_changed_back(open_app, healthy, texts):
     lines = b'{"question": "Who?", "passages": ["a", "b"], "answer": "a"}\n'
     app = healthy(upload(open_app("data"), lines, "plain.jsonl"))
-    assert "Read as **Plain JSON Lines**" in app.success[0].value
+    assert "Read as Plain JSON Lines" in texts(app)
     app.selectbox(key="data_format").select("ragchecker").run()
     assert len(healthy(app).error) == 1 and not app.success
     app.selectbox(key="data_format").select("auto").run()
-    assert "Read as **Plain JSON Lines**" in healthy(app).success[0].value and not app.error
+    assert "Read as Plain JSON Lines" in texts(healthy(app)) and not app.error
 
 
 def test_every_format_can_be_chosen(open_app, healthy):
@@ -221,8 +278,8 @@ def test_records_under_names_of_their_own_are_mapped_by_hand(open_app, healthy, 
 
 def test_records_without_influence_lead_to_a_live_run_with_the_same_passages(open_app, healthy, texts):
     app = healthy(upload(open_app("data"), RAGAS_LINES, "ragas.jsonl"))
-    link = next(link.proto for link in app.get("page_link") if link.proto.label == "Continue live")
-    assert link.query_string == f"run={app.query_params['run']}&questions=Questions+of+the+loaded+run"
+    offered = link(app, "Run live with these questions")
+    assert offered.query_string == f"run={app.query_params['run']}&questions=Questions+of+the+loaded+run"
     app.switch_page("pages/live.py")
     app.query_params["questions"] = "Questions of the loaded run"
     app = healthy(app.run())
@@ -234,7 +291,7 @@ def test_records_without_influence_lead_to_a_live_run_with_the_same_passages(ope
 
 def test_a_file_with_influence_is_not_sent_on(open_app, healthy):
     app = healthy(upload(open_app("data"), CSV))
-    assert "Continue live" not in [link.proto.label for link in app.get("page_link")]
+    assert "Run live with these questions" not in [link.proto.label for link in app.get("page_link")]
 
 
 def test_a_run_without_texts_cannot_be_continued(open_app, healthy):

@@ -109,7 +109,7 @@ def test_a_folder_with_other_things_is_never_overwritten(run, tmp_path):
 @pytest.mark.parametrize(
     ("manifest", "tables", "message"),
     [
-        ({"source": "guess"}, {}, "source must be one of live, upload, simulation, got 'guess'"),
+        ({"source": "guess"}, {}, "source must be one of live, upload, simulation, composed, got 'guess'"),
         ({"source": "live"}, {"colours": pd.DataFrame()}, "no table 'colours'"),
         ({"source": "live"},
          {"passages": pd.DataFrame({"query_id": ["z"], "passage_id": ["1"], "retrieval_rank": [1]})},

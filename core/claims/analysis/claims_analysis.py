@@ -100,7 +100,8 @@ class ClaimsAnalysis:
         ``query_id, claim_id, text, relevant, state`` (of ``CLAIM_STATES``), ``verdict, uncertainty,
         support_maximum, any_support, n_supporting, n_passages, n_unscored, best_passage_id, joint``;
         ``n_removed`` of ``n_removals`` passages without which the claim changes or disappears (missing where
-        none was removed); ``start, end`` of its first place, ``added, dropped``.
+        none was removed); ``start, end`` of its first place, ``added, dropped``; ``planted`` (of
+        `core.schema.PLANTED`, missing where nobody knows).
         """
         layout, own = self.layout, np.flatnonzero(self.layout.of_answer)
         table, scores = layout.claims.iloc[own].reset_index(drop=True), self.scores.iloc[own]
@@ -119,7 +120,11 @@ class ClaimsAnalysis:
         places = claim_spans(table, [a if isinstance(a, str) else None for a in answers])
         for side, name in enumerate(("start", "end")):
             frame[name] = pd.array([spans[0][side] if spans else None for spans in places], dtype="Int64")
-        return frame.assign(added=table["added"], dropped=table["dropped"])
+        planted = self.run["planted_claims"].set_index(["query_id", "claim_id"])["planted"]
+        key = pd.MultiIndex.from_frame(frame[["query_id", "claim_id"]])
+        return frame.assign(
+            added=table["added"], dropped=table["dropped"], planted=planted.reindex(key).array
+        )
 
     @cached_property
     def passages(self) -> pd.DataFrame:

@@ -27,7 +27,7 @@ from core.sources.formats.flat import default_id, renamed
 from core.sources.formats.records import Record, right_texts, run_of
 from core.sources.formats.types import Format, ReadRecords, as_dataset
 from core.sources.formats.writing import unmarked
-from core.sources.influence_csv import Imported, read_influence_csv, upload_manifest
+from core.sources.influence_csv import Imported, mark_notes, read_influence_csv, upload_manifest
 from core.sources.mapping import MAPPABLE, suggest_mapping
 from core.sources.question import names_of
 from core.sources.report import IssueLog, counted, possibilities, shorten
@@ -102,7 +102,7 @@ def import_file(
 def _imported(data: bytes, label: str, file_format: str, given: Mapping[str, str]) -> Imported:
     if file_format == INFLUENCE_CSV or (file_format == "auto" and _is_influence(data, label, given)):
         return _influence(data, label, given)
-    content, simulated = unmarked(read_content(data, label))
+    content, marked = unmarked(read_content(data, label))
     found, content = _format_of(content, file_format, given)
     log = IssueLog()
     content.log_bad(log)
@@ -112,10 +112,9 @@ def _imported(data: bytes, label: str, file_format: str, given: Mapping[str, str
     records, remarks = _named(read.records)
     how = "Auto-detected from field names" if file_format == "auto" else "Read as chosen"
     notes = [f"{how}: {found.title} ({found.name}).", *content.notes, *read.notes, *remarks]
-    if simulated:
-        notes.append("The file says that its numbers are simulated, so the run is marked as simulated.")
+    notes += mark_notes(marked)
     report = log.report(len(records), content.rejected(read.rejected), notes, abilities(records))
-    manifest = upload_manifest(data, label, report, {"format": found.name}, given, simulated)
+    manifest = upload_manifest(data, label, report, {"format": found.name}, given, marked)
     return Imported(run_of(records, manifest), report)
 
 

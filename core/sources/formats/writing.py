@@ -1,4 +1,4 @@
-"""Records written as JSON that every reader takes, UTF-8 without NaN; simulated ones are marked."""
+"""Records written as JSON that every reader takes, UTF-8 without NaN; those of no model are marked."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from core.run import marked_source
 from core.sources.content import Content
 from core.text.strict import clean, finite
 
-# What every file of simulated numbers carries, through every format and back.
-MARK = {"data_source": "simulated"}
+# What every file of a run that no model answered carries, through every format and back.
+_FIELD = "data_source"
 
 
 def to_document(value: Any) -> bytes:
@@ -34,37 +35,39 @@ def plain(value: Any) -> Any:
     return [plain(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
-def marked(data: bytes, suffix: str) -> bytes:
-    """Return a JSON or JSON Lines file (by its suffix) marked as simulated.
+def marked(data: bytes, suffix: str, mark: str) -> bytes:
+    """Return a JSON or JSON Lines file (by its suffix) with the mark of its run (`core.run.Run.mark`).
 
     The mark is a field ``data_source`` of the document, or of every record where it is a list.
     """
+
+    def with_mark(value: Any) -> Any:
+        return {_FIELD: mark} | value | {_FIELD: mark} if isinstance(value, dict) else value
+
     if suffix == ".jsonl":
         lines = (json.loads(line) for line in data.splitlines() if line.strip())
-        return b"".join(_written(_with_mark(line), None) for line in lines)
+        return b"".join(_written(with_mark(line), None) for line in lines)
     value = json.loads(data)
-    return _written([_with_mark(v) for v in value] if isinstance(value, list) else _with_mark(value), 2)
+    return _written([with_mark(v) for v in value] if isinstance(value, list) else with_mark(value), 2)
 
 
-def unmarked(content: Content) -> tuple[Content, bool]:
-    """Return content without the mark, and whether it carried it anywhere."""
-    if not (_carries(content.value) or any(_carries(entry) for _, entry in content.entries)):
-        return content, False
+def unmarked(content: Content) -> tuple[Content, str]:
+    """Return content without the mark, and the source of a run that it names anywhere; "" without one."""
+    everywhere = [content.value, *(entry for _, entry in content.entries)]
+    source = next(filter(None, map(_source, everywhere)), "")
+    if not source:
+        return content, ""
     entries = tuple((number, _without(entry)) for number, entry in content.entries)
     value = [entry for _, entry in entries] if isinstance(content.value, list) else _without(content.value)
-    return replace(content, value=value, entries=entries), True
+    return replace(content, value=value, entries=entries), source
 
 
-def _carries(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(value.get(key) == mark for key, mark in MARK.items())
-
-
-def _with_mark(value: Any) -> Any:
-    return {**MARK, **value, **MARK} if isinstance(value, dict) else value
+def _source(value: Any) -> str:
+    return marked_source(value.get(_FIELD)) if isinstance(value, Mapping) else ""
 
 
 def _without(value: Any) -> Any:
-    return {k: v for k, v in value.items() if k not in MARK} if _carries(value) else value
+    return {k: v for k, v in value.items() if k != _FIELD} if _source(value) else value
 
 
 def _written(value: Any, indent: int | None) -> bytes:

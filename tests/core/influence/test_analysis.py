@@ -368,7 +368,7 @@ def test_published_figures_stay_comparable_through_the_switch():
 def test_reported_verdicts_that_only_ties_decide_say_so():
     run = published_shape()
     published = compare_reported(run, analyse(run, as_published=True))
-    sentence = "24 of 43 reported verdicts change when recomputed (16 empty_baseline, 8 inert)."
+    sentence = "24 of 43 reported verdicts change when recomputed: 16 empty baselines, 8 inert."
     assert changes_sentence(published) == sentence
     assert (published["n_ranks_changed"] == 0).all()  # the file reports no ranks
     default = compare_reported(run, analyse(run)).set_index("query_id")

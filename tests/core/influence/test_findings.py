@@ -200,7 +200,10 @@ def test_inert_questions_are_one_finding():
 def test_reported_verdicts_that_change():
     run = make([[0, 0, 0], [0.3, 0.2, 0.1], [0.1, 0.2, 0.3]], query={"reported_rho": [1.0, 1.0, 1.0]})
     finding = found(run)["reported_verdicts"]
-    assert finding.sentence == "2 of 3 reported verdicts change when recomputed (1 inert, 1 values)."
+    assert (
+        finding.sentence
+        == "2 of 3 reported verdicts change when recomputed: 1 inert, 1 ρ that its scores do not give."
+    )
     assert (finding.n, finding.of, finding.query_ids) == (2, 3, ("q0", "q2"))
 
 

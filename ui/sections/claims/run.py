@@ -78,7 +78,10 @@ def _decomposed() -> str:
     if kind == "model":
         who = plain(shortened(name, 100), one_line=True)
         return f" Claims were extracted by **{who}**, checked by rules{note}."
-    return " Claims were extracted by rules." if kind == "rules" else ""
+    return {
+        "rules": " Claims were extracted by rules.",
+        "composed": " The claims were composed with the answers.",
+    }.get(kind, "")
 
 
 def facts() -> Mapping[str, Any]:

@@ -474,9 +474,9 @@ def test_an_imported_run_is_saved_and_analysed(tmp_path):
 
 def test_the_mark_of_a_simulation():
     for value, suffix in (({"a": [1]}, ".json"), ([{"a": 1}, 2], ".json")):
-        content = read_content(marked(json.dumps(value).encode(), suffix), "x")
+        content = read_content(marked(json.dumps(value).encode(), suffix, "simulated"), "x")
         assert unmarked(content)[0].value == value and unmarked(content)[1]
-    content = read_content(marked(b'{"a": 1}\n{"data_source": "other"}\n', ".jsonl"), "x")
+    content = read_content(marked(b'{"a": 1}\n{"data_source": "other"}\n', ".jsonl", "simulated"), "x")
     assert [entry for _, entry in unmarked(content)[0].entries] == [{"a": 1}, {}]
     assert not unmarked(read_content(b'{"data_source": "web"}\n{}', "x"))[1]
     imported = import_file(lines(RAGAS, {**RAGAS, "data_source": "simulated"}), "x")
@@ -489,7 +489,7 @@ def test_a_partly_simulated_file_of_any_format_makes_a_simulated_run(name):
     file_format, example = FORMATS[name], EXAMPLES[name]
     data = json.dumps(example).encode()
     real = file_format.write(records_of(import_file(data, "x.json", name).run))
-    both = marked(real, file_format.suffix)
+    both = marked(real, file_format.suffix, "simulated")
     if file_format.suffix == ".jsonl" or both.lstrip().startswith(b"["):
         entries = (
             [json.loads(part) for part in both.splitlines()]

@@ -1,0 +1,94 @@
+"""How many planted errors the verifier found, by kind of error, and how many it saw where there are none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from core.claims.analysis.claims_analysis import ClaimsAnalysis
+from core.claims.definitions import PLANTED
+from core.claims.rafe import NOT_SUPPORTED, SUPPORTED
+from core.stats import wilson_interval
+
+ERRORS, CLEAN, TOGETHER = "errors", "none", "two_passages"
+
+
+@dataclass(frozen=True, eq=False)
+class PlantedErrors:
+    """What a verifier made of claims whose errors are known.
+
+    Attributes
+    ----------
+    judge : str or None
+        Who verified the claims.
+    n_verified, n_flagged : int
+        Claims with a verdict, and how many of them are called not supported.
+    table : DataFrame
+        One row for all errors, one per kind, then one each for claims that only two passages support together
+        and for claims without an error: ``planted, title, meaning, n`` with a verdict, ``n_unscored``;
+        ``n_found, share, low, high`` (95 %, Wilson); ``chance, chance_low, chance_high``. Found is an error
+        that is called not supported, and a claim of two passages that is called supported; of claims without
+        an error, those called not supported: false alarms. ``chance`` is what as many verdicts at random
+        would give, with their middle 95 % (hypergeometric).
+    """
+
+    judge: str | None
+    n_verified: int
+    n_flagged: int
+    table: pd.DataFrame
+
+    def row(self, planted: str) -> pd.Series:
+        """Return the row of one kind."""
+        found: pd.Series = self.table.set_index("planted").loc[planted]
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table with the verifier in its last column."""
+        return self.table.assign(judge=self.judge)
+
+
+def planted_errors(analysis: ClaimsAnalysis) -> PlantedErrors | None:
+    """Count what a verifier found of the errors planted in the answers of a composed run.
+
+    Parameters
+    ----------
+    analysis : ClaimsAnalysis
+        The claims of a run, verified, at some support threshold.
+
+    Returns
+    -------
+    PlantedErrors or None
+        None for a run without planted claims.
+    """
+    claims = analysis.claims[analysis.claims["planted"].notna()]
+    if claims.empty:
+        return None
+    planted, verdict = claims["planted"], claims["verdict"]
+    flagged, verified = verdict == NOT_SUPPORTED, verdict.isin([SUPPORTED, NOT_SUPPORTED])
+    of_kind = {kind: planted == kind for kind in PLANTED}
+    of_kind[ERRORS] = ~planted.isin([CLEAN, TOGETHER])
+    n_verified, n_flagged = int(verified.sum()), int(flagged.sum())
+    rows = []
+    for kind, definition in PLANTED.items():
+        chosen, together = of_kind[kind], kind == TOGETHER
+        hit, n_hit = (verdict == SUPPORTED, n_verified - n_flagged) if together else (flagged, n_flagged)
+        n, n_unscored = int((chosen & verified).sum()), int((chosen & ~verified).sum())
+        found = int((chosen & hit).sum())
+        share = found / n if n else np.nan
+        told = (kind, definition.title, definition.meaning, n, n_unscored, found, share)
+        rows.append((*told, *wilson_interval(share, n), *_by_chance(n_verified, n_hit, n)))
+    columns = ["planted", "title", "meaning", "n", "n_unscored", "n_found", "share", "low", "high"]
+    table = pd.DataFrame(rows, columns=[*columns, "chance", "chance_low", "chance_high"])
+    return PlantedErrors(analysis.judge, n_verified, n_flagged, table)
+
+
+def _by_chance(n_all: int, n_marked: int, n: int) -> tuple[float, float, float]:
+    """Return how many of ``n`` claims have a verdict that ``n_marked`` of all were given at random."""
+    from scipy.stats import hypergeom  # slow to import
+
+    if not n:
+        return np.nan, np.nan, np.nan
+    drawn = hypergeom(n_all, n_marked, n)
+    return float(drawn.mean()), float(drawn.ppf(0.025)), float(drawn.ppf(0.975))

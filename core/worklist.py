@@ -1,0 +1,417 @@
+"""The questions of a run as a list to work through: which match a condition, and which to read first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote, unquote
+
+import numpy as np
+import pandas as pd
+
+from core.diagnosis import SEVERITIES, Diagnosis, Finding, QuestionColumn
+from core.errors import InputError
+from core.reviews import STATUSES, Review
+from core.spreadsheet import csv_bytes
+from core.text.display import shorten
+
+TABLES = ("queries", "passages", "claims")
+READING, RUN = "", "run"  # orders that no column gives: most worth reading first, as in the run
+_RANGE = ".."
+_CONDITION = re.compile(r"([a-z_]+)\.([a-z_]+)\.(.+)", re.DOTALL)
+_FIRST = ("query_id", "question", "kind", "findings")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which questions are listed, and in what order; "" where a part does not restrict them.
+
+    Attributes
+    ----------
+    finding : str
+        ``<diagnostic>.<name>`` of a finding that names the question.
+    where : str
+        A condition as `where` writes it.
+    label : str
+        A text that one of the diagnostics' columns has.
+    kind : str
+        Kind of the question, a label of its data set.
+    words : str
+        Words that the question, its answer or its id contains, each of them.
+    status : str
+        Status of the review.
+    sort : str
+        ``""`` (most worth reading first), ``run``, or a column of `worklist`, with a minus sign before it
+        where the largest come first.
+    """
+
+    finding: str = ""
+    where: str = ""
+    label: str = ""
+    kind: str = ""
+    words: str = ""
+    status: str = ""
+    sort: str = ""
+
+    @property
+    def restricts(self) -> bool:
+        """Whether any part but the order is given."""
+        return replace(self, sort="") != Filter()
+
+
+def where(diagnostic: str, table: str, /, **columns: Any) -> str:
+    """Write a condition on the rows of one table of an analysis; `matching` reads it.
+
+    Parameters
+    ----------
+    diagnostic : str
+        Name of a diagnostic.
+    table : {"queries", "passages", "claims"}
+        Table of its analysis.
+    **columns : Any
+        For each column a value, or a pair ``(low, high)`` for ``low <= v < high``; either may be None.
+
+    Returns
+    -------
+    str
+        ``<diagnostic>.<table>.<column>:<value>[,<column>:<value> …]``.
+
+    Raises
+    ------
+    ValueError
+        No column, or a missing value.
+
+    Examples
+    --------
+    >>> where("influence", "passages", retrieval_order=1, influence_rank=10)
+    'influence.passages.retrieval_order:1,influence_rank:10'
+    >>> where("influence", "queries", rho=(None, 0.5), label="Not, yet")
+    'influence.queries.rho:..0.5,label:Not%2C%20yet'
+    """
+    if not columns:
+        raise ValueError("where needs at least one column.")
+    return f"{diagnostic}.{table}." + ",".join(f"{name}:{_written(value)}" for name, value in columns.items())
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, tuple):
+        low, high = ("" if end is None else _literal(end) for end in value)
+        return f"{low}{_RANGE}{high}"
+    return _literal(value).replace(_RANGE, "%2E%2E")
+
+
+def _literal(value: Any) -> str:
+    if value is None or value is pd.NA or value != value:
+        raise ValueError("A missing value matches nothing.")
+    return quote(str(value), safe="", errors="replace")
+
+
+def matching(diagnosis: Diagnosis, text: str) -> tuple[str, ...]:
+    """Return the ids of the questions with a row that meets every part of a condition, in the run's order.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        The run.
+    text : str
+        As `where` writes it. Numbers are compared as numbers, yes and no as ``True`` and ``False``, all else
+        as text; a missing value meets no condition.
+
+    Raises
+    ------
+    InputError
+        Malformed text, or no such diagnostic, table or column.
+
+    Examples
+    --------
+    >>> from core.run import Run
+    >>> diagnosis = Diagnosis(Run.load("sample_data/recorded_run"))
+    >>> first = matching(diagnosis, "influence.passages.retrieval_order:1")
+    >>> len(first) == len(diagnosis.run.queries)
+    True
+    """
+    form = _CONDITION.fullmatch(text)
+    if form is None:
+        raise InputError(
+            f"{shorten(text)!r} is no condition; one reads like "
+            "influence.passages.retrieval_order:1,influence_rank:10."
+        )
+    diagnostic, table, rest = form.groups()
+    frame = _table(diagnosis, diagnostic, table)
+    met = np.ones(len(frame), dtype=bool)
+    for part in rest.split(","):
+        column, colon, value = part.partition(":")
+        if not colon:
+            raise InputError(f"{shorten(part)!r} is no condition: it needs a column, a colon and a value.")
+        if column not in frame or column.startswith("_"):
+            raise InputError(f"{diagnostic}.{table} has no column {shorten(column)!r}.")
+        met &= _meets(frame[column], value)
+    ids = diagnosis.run.queries["query_id"]
+    return tuple(ids[ids.isin(frame.loc[met, "query_id"])])
+
+
+def _table(diagnosis: Diagnosis, diagnostic: str, table: str) -> pd.DataFrame:
+    known = [one.name for one in diagnosis.diagnostics]
+    if diagnostic not in known:
+        raise InputError(f"There is no diagnostic {shorten(diagnostic)!r}; they are {', '.join(known)}.")
+    frame = getattr(diagnosis[diagnostic], table, None) if table in TABLES else None
+    if not isinstance(frame, pd.DataFrame) or "query_id" not in frame:
+        raise InputError(f"{diagnostic} has no table {shorten(table)!r}.")
+    return frame
+
+
+def _meets(values: pd.Series, written: str) -> Any:
+    """Return for every row whether its value is the written one, or lies in the written range."""
+    truth, numeric = pd.api.types.is_bool_dtype(values), pd.api.types.is_numeric_dtype(values)
+    if numeric and not truth:
+        numbers = values.to_numpy(dtype=float, na_value=np.nan)
+        low, dots, high = written.partition(_RANGE)
+        if not dots:
+            return numbers == _number(written)
+        least, below = _number(low or "-inf"), _number(high or "inf")
+        return (numbers >= least) & ((numbers < below) if high else ~np.isnan(numbers))
+    if _RANGE in written:
+        raise InputError(f"{shorten(written)!r} is a range; the column {values.name} holds no numbers.")
+    known = values.notna().to_numpy(dtype=bool)
+    return known & (values.astype("object").map(str) == unquote(written)).to_numpy(dtype=bool)
+
+
+def _number(written: str) -> float:
+    try:
+        return float(unquote(written))
+    except ValueError:
+        raise InputError(f"{shorten(unquote(written))!r} is no number.") from None
+
+
+def describe(diagnosis: Diagnosis, text: str) -> str:
+    """Return a condition for people: the titles of its columns, with what each must be.
+
+    Examples
+    --------
+    >>> from core.run import Run
+    >>> diagnosis = Diagnosis(Run.load("sample_data/recorded_run"))
+    >>> describe(diagnosis, where("influence", "queries", rho=(0.2, 0.4), k=10))
+    '0.2 ≤ ρ < 0.4, k 10'
+    """
+    diagnostic, _, rest = text.partition(".")
+    titles: dict[str, str] = {}
+    for one in diagnosis.diagnostics:
+        if one.name == diagnostic:
+            titles = {d.name: d.title for d in one.definitions} | {c.name: c.title for c in one.columns}
+    parts = []
+    for part in rest.partition(".")[2].split(","):
+        column, _, value = part.partition(":")
+        title = titles.get(column, column.replace("_", " "))
+        low, dots, high = (unquote(piece) for piece in value.partition(_RANGE))
+        parts.append(
+            f"{low and low + ' ≤ '}{title}{high and ' < ' + high}" if dots else f"{title} {unquote(value)}"
+        )
+    return ", ".join(parts)
+
+
+def key_of(finding: Finding) -> str:
+    """Return how a filter names a finding: ``<diagnostic>.<name>``."""
+    return f"{finding.diagnostic}.{finding.name}"
+
+
+def title_of(diagnosis: Diagnosis, finding: Finding) -> str:
+    """Return a finding's title: that of the definition it is named after."""
+    definitions = diagnosis.diagnostic(finding.diagnostic).definitions
+    titles = (one.title for one in definitions if one.name == finding.name)
+    return next(titles, finding.name.replace("_", " ").capitalize())
+
+
+def columns_of(diagnosis: Diagnosis) -> Mapping[str, QuestionColumn]:
+    """Return what diagnostics with data say of single questions: their columns, by name in `worklist`."""
+    return {
+        f"{diagnostic.name}.{column.name}": column
+        for diagnostic in diagnosis.diagnostics
+        if diagnostic.lacks(diagnosis.run) is None
+        for column in diagnostic.columns
+    }
+
+
+def worklist(diagnosis: Diagnosis) -> pd.DataFrame:
+    """Return one row per question, in the run's order: what every diagnostic says of it.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        The run; diagnostics that lack data have no columns.
+
+    Returns
+    -------
+    DataFrame
+        ``query_id, question, kind``; ``findings``, the titles of the findings that name the question, gravest
+        first, and ``finding_keys``; ``<diagnostic>.<column>`` for every `QuestionColumn`; and ``reading``:
+        its place (from 1) when the questions most worth reading come first, by the gravest finding, the
+        number of findings, and the place that this finding gives it.
+    """
+    run, found = diagnosis.run, diagnosis.findings()
+    ids = pd.Index(run.queries["query_id"])
+    titles: list[list[str]] = [[] for _ in ids]
+    keys: list[list[str]] = [[] for _ in ids]
+    gravest = np.full(len(ids), len(SEVERITIES))
+    place = np.zeros(len(ids), dtype=int)
+    for finding in found:
+        title, severity = title_of(diagnosis, finding), SEVERITIES.index(finding.severity)
+        rows = ids.get_indexer(pd.Index(finding.query_ids, dtype=ids.dtype))
+        for position, row in enumerate(rows):
+            if row < 0:
+                continue
+            if not titles[row]:
+                gravest[row], place[row] = severity, position
+            titles[row].append(title)
+            keys[row].append(key_of(finding))
+    number = np.array([len(named) for named in titles], dtype=int)
+    order = np.lexsort((place, -number, gravest))
+    frame = run.queries[["query_id", "question", "kind"]].copy()
+    frame["findings"] = pd.Series(titles, index=frame.index, dtype="object")
+    frame["finding_keys"] = pd.Series(keys, index=frame.index, dtype="object")
+    for name, column in columns_of(diagnosis).items():
+        analysed = diagnosis[name.partition(".")[0]].queries.set_index("query_id")[column.name]
+        frame[name] = analysed.reindex(ids).array
+    frame["reading"] = np.argsort(order) + 1
+    return frame
+
+
+def labels(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return the texts that the diagnostics' columns have, in order of columns and then of the alphabet."""
+    return tuple(
+        dict.fromkeys(
+            text for name in _texts(frame) for text in sorted(set(frame[name].dropna().astype(str)))
+        )
+    )
+
+
+def _texts(frame: pd.DataFrame) -> list[str]:
+    return [name for name in frame if "." in name and _is_text(frame[name])]
+
+
+def _is_text(values: pd.Series) -> bool:
+    known = values.dropna()
+    return not known.empty and isinstance(known.iloc[0], str)
+
+
+def orders(diagnosis: Diagnosis, frame: pd.DataFrame) -> Mapping[str, str]:
+    """Return the orders that a worklist can have, with a title each; its texts are for filters."""
+    found = {READING: "Most worth reading first", RUN: "Order of the run"}
+    for name, column in columns_of(diagnosis).items():
+        if not column.is_list and frame[name].notna().any() and not _is_text(frame[name]):
+            ends = ("no", "yes") if column.pattern == "bool" else ("lowest", "highest")
+            found |= {
+                f"{sign}{name}": f"{column.title}, {end} first"
+                for sign, end in zip(("", "-"), ends, strict=True)
+            }
+    return found
+
+
+def select(
+    diagnosis: Diagnosis, frame: pd.DataFrame, wanted: Filter, reviews: Mapping[str, Review]
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the rows of a worklist that a filter lets through, in its order, and what it asked in vain.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        The run.
+    frame : DataFrame
+        Its `worklist`.
+    wanted : Filter
+        A part that names something unknown restricts nothing.
+    reviews : Mapping
+        `Review` by question; the others are open.
+
+    Returns
+    -------
+    DataFrame
+        With a column ``status`` and a column ``note`` more.
+    tuple of str
+        A sentence for every part that names something unknown.
+    """
+    frame, problems = with_reviews(frame, reviews), []
+    met = np.ones(len(frame), dtype=bool)
+    tests: dict[str, Callable[[str], Any]] = {
+        "finding": lambda key: _named_by(frame, key),
+        "where": lambda text: frame["query_id"].isin(matching(diagnosis, text)),
+        "label": lambda text: _labelled(frame, text),
+        "kind": lambda text: _of_kind(frame, text),
+        "words": lambda text: _has_words(diagnosis, text),
+        "status": lambda text: _of_status(frame, text),
+    }
+    for part, test in tests.items():
+        value = getattr(wanted, part)
+        if value:
+            try:
+                met &= np.asarray(test(value), dtype=bool)
+            except InputError as error:
+                problems.append(f"{error} All questions are listed.")
+    try:
+        found = _sorted(diagnosis, frame[met], wanted.sort)
+    except InputError as error:
+        problems.append(str(error))
+        found = _sorted(diagnosis, frame[met], READING)
+    return found, tuple(problems)
+
+
+def with_reviews(frame: pd.DataFrame, reviews: Mapping[str, Review]) -> pd.DataFrame:
+    """Return a worklist with the columns ``status`` and ``note``."""
+    found = [reviews.get(query_id, Review()) for query_id in frame["query_id"]]
+    status, note = [one.status for one in found], [one.note for one in found]
+    return frame.assign(
+        status=pd.Series(status, index=frame.index, dtype="str"),
+        note=pd.Series(note, index=frame.index, dtype="str"),
+    )
+
+
+def _named_by(frame: pd.DataFrame, key: str) -> Any:
+    met = np.array([key in keys for keys in frame["finding_keys"]], dtype=bool)
+    if not met.any():
+        raise InputError(f"No finding {shorten(key)!r} names a question of this run at these settings.")
+    return met
+
+
+def _labelled(frame: pd.DataFrame, text: str) -> Any:
+    if text not in labels(frame):
+        raise InputError(f"No question has the label {shorten(text)!r}.")
+    return frame[_texts(frame)].eq(text).fillna(False).any(axis=1)
+
+
+def _of_kind(frame: pd.DataFrame, text: str) -> Any:
+    met = frame["kind"].eq(text).fillna(False)
+    if not met.any():
+        raise InputError(f"No question is of the kind {shorten(text)!r}.")
+    return met
+
+
+def _of_status(frame: pd.DataFrame, text: str) -> Any:
+    if text not in STATUSES:
+        raise InputError(f"{shorten(text)!r} is no status; they are {', '.join(STATUSES)}.")
+    return frame["status"].eq(text)
+
+
+def _has_words(diagnosis: Diagnosis, text: str) -> Any:
+    queries = diagnosis.run.queries
+    said = queries["query_id"] + "\n" + queries["question"].fillna("") + "\n" + queries["answer"].fillna("")
+    said = said.str.casefold()
+    met = np.ones(len(said), dtype=bool)
+    for word in text.casefold().split():
+        met &= said.str.contains(word, regex=False).to_numpy(dtype=bool)
+    return met
+
+
+def _sorted(diagnosis: Diagnosis, frame: pd.DataFrame, sort: str) -> pd.DataFrame:
+    if sort not in orders(diagnosis, frame):
+        raise InputError(f"Questions cannot be sorted by {shorten(sort)!r}.")
+    if sort == RUN:
+        return frame
+    name = sort.removeprefix("-") or "reading"
+    return frame.sort_values(name, ascending=not sort.startswith("-"), kind="stable", na_position="last")
+
+
+def worklist_csv(diagnosis: Diagnosis, frame: pd.DataFrame) -> bytes:
+    """Return a selected worklist as CSV: formulas neutralised, with status and note of every question."""
+    names = [*_FIRST, "status", "note", *(name for name in frame if "." in name)]
+    return csv_bytes(frame[names], diagnosis.run.data_source)

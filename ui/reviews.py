@@ -1,0 +1,71 @@
+"""Reviews of the session's run: on disk beside a saved run, else in the session until it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from core import reviews
+from core.errors import InputError
+from core.reviews import Review
+from ui import library
+from ui.state import session
+
+
+def every() -> tuple[Mapping[str, Review], str | None]:
+    """Return the reviews of the session's run by question, and why those on disk cannot be read."""
+    state, problem = session(), None
+    stored: Mapping[str, Review] = {}
+    if state.run is None:
+        return {}, None
+    if _on_disk():
+        try:
+            stored = reviews.read(library.runs_folder(), state.run.run_id)
+        except InputError as error:
+            problem = str(error)
+    return {**stored, **_own()}, problem
+
+
+def put(query_id: str, review: Review, seen: Review | None) -> None:
+    """Keep a review: on disk where the run is saved, else in the session.
+
+    InputError where the disk refuses; the session then has it. ChangedMeanwhile where another tab wrote
+    something else than ``seen``; then nothing is kept.
+    """
+    own = _own()
+    if not _on_disk():
+        own[query_id] = review
+        return
+    run = session().run
+    assert run is not None, "only questions of a run are reviewed"
+    try:
+        before = {} if seen is None else {query_id: seen}
+        reviews.write_all(library.runs_folder(), run.run_id, {**own, query_id: review}, before)
+        own.clear()
+    except reviews.ChangedMeanwhile:
+        raise
+    except InputError:
+        own[query_id] = review
+        raise
+
+
+def save() -> None:
+    """Write what the session alone has; InputError where that fails, and the session keeps it."""
+    run, own = session().run, _own()
+    if run is not None and own:
+        reviews.write_all(library.runs_folder(), run.run_id, own)
+        own.clear()
+
+
+def unsaved() -> int:
+    """Return how many reviews of the session's run are in this tab only."""
+    return len(_own())
+
+
+def _own() -> dict[str, Review]:
+    state = session()
+    return {} if state.run is None else state.reviews.setdefault(state.run.run_id, {})
+
+
+def _on_disk() -> bool:
+    state = session()
+    return state.saved and "run" in state.link

@@ -1,0 +1,45 @@
+"""What the verifier found of the errors planted in a composed run."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.claims.planted import CLEAN, ERRORS, planted_errors
+from core.text.display import number
+from ui import cached, show
+from ui.state import session
+
+
+def draw() -> None:
+    """Draw how many planted errors were found, by kind; nothing for a run without any."""
+    found = cached.once("planted errors", lambda d: planted_errors(d["claims"]))
+    if found is None:
+        return
+    st.subheader("Planted errors found", anchor=False)
+    errors, clean = found.row(ERRORS), found.row(CLEAN)
+    chance, alarms = (number(row["chance"], "{:.0f}") for row in (errors, clean))
+    st.markdown(
+        f"**{errors['n_found']:,} of {errors['n']:,} planted errors are flagged as unsupported** "
+        f"(95 % interval {number(errors['low'])} to {number(errors['high'])}); as many flags at random would "
+        f"hit {chance}. **{clean['n_found']:,} of {clean['n']:,} claims without an error are flagged, too**; "
+        f"at random {alarms}."
+    )
+    show.chart("claims", "planted_errors_chart", found)
+    columns = {
+        "title": show.wide("Planted", "medium"),
+        "n_found": show.numeric("Found", "%d", "Of claims without an error: false alarms"),
+        "n": show.numeric("n", "%d", "Claims with a verdict"),
+        "share": show.numeric("Share"),
+        "low": show.numeric("95 % from"),
+        "high": show.numeric("to"),
+        "chance": show.numeric("By chance", "%.1f", "As many flags on claims at random"),
+        "meaning": show.wide("Meaning"),
+    }
+    show.table(found.table, "Planted errors found, by kind", columns, height="content")
+    st.caption(
+        "Verify again with another verifier, above, to compare: the composed claims stay the same. Claims "
+        "that two passages support together are found when they are called supported."
+    )
+    show.csv(
+        "Download planted errors (CSV)", found.to_frame(), "planted-errors", "planted_csv", session().run
+    )

@@ -1,0 +1,387 @@
+"""The worklist: all questions, filtered and sorted; what was noted of them; the way to each."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core.errors import InputError
+from core.reviews import LONGEST_NOTE, ChangedMeanwhile, Review
+from core.text.display import count
+from core.worklist import columns_of, key_of, labels, orders, select, title_of, worklist, worklist_csv
+from ui import cached, doors, reviews, show, sources
+from ui.plain import plain, shortened
+from ui.state import FILTER, session
+
+STATUSES = {"open": "Open", "reviewed": "Reviewed", "flagged": "Flagged"}
+_ICONS = {
+    "open": ":material/radio_button_unchecked:",
+    "reviewed": ":material/check_circle:",
+    "flagged": ":material/flag:",
+}
+_TITLES = {
+    "finding": "Finding",
+    "where": "Condition",
+    "label": "Label",
+    "kind": "Kind",
+    "words": "Words",
+    "status": "Review",
+}
+_BESIDE = 20  # rows of the list beside the workbench
+_LONGEST = 300  # characters of a question in a row
+
+
+def ids() -> tuple[str, ...]:
+    """Return the ids of the listed questions, in the order of the list."""
+    return tuple(_selected()[0]["query_id"])
+
+
+def total() -> int:
+    """Return the number of questions of the run."""
+    return len(_frame())
+
+
+def current() -> str | None:
+    """Return the question that the workbench shows: the one last opened, else the first of the list."""
+    state, known = session(), _frame()["query_id"]
+    if state.question is not None and (known == state.question).any():
+        return state.question
+    if state.question is not None:
+        st.warning(
+            f"This run has no question {plain(shortened(state.question, 60))}; here is the first one listed.",
+            icon=":material/link_off:",
+        )
+    state.question = next(iter((*ids(), *known)), None)
+    sources.write_address()
+    return state.question
+
+
+def step(by: int) -> str | None:
+    """Return the question so many places further in the list than the current one; None beyond its ends."""
+    listed = ids()
+    if session().question not in listed:
+        return listed[0] if listed and by > 0 else None
+    place = listed.index(session().question) + by
+    return listed[place] if 0 <= place < len(listed) else None
+
+
+def said() -> Mapping[str, str]:
+    """Return every part of the filter that restricts the list, for people."""
+    given = asdict(session().filter)
+    return {
+        part: f"{title}: {shortened(_value(part, given[part]), 80)}"
+        for part, title in _TITLES.items()
+        if given[part]
+    }
+
+
+def draw(key: str) -> None:
+    """Draw filters, count and table; choosing a row opens its question in the workbench."""
+    found, problems = _selected()
+    _filters(key)
+    _chips(key)
+    for problem in problems:
+        st.warning(plain(problem), icon=":material/filter_alt_off:")
+    _count(found)
+    if found.empty:
+        st.info("No question matches; clear a filter.", icon=":material/search_off:")
+    else:
+        _table(found, key)
+    _export(found, key)
+
+
+def narrow() -> None:
+    """Draw the slim list beside the workbench: the part of it with the current question."""
+    found, problems = _selected()
+    _chips("beside")
+    for problem in problems:
+        st.warning(plain(problem), icon=":material/filter_alt_off:")
+    _sort("beside")
+    listed, question = list(found["query_id"]), session().question
+    if not listed:
+        st.caption("No question matches; clear a filter.")
+        return
+    place = listed.index(question) if question in listed else None
+    start = 0 if place is None else place - place % _BESIDE
+    part = found.iloc[start : start + _BESIDE]
+    where = "not in the list" if place is None else f"question {place + 1:,}"
+    st.caption(f"{where.capitalize()} of {len(listed):,}")
+    rows = pd.DataFrame({"status": _marks(part["status"]), "question": _shortened(part["question"])})
+    chosen = st.dataframe(
+        rows,
+        hide_index=True,
+        height="content",
+        column_config={
+            "status": st.column_config.TextColumn("", width=30),
+            "question": st.column_config.TextColumn("Question"),
+        },
+        key=f"beside_{question}_{_digest(part['query_id'])}",
+        on_select="rerun",
+        selection_mode=("single-row", "single-cell"),
+        selection_default=None if place is None else {"selection": {"rows": [place - start]}},
+        alt="Questions around the current one",
+    )
+    row = _row(chosen)
+    if row is not None and row < len(part) and listed[start + row] != question:
+        doors.open_question(listed[start + row])
+
+
+def review(query_id: str) -> None:
+    """Draw status and note of a question; both are kept as soon as they change."""
+    noted, problem = reviews.every()
+    state, stored = session(), noted.get(query_id, Review())
+    shown = state.conflicts.get(query_id, stored)
+    status_key, note_key = f"review_status_{query_id}", f"review_note_{query_id}"
+    st.session_state[status_key], st.session_state[note_key] = shown.status, shown.note
+    keep: Any = {"on_change": _put, "args": (query_id, status_key, note_key, stored)}
+    st.segmented_control(
+        "Review",
+        list(STATUSES),
+        required=True,
+        key=status_key,
+        format_func=lambda status: f"{_ICONS[status]} {STATUSES[status]}",
+        **keep,
+    )
+    st.text_area(
+        "Note",
+        key=note_key,
+        max_chars=LONGEST_NOTE,
+        height=80,
+        placeholder="What is wrong here, and what to do about it",
+        **keep,
+    )
+    if query_id in state.conflicts:
+        _conflict(query_id, stored)
+    _where_kept(problem)
+
+
+def _put(query_id: str, status_key: str, note_key: str, seen: Review | None) -> None:
+    state = session()
+    try:
+        mine = Review(st.session_state[status_key] or "open", st.session_state[note_key] or "")
+        state.unwritten = None
+        try:
+            reviews.put(query_id, mine, seen)
+            state.conflicts.pop(query_id, None)
+        except ChangedMeanwhile:
+            state.conflicts[query_id] = mine
+    except InputError as error:
+        state.unwritten = str(error)
+
+
+def _conflict(query_id: str, stored: Review) -> None:
+    mine = session().conflicts[query_id]
+    st.warning(plain(str(ChangedMeanwhile(stored))), icon=":material/sync_problem:")
+    with st.container(horizontal=True):
+        st.button("Keep mine", key="review_mine", on_click=_settle, args=(query_id, mine))
+        st.button("Use the other", key="review_other", on_click=_settle, args=(query_id, None))
+
+
+def _settle(query_id: str, mine: Review | None) -> None:
+    state = session()
+    state.conflicts.pop(query_id, None)
+    if mine is not None:
+        try:
+            reviews.put(query_id, mine, None)
+        except InputError as error:
+            state.unwritten = str(error)
+
+
+def _where_kept(problem: str | None) -> None:
+    """Say where reviews are when they are not on disk, and why."""
+    reason = session().unwritten or problem
+    if reason:
+        st.warning(
+            plain(
+                f"{reason} New reviews are kept in this tab only: download the worklist before you close it."
+            ),
+            icon=":material/cloud_off:",
+        )
+    elif reviews.unsaved():
+        st.caption("Reviews are kept in this tab until the run is saved.")
+
+
+def _frame() -> pd.DataFrame:
+    found: pd.DataFrame = cached.once("worklist", worklist)
+    return found
+
+
+def _selected() -> tuple[pd.DataFrame, tuple[str, ...]]:
+    return select(cached.diagnosis(), _frame(), session().filter, reviews.every()[0])
+
+
+def _value(part: str, value: str) -> str:
+    return STATUSES.get(value, value) if part == "status" else doors.meaning(part, value)
+
+
+def _filters(key: str) -> None:
+    diagnosis, frame = cached.diagnosis(), _frame()
+    named = [one for one in cached.findings() if one.query_ids]
+    kinds = sorted(set(frame["kind"].dropna()))
+    with st.grid(6, min_column_width=150):
+        _text(key)
+        _menu(key, "finding", {key_of(one): title_of(diagnosis, one) for one in named})
+        _menu(key, "label", {text: _said(text) for text in labels(frame)})
+        _menu(key, "kind", {text: text for text in kinds})
+        _menu(key, "status", STATUSES)
+        _sort(key)
+
+
+def _text(key: str) -> None:
+    widget = f"{key}_words"
+    st.session_state[widget] = session().filter.words
+    st.text_input(
+        "Find",
+        key=widget,
+        type="search",
+        placeholder="Words of the question or answer",
+        on_change=_set,
+        args=("words", widget),
+    )
+
+
+def _menu(key: str, part: str, offered: Mapping[str, str]) -> None:
+    if not offered:
+        return
+    widget, value = f"{key}_{part}", getattr(session().filter, part)
+    st.session_state[widget] = value if value in offered else ""
+    titles = {"": "Any", **offered}
+    st.selectbox(
+        _TITLES[part],
+        list(titles),
+        key=widget,
+        format_func=lambda name: shortened(titles.get(name, name), 60),
+        on_change=_set,
+        args=(part, widget),
+    )
+
+
+def _sort(key: str) -> None:
+    widget, offered = f"{key}_sort", orders(cached.diagnosis(), _frame())
+    value = session().filter.sort
+    st.session_state[widget] = value if value in offered else ""
+    st.selectbox(
+        "Order",
+        list(offered),
+        key=widget,
+        format_func=lambda name: offered.get(name, name),
+        on_change=_set,
+        args=("sort", widget),
+    )
+
+
+def _set(part: str, widget: str) -> None:
+    session().narrow(**{part: (st.session_state[widget] or "").strip()})
+
+
+def _clear(*parts: str) -> None:
+    session().narrow(**dict.fromkeys(parts, ""))
+
+
+def _chips(key: str) -> None:
+    """Draw what restricts the list, each with a way to clear it."""
+    active = said()
+    if not active:
+        return
+    with st.container(horizontal=True, gap="xsmall"):
+        for part, text in active.items():
+            st.button(
+                plain(text, one_line=True),
+                icon=":material/close:",
+                key=f"{key}_clear_{part}",
+                help="Clear this filter",
+                on_click=_clear,
+                args=(part,),
+            )
+        if len(active) > 1:
+            st.button("Clear all", key=f"{key}_clear", type="tertiary", on_click=_clear, args=FILTER[:-1])
+
+
+def _count(found: pd.DataFrame) -> None:
+    shares = [f"{int((found['status'] == name).sum()):,} {name}" for name in ("reviewed", "flagged")]
+    n, of = len(found), total()
+    st.markdown(f"**{n:,} of {count(of, 'question')}** · {' · '.join(shares)}")
+
+
+def _table(found: pd.DataFrame, key: str) -> None:
+    columns: dict[str, Any] = {
+        "status": st.column_config.TextColumn("Review", width="small"),
+        "question": st.column_config.TextColumn("Question", width="large"),
+        "findings": st.column_config.ListColumn("Findings", width="medium"),
+        "kind": st.column_config.TextColumn("Kind", width="small"),
+        "note": st.column_config.TextColumn("Note", width="small"),
+    }
+    rows = found.assign(
+        status=_marks(found["status"]) + " " + found["status"].map(STATUSES),
+        question=_shortened(found["question"]),
+        note=_shortened(found["note"]),
+    )
+    for name, column in columns_of(cached.diagnosis()).items():
+        rows[name] = rows[name].map(_said) if column.pattern == "bool" else rows[name]
+        columns[name] = show.column(column, column.title, rows[name])
+    order = [name for name in columns if name == "question" or _has_values(rows[name])]
+    chosen = st.dataframe(
+        rows[order],
+        hide_index=True,
+        column_config={name: columns[name] for name in order},
+        key=f"{key}_table_{_digest(found['query_id'])}",
+        on_select="rerun",
+        selection_mode=("single-row", "single-cell"),
+        placeholder="—",
+        alt="Questions, one a row; choosing one opens it",
+    )
+    row = _row(chosen)
+    if doors.newly(f"{key}_table", None if row is None else found["query_id"].iloc[row]):
+        doors.open_question(found["query_id"].iloc[row])
+
+
+def _export(found: pd.DataFrame, key: str) -> None:
+    diagnosis = cached.diagnosis()
+    run = diagnosis.run
+    simulated = "-simulated" if run.simulated else ""
+    st.download_button(
+        f"Download these {count(len(found), 'question')} with reviews (CSV)",
+        lambda: worklist_csv(diagnosis, found),
+        f"leadline-{run.run_id}{simulated}-worklist.csv",
+        "text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        key=f"{key}_export",
+        disabled=found.empty,
+    )
+
+
+def _row(chosen: Any) -> int | None:
+    """Return the row that was chosen, itself or by one of its cells."""
+    selection = chosen["selection"]
+    rows = [*selection.get("rows", ()), *(cell[0] for cell in selection.get("cells", ()))]
+    return rows[-1] if rows else None
+
+
+def _said(value: Any) -> Any:
+    """Return a label or a yes or no for people."""
+    if isinstance(value, str):
+        return value[:1].upper() + value[1:].replace("_", " ")
+    known = show.yes_or_no(value)
+    return None if known is None else {True: "Yes", False: "No"}[known]
+
+
+def _marks(statuses: pd.Series) -> pd.Series:
+    return statuses.map({"open": "○", "reviewed": "✓", "flagged": "⚑"})
+
+
+def _shortened(texts: pd.Series) -> pd.Series:
+    return texts.str.slice(0, _LONGEST)
+
+
+def _has_values(values: pd.Series) -> bool:
+    return any(bool(value) if isinstance(value, (str, list)) else value == value for value in values.dropna())
+
+
+def _digest(query_ids: Sequence[str]) -> int:
+    return zlib.crc32("\n".join(query_ids).encode())
