@@ -97,9 +97,9 @@ def _wrong(answers: Answers) -> Sequence[Finding]:
     if not of:
         return ()
     low, high = interval = wilson_interval(n / of, of)
-    severity = "high" if low > 0.5 else "medium" if low > 0.2 else "low"
+    severity = "high" if low > 0.5 else "medium" if low > 0.25 else "low"
     tone = BAD if severity != "low" else GOOD if high < 0.5 else UNCLEAR
-    correct = 1 - high, 1 - low
+    correct, are = (1 - high, 1 - low), "is" if of == 1 else "are"
     return (
         Finding(
             "wrong_answers",
@@ -110,9 +110,9 @@ def _wrong(answers: Answers) -> Sequence[Finding]:
             severity=severity,
             query_ids=tuple(q.loc[wrong, "query_id"]),
             tone=tone,
-            clause=f"{part(n, of, 'answer')} are incorrect ({percent(n / of, interval)})"
+            clause=f"{part(n, of, 'answer')} {are} incorrect ({percent(n / of, interval)})"
             if tone == BAD
-            else f"{part(of - n, of, 'answer')} are correct ({percent(n / of, correct)})",
+            else f"{part(of - n, of, 'answer')} {are} correct ({percent(n / of, correct)})",
         ),
     )
 

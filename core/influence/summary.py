@@ -51,7 +51,7 @@ def numbers(analysis: InfluenceAnalysis) -> tuple[Number, ...]:
     tested = modes.dropna(subset="expected")
     shown = (
         Number(
-            "mean_influence_ndcg", "Mean nDCG by influence", _value(use.mean), n=use.n,
+            "mean_influence_ndcg", "nDCG by influence", _value(use.mean), n=use.n,
             interval=_pair(use.low, use.high), define="influence_ndcg", place="card",
             chance=_value(use.chance), note=p_text(use.p_value) if use.n else "",
         ),

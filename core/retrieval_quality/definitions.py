@@ -34,7 +34,7 @@ METRICS = by_name(
 )  # fmt: skip
 
 FINDINGS = by_name(
-    Definition("hit_at_1", "Gold passage first", "Does the retriever put a gold passage in the first place?",
+    Definition("hit_at_1", "Gold passage first", "Does the retriever put a gold passage in the first place (hit at 1)?",
         undefined_when="no gold passage is known",
         advice="The order hides the evidence: re-rank, reword the search, or try another retriever."),
 )  # fmt: skip

@@ -6,7 +6,7 @@ import pandas as pd
 
 from core.diagnosis import Diagnosis, Diagnostic, Need, Number, QuestionColumn
 from core.retrieval_quality.analysis import DEPTHS, RetrievalQuality, retrieval_quality
-from core.retrieval_quality.definitions import DEFINITIONS, METRICS
+from core.retrieval_quality.definitions import DEFINITIONS, FINDINGS, METRICS
 from core.retrieval_quality.findings import findings
 
 _CARDS = {
@@ -25,7 +25,7 @@ def numbers(quality: RetrievalQuality) -> tuple[Number, ...]:
         found.append(
             Number(
                 key,
-                METRICS[row["metric"]].title.removesuffix(" k") + (f" {depth}" if depth else ""),
+                _title(key, row["metric"], depth),
                 float(row["mean"]) if row["n"] else None,
                 n=int(row["n"]),
                 interval=None if pd.isna(row["low"]) else (float(row["low"]), float(row["high"])),
@@ -37,6 +37,12 @@ def numbers(quality: RetrievalQuality) -> tuple[Number, ...]:
             )
         )
     return tuple(found)
+
+
+def _title(key: str, metric: str, depth: str) -> str:
+    if key in FINDINGS:
+        return FINDINGS[key].title
+    return METRICS[metric].title.removesuffix(" k") + (f" {depth}" if depth else "")
 
 
 def _analyse(diagnosis: Diagnosis) -> RetrievalQuality:

@@ -216,7 +216,7 @@ def _of_pairs(n_passages: Ints, n_found: Ints, value: Callable[[Floats], float])
     pairs, which = np.unique(np.stack([n_passages, n_found], axis=1), axis=0, return_inverse=True)
     values = []
     for n, found in pairs.tolist():
-        left = np.arange(n, 0, -1.0)
+        left = np.arange(n, 0, -1, dtype=np.float64)
         values.append(value(np.cumprod(np.r_[1.0, np.maximum(0.0, left - found) / left])))
     return np.array(values, dtype=np.float64)[which.ravel()]
 

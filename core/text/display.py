@@ -85,7 +85,7 @@ def part(n: int, of: int, noun: str = "") -> str:
     ('none of 30 questions', '5 of 6 questions', '20 % of 54', 'all 9 answers')
     """
     what = count(of, noun) if noun else f"{of:,}"
-    if n in (0, of):
+    if n in (0, of) and of > 1:
         return f"all {what}" if n else f"none of {what}"
     return f"{percent(n / of)} of {what}" if of >= _MANY else f"{n:,} of {what}"
 

@@ -67,11 +67,10 @@ def test_upload_to_overview_to_inspector(app, new_page):
     page = new_page()
     upload(page, app, "results.csv", published_shape())
     page.get_by_role("link", name="Open the overview").click()
-    page.get_by_role("heading", name="Findings").wait_for()
+    page.get_by_role("heading", name="Against chance").wait_for()
     settle(page)
     text = main_text(page)
-    assert "16 of 43 baselines are empty" in text
-    assert "n = 19 questions" in text and "Without ρ: 24 questions" in text
+    assert "16 of 43 answers are empty" in text and "What to do:" in text
     page.get_by_role("link", name="Workbench").first.click()
     page.get_by_text("Passages", exact=True).wait_for()
     settle(page)
