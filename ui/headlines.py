@@ -109,7 +109,7 @@ def verdict() -> None:
 
 
 def _proof(diagnostic: str, finding: str = "") -> None:
-    """Draw the link to a finding: its diagnostic's page or, where it has none, its questions; or to a page."""
+    """Draw the link to a finding: its diagnostic's page or, where that has none, its questions."""
     page = router.page_of(diagnostic) if diagnostic else None
     if finding:
         found = (one for one in cached.findings() if (one.diagnostic, one.name) == (diagnostic, finding))

@@ -217,7 +217,8 @@ def _of_pairs(n_passages: Ints, n_found: Ints, value: Callable[[Floats], float])
     values = []
     for n, found in pairs.tolist():
         left = np.arange(n, 0, -1, dtype=np.float64)
-        values.append(value(np.cumprod(np.r_[1.0, np.maximum(0.0, left - found) / left])))
+        none_next = np.append(1.0, np.maximum(0.0, left - found) / left)
+        values.append(value(np.asarray(np.cumprod(none_next), dtype=np.float64)))
     return np.array(values, dtype=np.float64)[which.ravel()]
 
 

@@ -82,7 +82,8 @@ def test_overview_says_the_verdict_with_a_link_to_every_proof(open_app, healthy,
         assert f"finding={clause.diagnostic}.{clause.finding}" in link.query_string
         assert link.page == (clause.diagnostic if clause.diagnostic in PAGES else "workbench")
     # q1 and q2 have an order; q3 is inert and q4 has no answer.
-    assert [metric.label for metric in app.metric] == ["Correct answers", "nDCG by influence"]
+    labels = [metric.label for metric in app.metric]
+    assert labels == ["Correct answers", "nDCG by influence", "Gold passage first"]
     assert "n = 2 questions; 95 % interval" in shown and "by chance" in shown
     assert len(app.get("plotly_chart")) == 1
     (listed,) = [one for one in app.expander if one.label.startswith("All findings")]
@@ -93,7 +94,7 @@ def test_overview_says_the_verdict_with_a_link_to_every_proof(open_app, healthy,
 
 def test_a_run_without_questions_says_so(open_app, healthy, texts, tmp_path):
     no_questions().save(tmp_path / "samples" / "recorded_run")
-    assert "The run has no questions." in texts(healthy(open_app()))
+    assert "The run has no questions" in texts(healthy(open_app()))
 
 
 def test_influence_page_compares_with_chance(open_app, healthy, texts, recorded):

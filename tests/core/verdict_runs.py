@@ -142,4 +142,4 @@ def mostly_empty() -> Run:
 
 def no_questions() -> Run:
     """Nothing at all."""
-    return Run.create({"source": "upload"})
+    return Run.create({"source": "live"})
