@@ -268,12 +268,16 @@ class QuestionColumn:
 
     ``pattern`` is the format of numbers, ``"bool"`` for yes and no, ``"list"`` for a list of numbers (a small
     chart in tables; not compared between runs); ``bounds`` is the range of the numbers, if they have one.
+    ``higher_is`` is "better" or "worse" where one of them is, else "". ``by_passages``: the number of
+    passages alone moves the value, so that runs with different numbers of them differ by nature.
     """
 
     name: str
     title: str
     pattern: str = "{:.2f}"
     bounds: tuple[float, float] | None = None
+    higher_is: str = ""
+    by_passages: bool = False
 
     @property
     def is_list(self) -> bool:
@@ -413,8 +417,8 @@ class Diagnosis:
     --------
     >>> run = Run.load("sample_data/recorded_run")
     >>> diagnosis = Diagnosis(run, {"threshold": 0.6})
-    >>> diagnosis["influence"].threshold, diagnosis.summary()["n_queries"]
-    (0.6, 68)
+    >>> diagnosis["influence"].threshold, diagnosis.summary()["n_queries"] == len(run.queries)
+    (0.6, True)
     """
 
     def __init__(
