@@ -25,7 +25,7 @@ from core.text.display import part, percent
 from core.text.matching import correctness
 
 DEFINITIONS = (
-    Definition("correct", "Correct answer", "Whether the answer contains a reference answer, word for word.",
+    Definition("correct", "Correct answer", "Whether the answer says a reference answer: in the same words, numbers, amounts and dates by value. Of two things that the question offers, it must choose the right one.",
         undefined_when="there is no reference answer, or the answer is empty or an abstention"),
     Definition("wrong_answers", "Incorrect answers", "The answer does not contain a reference answer.",
         undefined_when="there is no reference answer, or the answer is empty or an abstention"),
