@@ -176,10 +176,11 @@ def _cancelled(job: Job) -> str:
     n, done = len(run.queries), work.n_done(run, step)
     rest = [one.title for one in wanted.steps[wanted.steps.index(step) + 1 :]]
     left = f"{count(n - done, 'question remains', 'questions remain')}" if done < n else ""
+    where = f" in “{step.title}”" if wanted.steps.index(step) else ""
     missing = "; ".join(filter(None, [left, f"not begun: {', '.join(rest)}" if rest else ""]))
     return (
-        f"Cancelled: {done:,} of {count(n, 'question')} {'is' if done == 1 else 'are'} done and saved; "
-        f"{missing}. Answered calls are kept, and Continue does not repeat them."
+        f"Cancelled{where}: {done:,} of {count(n, 'question')} {'is' if done == 1 else 'are'} done and "
+        f"saved; {missing}. Answered calls are kept, and Continue does not repeat them."
     )
 
 
@@ -280,7 +281,8 @@ def _links(job: Job) -> None:
 
 def _done(run: Run, job: Job) -> str:
     """Say how many questions the newest step has done."""
-    return count(work.n_done(run, job.step), "question")
+    begun = [step for step in job.settings.steps if step.name in run.manifest.get("steps", {})]
+    return count(work.n_done(run, begun[-1]) if begun else len(run.queries), "question")
 
 
 def _origin(job: Job) -> str:
