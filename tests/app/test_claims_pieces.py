@@ -43,7 +43,7 @@ def test_words_that_no_claim_has_are_marked(answer):
 
 def test_lines_of_a_claim_name_what_it_rests_on(answer):
     said = lines(answer, 0)
-    assert said[0] == "Verdict SUPPORTED · U(c) 0.15 · best support 0.90"
+    assert said[0] == "Verdict supported · U(c) 0.15 · best support 0.90"
     assert said[1] == "Closest passage 1 (Letchworth): “Unwin planned Letchworth.”"
     labels = np.full((6, 2), "kept", dtype=object)
     labels[0] = "changed", "gone"
