@@ -101,7 +101,9 @@ def test_the_rank_plot_says_what_the_threshold_does_and_shows_one_label_alone(
     open_app, healthy, texts, recorded
 ):
     app = healthy(open_app("influence"))
-    assert "No cell of this view depends on τ." in texts(app) or "no cell of this view depends on it." in texts(app)
+    assert "No cell of this view depends on τ." in texts(
+        app
+    ) or "no cell of this view depends on it." in texts(app)
     app.segmented_control(key="influence_shown").set_value("Divergent").run()
     assert "follows from the choice and is no evidence" in texts(healthy(app))
 
