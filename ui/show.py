@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
@@ -15,6 +16,7 @@ from core.diagnosis import QuestionColumn
 from core.report.exports import exporters
 from core.run import Run
 from core.spreadsheet import csv_bytes
+from core.text.display import number
 from ui import cached, doors, router, sources
 from ui.plain import plain
 from ui.state import session
@@ -122,10 +124,11 @@ def table(frame: pd.DataFrame, alt: str, columns: Mapping[str, Any] | None = Non
     if columns is not None:
         filled = [name for name in columns if _has_values(frame[name].head(ROWS_SHOWN))]
         options["column_order"] = filled or list(columns)
+    shown, config = _with_minus(frame.head(ROWS_SHOWN), columns or {})
     event = st.dataframe(
-        frame.head(ROWS_SHOWN),
+        shown,
         hide_index=True,
-        column_config=columns or {},
+        column_config=config,
         alt=alt,
         placeholder="—",
         **options,
@@ -133,6 +136,17 @@ def table(frame: pd.DataFrame, alt: str, columns: Mapping[str, Any] | None = Non
     if len(frame) > ROWS_SHOWN:
         st.caption(f"The first {ROWS_SHOWN:,} of {len(frame):,} rows; the download holds all of them.")
     return event
+
+
+def _with_minus(frame: pd.DataFrame, columns: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Write negative numbers with the minus sign of the prose; the browser's own format has a hyphen."""
+    config, patterns = dict(columns), {}
+    for name, column in config.items():
+        pattern = (column.get("type_config") or {}).get("format") if isinstance(column, Mapping) else None
+        if pattern and pattern.startswith("%") and bool((frame[name] < 0).any()):
+            patterns[name] = partial(number, pattern=f"{{:{pattern[1:]}}}")
+            config[name] = {**column, "type_config": {**column["type_config"], "format": None}}
+    return (frame.reset_index(drop=True).style.format(patterns) if patterns else frame), config
 
 
 def _has_values(values: pd.Series) -> bool:

@@ -15,21 +15,9 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.sync_api import sync_playwright  # noqa: E402
 
-from core.sources.simulation import SimulationOptions, simulate  # noqa: E402
-from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, running_app, settle  # noqa: E402
+from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, pages, running_app, settle  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
-PAGES = {
-    "overview": "",
-    "influence": "influence",
-    "retrieval_quality": "retrieval_quality",
-    "claims": "claims",
-    "workbench": "workbench",
-    "compare": "compare?compare={0}&compare={1}&compare={2}",
-    "live": "live",
-    "data": "data",
-    "methods": "methods",
-}
 # File, address, heading that stands at the top (None is the page's own top), height.
 README = (
     ("influence.png", "influence", None, 1020),
@@ -47,26 +35,21 @@ def main(folder: Path) -> None:
         sys.exit("No Chromium found: install your system's chromium package.")
     folder.mkdir(parents=True, exist_ok=True)
     IMAGES.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
-        runs = [saved_simulation(Path(temporary), noise) for noise in (0.0, 0.1, 0.3)]
-        with running_app(Path(temporary), Path(temporary) / "server.log") as address:
-            browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
-            for theme in ("light", "dark"):
-                for width in WIDTHS:
-                    for name, path in PAGES.items():
-                        shot = folder / f"{name}-{theme}-{width}.png"
-                        photograph(browser, f"{address}/{path.format(*runs)}", theme, width, shot)
-                        sys.stdout.write(f"{shot}\n")
-            for file, path, top, height in README:
-                photograph(browser, f"{address}/{path}", "light", 1280, IMAGES / file, height, top)
-            browser.close()
-
-
-def saved_simulation(folder: Path, noise: float) -> str:
-    """Save a simulated run, for pages that need more than the recorded one; return its id."""
-    run = simulate(SimulationOptions(queries=40, noise=noise)).renamed(f"Simulated, noise {noise:g}")
-    run.save(folder / run.run_id)
-    return run.run_id
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        sync_playwright() as playwright,
+        running_app(Path(temporary), Path(temporary) / "server.log") as address,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
+        for theme in ("light", "dark"):
+            for width in WIDTHS:
+                for name, path in pages().items():
+                    shot = folder / f"{name}-{theme}-{width}.png"
+                    photograph(browser, f"{address}/{path}", theme, width, shot)
+                    sys.stdout.write(f"{shot}\n")
+        for file, path, top, height in README:
+            photograph(browser, f"{address}/{path}", "light", 1280, IMAGES / file, height, top)
+        browser.close()
 
 
 def photograph(

@@ -18,13 +18,17 @@ COLOURS = """figure => {
   return {texts: [...texts].map(one => rgb(getComputedStyle(one).fill)),
           page: rgb(getComputedStyle(document.querySelector("[data-testid='stApp']")).backgroundColor)};
 }"""
-# The middle of the cell of retrieval rank 10 and influence rank 1, and what its mark says.
+# The middle of a cell that holds a question and no other mark, and what its own mark leads to and says.
 CELL = """figure => {
   const plot = figure.querySelector('.js-plotly-plot'), {xaxis, yaxis} = plot._fullLayout;
-  const box = plot.getBoundingClientRect();
-  const squares = plot.data.find(trace => trace.type === 'scatter' && trace.marker.symbol === 'square');
-  return {x: box.x + xaxis._offset + xaxis.d2p(10), y: box.y + yaxis._offset + yaxis.d2p(1),
-          says: squares.customdata[9][1]};
+  const box = plot.getBoundingClientRect(), traces = plot._fullData.filter(trace => trace.type === 'scatter');
+  const squares = traces.find(trace => trace.marker.symbol === 'square');
+  const marks = traces.filter(trace => trace !== squares).flatMap(
+    trace => [...trace.x].map((x, i) => [x, trace.y[i]]));
+  const clear = i => marks.every(([x, y]) => Math.hypot(x - squares.x[i], y - squares.y[i]) > 1.5);
+  const i = squares.customdata.findIndex(([door], i) => door && clear(i));
+  return {x: box.x + xaxis._offset + xaxis.d2p(squares.x[i]), y: box.y + yaxis._offset + yaxis.d2p(squares.y[i]),
+          door: squares.customdata[i][0], says: squares.customdata[i][1]};
 }"""
 
 
@@ -64,6 +68,6 @@ def test_a_cell_of_the_rank_plot_filters_the_worklist(app, new_page, device):
     page.wait_for_url("**where=**")
     settle(page)
     (where,) = parse_qs(urlsplit(page.url).query)["where"]
-    assert where.startswith("influence.passages.retrieval_order:10,best_influence_rank:..2")
+    assert [where] == parse_qs(cell["door"])["where"]
     said = page.locator("[data-testid='stMain']").inner_text()
     assert f"{n} of 12 questions" in said

@@ -63,7 +63,7 @@ def _add_label(
         )
         sizes.append(n)
     spots = np.array([key for key, _ in places], dtype=np.float64) / _PLACES
-    n = np.array(sizes)
+    shared = np.array(sizes)
     options = {} if webgl else {"cliponaxis": False}
     figure.add_trace(
         (go.Scattergl if webgl else go.Scatter)(
@@ -71,7 +71,7 @@ def _add_label(
             mode="markers",
             x=spots[:, 0],
             y=spots[:, 1],
-            marker={**marker(label), "size": 9 + 12 * np.sqrt((n - 1) / n.max()), "opacity": 0.8},
+            marker={**marker(label), "size": 9 + 12 * np.sqrt((shared - 1) / shared.max()), "opacity": 0.8},
             **options,
             **doors(figure, leads_to, hover),
         )

@@ -118,7 +118,7 @@ def _heatmap(cells: Places, middle: Floats) -> go.Heatmap:
 def _add_doors(figure: go.Figure, cells: Places, middle: Floats, label: str | None) -> None:
     """Lay a clear square over each cell: heat maps themselves cannot be selected."""
     side = len(middle)
-    rows, columns = (part.ravel() for part in np.indices((side, side)))
+    rows, columns = (part.ravel().tolist() for part in np.indices((side, side)))
     leads_to, hover = [], []
     for row, column in zip(rows, columns, strict=True):
         n, own = int(cells.n_questions[row, column]), {} if label is None else {"label": label}
