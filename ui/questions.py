@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from ui import cached, router, sources, worklist
+from ui import cached, doors, router, show, sources, worklist
 from ui.plain import plain, shortened
 from ui.state import session
 
@@ -72,6 +73,14 @@ def open_link(query_id: str, label: str = "Open in the workbench") -> None:
 def link(query_id: str, label: str = "Open in the workbench", page: str = router.WORKBENCH) -> None:
     """Draw a link to a question, by default in the workbench."""
     sources.link(page, label, question=query_id)
+
+
+def table(frame: pd.DataFrame, alt: str, columns: Mapping[str, Any], key: str) -> None:
+    """Draw a table with a column ``query_id``; choosing a row opens its question in the workbench."""
+    chosen = show.table(frame, alt, columns, key=key, on_select="rerun", selection_mode="single-row")
+    query_id = next((frame["query_id"].iloc[row] for row in chosen["selection"]["rows"]), None)
+    if doors.newly(key, query_id):
+        doors.open_question(query_id)
 
 
 def _queries() -> pd.DataFrame:
