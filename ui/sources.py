@@ -149,13 +149,10 @@ def panel() -> None:
             st.markdown("**No data loaded**")
         else:
             source = state.run.manifest["source"]
-            badges = [BADGES[state.origin]]
-            if state.run.mark and source != state.origin:
-                badges.append(BADGES[source])
+            label, icon, colour = BADGES[state.origin]
             st.markdown(f"**{plain(shortened(state.run.name, 60))}**")
             with st.container(horizontal=True, gap="xsmall"):
-                for label, icon, colour in badges:
-                    st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
+                st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
                 if not state.run.manifest["complete"]:
                     st.badge("Partial", icon=":material/hourglass_top:", color="yellow")
                 if not state.saved:
@@ -165,6 +162,9 @@ def panel() -> None:
                         color="gray",
                         help="Kept in this tab only; save it on the Data page to share a link.",
                     )
+            if state.run.mark and source != state.origin:
+                label, icon, colour = BADGES[source]
+                st.markdown(f":{colour}[{icon} {label}]")  # a badge would cut it off
             st.caption(
                 f"{count(len(state.run.queries), 'question')} · {count(len(state.run.passages), 'passage')}"
             )
