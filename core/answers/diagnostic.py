@@ -37,7 +37,9 @@ class Answers:
 def analyse_answers(run: Run) -> Answers:
     """Judge every answer of a run that has reference answers; no LLM calls."""
     frame = run.queries[["query_id", "question", "answer", "answer_status"]].copy()
-    frame["correct"] = correctness(run.queries["answer"], run.queries["reference_answers"])
+    frame["correct"] = correctness(
+        run.queries["answer"], run.queries["reference_answers"], run.queries["question"]
+    )
     return Answers(frame)
 
 

@@ -162,7 +162,7 @@ def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD, as_published: bool =
             "n_repeats": counts.reindex(queries["query_id"], fill_value=0).to_numpy(),
             "noise_quantile": noise_quantiles(run),
             "has_ties": has_ties(rank, group, n),
-            "correct": correctness(queries["answer"], queries["reference_answers"]),
+            "correct": correctness(queries["answer"], queries["reference_answers"], queries["question"]),
             "influences": _in_retrieval_order(influence, order, group, k),
         }
     )

@@ -82,11 +82,12 @@ def _meet_by_chance(k: Ints, n_one: NDArray[Any], n_other: NDArray[Any]) -> Floa
 def _harmful(run: Run, q: pd.DataFrame, group: Ints) -> Bools:
     wrong = (~q["correct"].fillna(True)).to_numpy(dtype=bool)
     references = run.queries["reference_answers"].to_list()
+    questions = run.queries["question"].to_list()
     ablated = run.passages["ablated_answer"].to_list()
     result = np.zeros(len(ablated), dtype=bool)
     for row in np.flatnonzero(wrong[group]):
         answer = ablated[row] if isinstance(ablated[row], str) else None
-        result[row] = is_correct(answer, references[group[row]]) is True
+        result[row] = is_correct(answer, references[group[row]], questions[group[row]]) is True
     return result
 
 

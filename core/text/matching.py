@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+import regex
 
 from core.text.abstention import answer_status
+from core.text.choices import chosen, options
+from core.text.folding import folded
+from core.text.numbers import any_of
+from core.text.quantities import MONTHS, Date, Quantity, located_dates, located_quantities
 from core.text.reading import read
 
+_MONTH = regex.compile(rf"\b(?:{any_of(MONTHS)})\b")
+_OR = {"or", "hay", "hoặc", "或"}
+_BEFORE = {"a", "an", "the"}
 
-def is_correct(answer: str | None, references: Sequence[str] | None) -> bool | None:
-    """Tell whether an answer contains one of the reference answers, word for word and numbers by value.
+
+def is_correct(answer: str | None, references: Sequence[str] | None, question: str = "") -> bool | None:
+    """Tell whether an answer says one of the reference answers: word for word, numbers and dates by value.
 
     Parameters
     ----------
@@ -19,6 +28,8 @@ def is_correct(answer: str | None, references: Sequence[str] | None) -> bool | N
         The answer given.
     references : sequence of str or None
         Answers known to be correct.
+    question : str, optional
+        Where it offers two options, an answer that names both is judged by what it says of them.
 
     Returns
     -------
@@ -26,34 +37,96 @@ def is_correct(answer: str | None, references: Sequence[str] | None) -> bool | N
         None without a reference, and for an empty answer or an abstention, which are neither correct
         nor incorrect.
 
+    Notes
+    -----
+    A date with a day is compared whole, so "27 July" is not said by "27 July 1858"; "5/11/2018" may be two
+    days and is neither. A value that is only one of several offered ("new moon or full moon") is not said.
+
     Examples
     --------
     >>> is_correct("It was Raymond Unwin.", ["Raymond Unwin"]), is_correct("I don't know", ["Unwin"])
     (True, None)
-    >>> is_correct("It has fifteen arches.", ["15 arches"])
-    True
+    >>> is_correct("It has fifteen arches.", ["15 arches"]), is_correct("27/07/1866", ["27 July 1866"])
+    (True, True)
     """
-    targets = [target for target in map(_said, references or ()) if target]
-    if not targets or answer is None or answer_status(answer) != "answered":
+    texts = [text for text in references or () if _said(text)]
+    if not texts or answer is None or answer_status(answer) != "answered":
         return None
-    given = _said(answer)
-    return any(
-        given[start : start + len(target)] == target
-        for target in targets
-        for start in range(len(given) - len(target) + 1)
-    )
+    choice = chosen(question, answer)
+    right = [option for option in options(question) if _says(option, texts)]
+    return (choice is None or not right or choice in right) and _says(answer, texts)
 
 
-def _said(text: str) -> list[str]:
-    return [token.stem if token.is_number else token.word for token in read(text)]
-
-
-def correctness(answers: pd.Series, references: pd.Series) -> pd.Series:
+def correctness(answers: pd.Series, references: pd.Series, questions: pd.Series) -> pd.Series:
     """Return `is_correct` of every answer, missing where it is None."""
     return pd.Series(
         [
-            is_correct(answer if isinstance(answer, str) else None, known)
-            for answer, known in zip(answers, references, strict=True)
+            is_correct(answer if isinstance(answer, str) else None, known, question)
+            for answer, known, question in zip(answers, references, questions, strict=True)
         ],
         dtype="boolean",
     )
+
+
+def _says(text: str, references: Sequence[str]) -> bool:
+    """Tell whether a text holds a reference, in the same words or the same amount in another unit."""
+    return any(
+        _holds(_said(text, measured), [_said(known, measured) for known in references])
+        for measured in (False, True)
+    )
+
+
+def _holds(given: list[str], targets: Sequence[list[str]]) -> bool:
+    places = [
+        (start, start + len(target))
+        for target in targets
+        for start in range(len(given) - len(target) + 1)
+        if given[start : start + len(target)] == target
+    ]
+    return any(
+        not any(
+            # Another alternative; unless that is known to be right as well.
+            given[i] in _OR and not any(first >= i if i >= end else last <= i for first, last in places)
+            for i in _beside(given, start, end)
+        )
+        for start, end in places
+    )
+
+
+def _beside(given: list[str], start: int, end: int) -> list[int]:
+    """Return the places of the words that stand just before and just behind a value."""
+    while start and given[start - 1] in _BEFORE:
+        start -= 1
+    return [i for i in (start - 1, end) if 0 <= i < len(given)]
+
+
+def _said(text: str, measured: bool = False) -> list[str]:
+    """Return the words of a text, with dates, and amounts with a unit if ``measured``, as one form each."""
+    # A small letter is no month elsewhere: "may", "march".
+    plain = _MONTH.sub(lambda month: month[0].capitalize(), folded(text))
+    values = [
+        (start, end, _day(date)) for start, end, date in located_dates(plain) if date.day and not date.swapped
+    ]
+    if measured:
+        values += [(start, end, _amount(q)) for start, end, q in located_quantities(plain) if q.measured]
+    found: list[str] = []
+    last = 0
+    for start, end, value in sorted(values):
+        found += [*_words(plain[last:start]), *value]
+        last = end
+    return [*found, *_words(plain[last:])]
+
+
+def _words(text: str) -> list[str]:
+    return [token.stem if token.is_number else token.word for token in read(text)]
+
+
+def _day(date: Date) -> list[str]:
+    # The year stays a number of its own, so that it may be all that was asked for.
+    if date.year is None:
+        return [f"{date.month}/{date.day}"]
+    return [f"{date.month}/{date.day}/", f"#{date.year}"]
+
+
+def _amount(quantity: Quantity) -> list[str]:
+    return [f"{quantity.values[0]:.9g} {quantity.kind}"]
