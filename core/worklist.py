@@ -244,8 +244,8 @@ def worklist(diagnosis: Diagnosis) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``query_id, question, kind``; ``findings``, the titles of the findings that name the question but not
-        all questions, gravest first; ``named``, for each finding that names it the place it gives the
+        ``query_id, question, kind``; ``findings``, the titles of the findings that name the question, unless they
+        count every case, gravest first; ``named``, for each finding that names it the place it gives the
         question, by key; ``<diagnostic>.<column>`` for every `QuestionColumn`; and ``reading``: its place
         (from 1) when the questions most worth reading come first, by the gravest of ``findings``, their
         number, and the place that the gravest gives it.
@@ -259,7 +259,7 @@ def worklist(diagnosis: Diagnosis) -> pd.DataFrame:
     for finding in found:
         title, severity = title_of(diagnosis, finding), SEVERITIES.index(finding.severity)
         rows = ids.get_indexer(pd.Index(finding.query_ids, dtype=ids.dtype))
-        telling = len(rows) < len(ids)
+        telling = finding.n < finding.of
         for position, row in enumerate(rows):
             if row < 0:
                 continue

@@ -160,7 +160,7 @@ def test_conditions_are_told_by_the_titles_of_their_columns(toy):
 def test_rows_say_what_diagnostics_and_findings_say(toy):
     frame = worklist(toy)
     assert list(frame["query_id"]) == list("abcd")
-    # A finding that names all questions says nothing of one of them.
+    # A finding that counts every case tells none of them apart.
     assert list(frame["findings"]) == [["Odd"], ["Bad answer", "Odd"], ["Bad answer"], []]
     assert list(frame["toy.score"].fillna(-1)) == [0.2, -1, 0.9, 0.5]
     assert frame["toy.parts"].iloc[0] == [0.1, 0.2]
