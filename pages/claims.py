@@ -1,8 +1,7 @@
 import streamlit as st
 
-from ui import headlines, job_panel, questions, show
+from ui import headlines, job_panel, show
 from ui.router import require_entrypoint
-from ui.sections import claims
 from ui.sections.claims import form, planted, run
 
 require_entrypoint()
@@ -20,12 +19,6 @@ if show.needs_run():
 
         st.subheader("Unsupported claims to read first", anchor=False)
         run.unsupported()
-
-        st.subheader("One answer", anchor=False)
-        chosen = questions.deep_linked_picker("claims_question", of="claims")
-        if chosen is not None:
-            claims.draw(chosen)
-            questions.link(chosen)
 
         st.subheader("Influence vs support", anchor=False)
         run.quadrants()

@@ -7,5 +7,4 @@ show.heading("Workbench", "One question: its answer, and what every diagnostic s
 if show.needs_run():
     chosen = questions.deep_linked_picker()
     if chosen is not None:
-        workbench.question(chosen)
-        workbench.every_section(chosen)
+        workbench.draw(chosen)

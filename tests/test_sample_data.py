@@ -11,39 +11,61 @@ from pathlib import Path
 import pytest
 
 from core.diagnosis import Diagnosis
+from core.pipeline.options import RunOptions
+from core.pipeline.retrieve import PassageFinder
 from core.run import Run
 from core.sources.dataset import load_dataset
 from core.sources.influence_csv import template_csv
+from core.stats import mean_interval
 from core.text import is_correct, words
 
 SAMPLES = Path(__file__).parent.parent / "sample_data"
 ARTICLES = sorted((SAMPLES / "articles").glob("*.md"))
 LINES = [json.loads(line) for line in (SAMPLES / "questions.jsonl").read_text("utf-8").splitlines()]
+README = (SAMPLES / "README.md").read_text("utf-8")
+KINDS = ("single", "two_passage", "duplicated", "distractor", "unanswerable")
+SETTINGS = {"recorded_run": (10, 100), "recorded_run_short": (5, 60)}  # passages, words of each
+SHOWN = (
+    "n_correct n_abstained hit_at_1 hit_at_5 hit_at_10 n_missed_evidence gold_most_influential mean_influence_ndcg "
+    "mean_rho n_inert n_parametric n_harmful_passage n_claims_supported"
+).split()
 
 
-@pytest.fixture(scope="module")
-def recorded():
-    return Run.load(SAMPLES / "recorded_run")
+@pytest.fixture(scope="module", params=SETTINGS)
+def recorded(request):
+    return Run.load(SAMPLES / request.param)
 
 
-def test_there_is_enough_of_every_kind():
-    kinds = Counter(line["kind"] for line in LINES)
-    assert len(LINES) >= 60 and set(kinds) == {
-        "single",
-        "two_passage",
-        "duplicated",
-        "distractor",
-        "unanswerable",
-    }
-    assert min(kinds.values()) >= 5
-    languages = Counter(line["language"] for line in LINES)
-    assert languages["vi"] >= 3 and languages["zh"] >= 3
+def found(k, words):
+    """Return for each question with gold the places of gold among the passages that BM25 finds."""
+    finder = PassageFinder(RunOptions(k=k, passage_words=words))
+    questions = [
+        question for question in load_dataset(SAMPLES / "questions.jsonl").questions if question.gold
+    ]
+    return [[place for place, p in enumerate(finder.find(q).passages) if p.is_gold] for q in questions]
+
+
+def test_there_is_enough_of_every_kind_in_every_language():
+    assert 66 <= len(LINES) <= 72
+    counts = Counter((line["kind"], line["language"]) for line in LINES)
+    assert set(counts) == {(kind, language) for kind in KINDS for language in ("en", "vi", "zh")}
 
 
 def test_the_readme_counts_the_questions_as_they_are():
-    text = (SAMPLES / "README.md").read_text("utf-8")
-    stated = {kind: int(n) for kind, n in re.findall(r"^\| (\w+) \| (\d+) \|", text, re.MULTILINE)}
-    assert stated == Counter(line["kind"] for line in LINES)
+    counts = Counter((line["kind"], line["language"]) for line in LINES)
+    rows = re.findall(r"^\| (\w+) \| (\d+) \| (\d+) \| (\d+) \|", README, re.MULTILINE)
+    assert [row[0] for row in rows] == list(KINDS)
+    assert rows == [
+        (kind, *(str(counts[kind, language]) for language in ("en", "vi", "zh"))) for kind in KINDS
+    ]
+
+
+@pytest.mark.parametrize(("k", "words"), SETTINGS.values())
+def test_there_is_something_to_diagnose_about_the_retrieval(k, words):
+    places = found(k, words)
+    missed, not_first = sum(not gold for gold in places), sum(gold[:1] != [0] for gold in places)
+    assert not_first >= 15 and missed >= 5
+    assert f"{not_first} of {len(places)} questions its evidence does not come first, in {missed} " in README
 
 
 @pytest.mark.parametrize("path", ARTICLES, ids=lambda p: p.stem)
@@ -79,24 +101,38 @@ def test_the_template_is_the_one_the_program_offers():
     assert (SAMPLES / "influence_template.csv").read_text("utf-8") == template_csv()
 
 
-def test_the_recorded_run_is_a_whole_real_run_over_these_questions(recorded):
+def test_the_recorded_run_is_a_whole_real_run_over_these_questions(recorded, request):
+    k, words = SETTINGS[request.node.callspec.params["recorded"]]
     manifest = recorded.manifest
+    assert manifest["name"] == f"Sample corpus, {k} passages of {words} words"
     assert manifest["source"] == "live" and manifest["complete"] and not manifest["notes"]
     assert manifest["model"]["name"] == "SmolLM2-135M-Instruct"
     assert manifest["dataset"]["digest"] == load_dataset(SAMPLES / "questions.jsonl").digest
     assert recorded.queries["query_id"].tolist() == [line["id"] for line in LINES]
-    assert (recorded.passages.groupby("query_id").size() == 10).all()
+    assert (recorded.passages.groupby("query_id").size() == k).all()
     assert recorded.passages["ablated_answer"].notna().all() and len(recorded.repeats) == len(LINES)
 
 
-def test_the_readme_states_the_recorded_numbers(recorded):
-    text = (SAMPLES / "README.md").read_text("utf-8")
-    found = Diagnosis(recorded).summary()
-    assert f"{found['n_claims']} claims in {found['n_with_claims']} answers" in text
-    assert (
-        f"of which {found['n_claims_supported']} are called supported, {found['n_claims_joint']} of them"
-        in text
-    )
-    assert f"{found['n_defined']} of {found['n_queries']}" in text
-    assert f"{found['mean_rho']:.2f}".replace("-", "−") in text
-    assert f"{found['n_correct']} of {found['n_judged']}" in text
+def test_the_readme_states_the_recorded_numbers():
+    diagnoses = [Diagnosis(Run.load(SAMPLES / name)) for name in SETTINGS]
+    for key in SHOWN:
+        numbers = [
+            number
+            for diagnosis in diagnoses
+            for one in diagnosis.diagnostics
+            for number in diagnosis.numbers(one.name)
+            if number.key == key
+        ]
+        cells = [
+            "—" if number.value is None else f"{number.text} ({number.basis})".removesuffix(" ()")
+            for number in numbers
+        ]
+        assert f"| {numbers[0].title} | {cells[0]} | {cells[1]} |\n" in README
+    for rank in range(1, 11):
+        cells = []
+        for diagnosis in diagnoses:
+            passages = diagnosis["influence"].passages
+            values = passages.loc[passages["retrieval_rank"] == rank, "influence"].dropna().to_numpy()
+            low, high = mean_interval(values) if len(values) else (0, 0)
+            cells.append(f"{values.mean():.2f} ({low:.2f} to {high:.2f})" if len(values) else "—")
+        assert f"| {rank} | {cells[0]} | {cells[1]} |\n" in README

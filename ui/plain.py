@@ -12,7 +12,6 @@ it reaches a Streamlit element that understands Markdown. Two layers are needed:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from core.text.display import visible
 
@@ -26,8 +25,6 @@ _AFTER = [
     (re.compile(r"(?<=[<>~=-])(?=[<>=-])"), WORD_JOINER),
 ]
 _SPACES = re.compile(r"^[ \t]+|[ \t]+$", re.MULTILINE)
-
-Tinted = Iterable[tuple[str | None, str]]
 
 
 def plain(text: object, *, one_line: bool = False) -> str:
@@ -60,55 +57,3 @@ def shortened(text: object, length: int = 90) -> str:
     """Return ``text`` in one line of at most ``length`` characters, still raw (not escaped)."""
     value = " ".join(str("" if text is None else text).split())
     return value if len(value) <= length else value[: length - 1].rstrip() + "…"
-
-
-def tinted(pieces: Tinted) -> str:
-    """Return Markdown of escaped pieces, some on a coloured ground.
-
-    Parameters
-    ----------
-    pieces : iterable of (style, text)
-        ``style`` is None, ``added`` (green, +), ``removed`` (red, −, struck out) or ``term``
-        (a word of the question: blue ground and bold). The signs make colour redundant.
-    """
-    result = ""
-    for style, text in pieces:
-        piece = _tint(style, text)
-        # Two colons in a row would keep a colour from being read; two colours in a row need a gap.
-        if piece.startswith(":"):
-            result += {":": WORD_JOINER, "]": " "}.get(result[-1:], "")
-        result += piece
-    # A break at the very end would show as a backslash.
-    while result.endswith("\\\n"):
-        result = result.removesuffix("\\\n").rstrip(" ")
-    while result.startswith("\\\n"):
-        result = result.removeprefix("\\\n").lstrip(" ")
-    return result
-
-
-def _tint(style: str | None, text: str) -> str:
-    core = text.strip()
-    if style is None or not core:
-        return _with_spaces(text, plain(core))
-    body = plain(core)
-    marked = {
-        "added": f":green-background[+ {body}]",
-        "removed": f":red-background[− ~~{body}~~]",
-        "term": f":blue-background[**{body}**]",
-    }[style]
-    return _with_spaces(text, marked)
-
-
-def _with_spaces(original: str, body: str) -> str:
-    """Put one space or line break where the original had white space, so that pieces do not fuse."""
-    if not original.strip():
-        return _gap(original)
-    start = original[: len(original) - len(original.lstrip())]
-    end = original[len(original.rstrip()) :]
-    return _gap(start) + body + _gap(end)
-
-
-def _gap(white: str) -> str:
-    if not white:
-        return ""
-    return "\\\n" if "\n" in white or "\r" in white else " "

@@ -1,28 +1,99 @@
-"""One question in detail: what was asked, then every diagnostic's own section."""
+"""One question in detail: the answer beside its evidence, then every diagnostic's own section."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pandas as pd
 import streamlit as st
 
 from core import diagnostics
 from core.diagnosis import Diagnostic
 from core.sources.formats.kept import is_kept
 from core.text.display import count
-from ui import headlines, questions, router, sections, show
+from ui import headlines, questions, router, sections, show, worklist
+from ui.components import evidence
+from ui.components.evidence import rows
 from ui.plain import plain
 from ui.state import session
 
 
-def question(query_id: str) -> None:
-    """Draw the question, and what an imported file says of it."""
-    st.markdown(f"**{plain(questions.row(query_id)['question']) or '(no text)'}**")
+def draw(query_id: str) -> None:
+    """Draw a question with everything known of it, and the worklist beside it; on a phone below it."""
+    main, beside = st.columns([7, 2], gap="medium")
+    with main:
+        _steps()
+        _question(query_id)
+        worklist.review(query_id)
+        _every_section(query_id)
+    with beside:
+        st.markdown("**Worklist**")
+        worklist.narrow()
+
+
+def _steps() -> None:
+    """Draw the way to the questions before and after this one in the worklist, and where it stands there."""
+    listed, at = worklist.ids(), session().question
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, key, icon, by in (("Previous", "K", "before", -1), ("Next", "J", "next", 1)):
+            target = worklist.step(by)
+            st.button(
+                label,
+                key=f"workbench_{label.lower()}",
+                icon=f":material/navigate_{icon}:",
+                shortcut=key,
+                disabled=target is None,
+                on_click=session().open,
+                args=(target,),
+            )
+        among = f"of {len(listed):,}" + (" (filtered)" if worklist.said() else "")
+        place = f"{listed.index(at) + 1:,}" if at in listed else "Not in the list"
+        st.markdown(f"{place} {among}", width="content")
+
+
+def _question(query_id: str) -> None:
+    """Draw the question, its answer with all passages, the evidence for it, and what stands out."""
+    run, raw, parts = session().run, questions.row(query_id), sections.parts(query_id)
+    assert run is not None, "the workbench is drawn only when a run is there"
+    st.subheader(plain(raw["question"], one_line=True) or "(no text)", anchor=False)
+    for sentence in (sentence for part in parts for sentence in part.says):
+        st.markdown(sentence)
+    with st.container(border=True):
+        _head(parts)
+        found = run.passages[run.passages["query_id"] == query_id].sort_values(
+            "retrieval_rank", kind="stable"
+        )
+        evidence.draw(rows.evidence(raw, found, parts))
+        _lacking(found, parts)
     _reported(query_id)
+
+
+def _head(parts: Sequence[sections.Part]) -> None:
+    """Draw whose answer it is, the badge on it, and what is to be read with it."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.markdown("**Answer with all passages**", width="content")
+        for label, icon, colour in (part.badge for part in parts if part.badge is not None):
+            st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
+    for title, text in (pair for part in parts for pair in part.beside):
+        st.caption(f"{title}: {plain(text)}")
+
+
+def _lacking(passages: pd.DataFrame, parts: Sequence[sections.Part]) -> None:
+    """Say which texts the run does not have, so that nobody looks for them in the rows."""
+    if passages.empty:
+        st.info("No passages were retrieved for this question.", icon=":material/inbox:")
+        return
+    measured = any(row.get("bar") for part in parts for row in part.rows.values())
+    if passages["text"].isna().all():
+        st.caption("The run has no texts of these passages.")
+    if measured and passages["ablated_answer"].isna().all():
+        st.caption("The run has influences, but no answers without a passage: no difference to show.")
 
 
 def _reported(query_id: str) -> None:
     """Draw what an imported file says of the question beyond its texts, as the file says it."""
     run = session().run
-    assert run is not None
+    assert run is not None, "the workbench is drawn only when a run is there"
     frame = run["reported"]
     frame = frame[(frame["query_id"] == query_id) & ~frame["name"].map(is_kept).astype(bool)]
     if frame.empty:
@@ -34,7 +105,7 @@ def _reported(query_id: str) -> None:
         show.table(frame, "Values that the file reports", columns)
 
 
-def every_section(query_id: str) -> None:
+def _every_section(query_id: str) -> None:
     """Draw what every diagnostic says of the question, or why it says nothing."""
     for diagnostic in diagnostics.DIAGNOSTICS:
         _title(diagnostic, query_id)

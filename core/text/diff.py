@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
@@ -50,6 +50,43 @@ def word_diff(before: str, after: str) -> list[tuple[Operation, str]]:
         else:
             removed, added = removed + before_part, added + after_part
     return _pieces([*result, ("removed", removed), ("added", added)])
+
+
+def shorten_same(pieces: Sequence[tuple[Operation, str]], keep: int = 8) -> list[tuple[Operation, str]]:
+    """Cut the middle out of long stretches that did not change, so that what did is seen.
+
+    Parameters
+    ----------
+    pieces : sequence of (operation, text)
+        As `word_diff` returns them.
+    keep : int
+        Words that stay on each side that a change is next to, at least 1.
+
+    Returns
+    -------
+    list of (operation, text)
+        The same pieces; what was cut out is an ellipsis.
+
+    Examples
+    --------
+    >>> shorten_same([("same", "As far as is known it opened in "), ("added", "1914")], keep=2)
+    [('same', '… opened in '), ('added', '1914')]
+    """
+    last = len(pieces) - 1
+    return [
+        (operation, _cut(text, keep, place > 0, place < last) if operation == "same" else text)
+        for place, (operation, text) in enumerate(pieces)
+    ]
+
+
+def _cut(text: str, keep: int, head: bool, tail: bool) -> str:
+    """Keep the first words of a text, its last, or both, where that leaves out more than a few."""
+    spans = word_spans(text)
+    if not (head or tail) or len(spans) <= keep * (head + tail) + 3:
+        return text
+    start = text[: spans[keep - 1][1]] + " " if head else ""
+    end = " " + text[spans[-keep][0] :] if tail else ""
+    return f"{start}…{end}"
 
 
 def mark_words(text: str, wanted: str, ignore: Collection[str] = ()) -> list[tuple[bool, str]]:

@@ -123,21 +123,6 @@ def test_questions_are_filtered_by_label(open_app, healthy, recorded):
     assert list(shown["query_id"]) == ["q3", "q4"]
 
 
-def test_inspector_shows_the_answer_its_diff_and_its_marks(open_app, healthy, texts, recorded):
-    app = healthy(open_app("workbench", question="q1"))
-    said = texts(app)
-    assert "Raymond Unwin in 1903" in said
-    assert ":red-background[− ~~Raymond Unwin in 1903~~] :green-background[+ Barry Parker]" in said
-    assert ":blue-background[**garden**]" in said
-    assert "this answer is incorrect" in said
-    assert "Noise floor" in {metric.label for metric in app.metric}
-
-
-def test_inspector_says_why_a_number_is_undefined(open_app, healthy, texts, recorded):
-    assert "all influences are 0" in texts(healthy(open_app("workbench", question="q3")))
-    assert "baseline answer is empty" in texts(healthy(open_app("workbench", question="q4")))
-
-
 def test_hostile_text_reaches_no_page_unescaped(open_app, healthy, texts, recorded):
     for page, question in (
         ("overview", ""),

@@ -1,6 +1,5 @@
 """`plain`: whatever the text, only that text is shown."""
 
-import re
 import string
 
 import pytest
@@ -8,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ui.plain import WORD_JOINER, plain, shortened, tinted
+from ui.plain import WORD_JOINER, plain, shortened
 
 SPECIAL = st.text(alphabet=st.sampled_from(string.punctuation + " ab1\n\té运"), max_size=40)
 
@@ -67,21 +66,3 @@ def test_nothing_shows_as_nothing():
 def test_labels_stay_in_one_line():
     assert plain("a\nb\r\nc", one_line=True) == "a b c"
     assert shortened("a  b\n" + "c" * 100, 10) == "a b ccccc…"
-
-
-def test_tints_are_ours_and_their_text_is_escaped():
-    pieces = [("removed", "[x]"), ("added", "**y**:"), (None, " and: "), ("term", "$z$")]
-    assert tinted(pieces) == (
-        r":red-background[− ~~\[x\]~~] :green-background[+ \*\*y\*\*\:] and\: :blue-background[**\$z\$**]"
-    )
-
-
-def test_a_colon_before_a_tint_does_not_break_it():
-    assert tinted([(None, "see:"), ("term", "here")]) == f"see\\:{WORD_JOINER}:blue-background[**here**]"
-
-
-@given(st.lists(st.tuples(st.sampled_from([None, "added", "removed", "term"]), SPECIAL), max_size=5))
-def test_tinted_brackets_always_balance(pieces):
-    bare = re.sub(r"\\.", "", tinted(pieces), flags=re.DOTALL)
-    assert bare.count("[") == bare.count("]") == len(re.findall(r":(?:red|green|blue)-background\[", bare))
-    assert not bare.endswith("\\")

@@ -1,19 +1,55 @@
 """The parts of the workbench: one module per diagnostic and of its name; one for all the others.
 
-A module has ``draw(query_id)``, and may have ``method()``: how its numbers come about, for the methods page.
+A module has ``draw(query_id)``, its own section. It may have ``part(query_id)``, what it adds to the answer
+and the passages above all sections, and ``method()``, how its numbers come about, for the methods page.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
 
+from core import diagnostics
 from core.diagnosis import Diagnostic
 from ui import headlines, questions, show
 from ui.plain import plain
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a diagnostic adds to the answer and the passages of a question.
+
+    Attributes
+    ----------
+    badge : (label, icon, colour) or None
+        On the answer it judges.
+    beside : tuple of (title, text)
+        Texts of the data to be read with the answer.
+    claims : Mapping or None
+        The answer cut at its claims: see `ui.components.evidence.rows`.
+    rows : Mapping
+        By passage id, any of ``bar`` (``value, low, high, noise, within, text``), ``facts`` (pairs of a name
+        and a text), ``flags`` (texts), ``claims`` (pairs of a claim's place and a text). Texts are raw.
+    says : tuple of str
+        Sentences in Markdown: what is wrong, what is undefined or missing, and what to do.
+    """
+
+    badge: tuple[str, str, str] | None = None
+    beside: tuple[tuple[str, str], ...] = ()
+    claims: Mapping[str, Any] | None = None
+    rows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    says: tuple[str, ...] = ()
+
+
+def parts(query_id: str) -> list[Part]:
+    """Return what the diagnostics that have something to say of the run add to a question."""
+    own = [of(one.name) for one in diagnostics.DIAGNOSTICS if headlines.lacks(one.name) is None]
+    return [module.part(query_id) for module in own if hasattr(module, "part")]
 
 
 def draw(diagnostic: Diagnostic, query_id: str) -> None:

@@ -1,41 +1,42 @@
-"""The answer to a question: what became of it, and whether it is correct."""
+"""The answer to a question: whether it is correct, and what the model says without any passage."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import streamlit as st
 
 from ui import questions, show
 from ui.plain import plain, shortened
+from ui.sections import Part
 
-_STATUS = {
-    "answered": "answered",
-    "abstained": "abstained (a refusal or “I don't know”)",
-    "empty": "empty",
-    "error": "failed",
+_BADGES = {
+    True: ("Correct", ":material/check:", "green"),
+    False: ("Incorrect", ":material/close:", "red"),
+    None: ("Not judged", ":material/question_mark:", "gray"),
 }
-_VERDICT = {True: "correct", False: "incorrect", None: "not judged"}
+_STATUS = {
+    "abstained": "The model declined to answer.",
+    "empty": "The answer is empty.",
+    "error": "The model call failed.",
+}
+
+
+def part(query_id: str) -> Part:
+    """Return the badge of the answer with all passages, and the reference answers it was compared with."""
+    raw, correct = questions.row(query_id), questions.row(query_id, "answers")["correct"]
+    references = raw["reference_answers"]
+    given = [] if references is None else [str(reference) for reference in references]
+    title = "Reference answer" if len(given) == 1 else "Reference answers"
+    status = _STATUS.get(str(raw["answer_status"]))
+    because = raw["status_reason"]
+    why = f" {plain(shortened(because, 300))}" if isinstance(because, str) else ""
+    return Part(
+        badge=_BADGES[show.yes_or_no(correct)],
+        beside=((title, " / ".join(given)),) if given else (),
+        says=(f"**{status}**{why}",) if status else (),
+    )
 
 
 def draw(query_id: str) -> None:
-    """Draw the answer with all passages, without any, and the reference answers."""
-    raw, correct = questions.row(query_id), questions.row(query_id, "answers")["correct"]
-    with st.container(border=True):
-        left, right = st.columns(2)
-        with left:
-            st.caption(f"Answer with all passages · {_STATUS.get(raw['answer_status'], 'status unknown')}")
-            show.quote(raw["answer"])
-            if isinstance(raw["status_reason"], str):
-                st.caption(f"Reason given: {plain(shortened(raw['status_reason'], 300))}")
-        with right:
-            st.caption("Closed-book answer (no passages)")
-            show.quote(raw["closed_book_answer"], "not asked")
-            _references(raw["reference_answers"], show.yes_or_no(correct))
-
-
-def _references(references: Any, correct: bool | None) -> None:
-    if references is None or not len(references):
-        return
-    st.caption(f"Reference answers · this answer is {_VERDICT[correct]}")
-    show.quote(" / ".join(str(reference) for reference in references))
+    """Draw the answer without any passage."""
+    st.caption("Closed-book answer (no passages), not judged")
+    show.quote(questions.row(query_id)["closed_book_answer"], "not asked")

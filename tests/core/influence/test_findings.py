@@ -212,25 +212,6 @@ def test_every_mode_has_its_wording_and_every_finding_its_definition():
         assert finding.severity in SEVERITIES and finding.sentence.endswith(".")
 
 
-def test_the_recorded_run():
-    analysis = analyse(Run.load("sample_data/recorded_run"))
-    facts = summary(analysis)
-    assert facts["label_reasons"] == {"ties_cannot_reach": 18, "inert": 5, "all_equal": 1}
-    assert (facts["n_divergent"], facts["n_divergent_published"], facts["n_aligned"]) == (44, 62, 0)
-    assert facts["mean_influence_ndcg"] == pytest.approx(0.782, abs=5e-4)
-    assert facts["influence_ndcg_by_chance"] == pytest.approx(0.7155, abs=5e-4)
-    assert facts["influence_ndcg_excess"] == pytest.approx(0.23, abs=5e-3)
-    assert facts["influence_ndcg_p_value"] < 0.001
-    counts, chance = facts["failure_modes"], facts["failure_modes_by_chance"]
-    assert (counts["ignored_top_hit"], round(chance["ignored_top_hit"], 1)) == (29, 23.2)
-    assert (counts["buried_evidence"], round(chance["buried_evidence"], 1)) == (31, 33.5)
-    # 29 against 23 looks like a finding and is none among nine modes that were looked at.
-    assert facts["failure_modes_p_value"]["ignored_top_hit"] == pytest.approx(9 * 0.01282, abs=1e-3)
-    assert not {"ignored_top_hit", "buried_evidence", "inverted"} & {one.name for one in findings(analysis)}
-    below = analysis.random_rhos.p_below([0.0])[:, 0]
-    assert (int((analysis.queries["rho"] < 0).sum()), round(np.nansum(below))) == (28, 31)
-
-
 def test_moving_a_setting_measures_nothing_again(monkeypatch):
     diagnosis = Diagnosis(make([STRAIGHT, [1] + [0] * 9]))
     first = diagnosis["influence"]

@@ -63,7 +63,7 @@ def recorded_run(**changes):
 
 def test_the_recorded_run_keeps_its_id():
     manifest, run, plan = recorded_run()
-    assert run.run_id == manifest["run_id"] == "4fb6f3baabb3"
+    assert run.run_id == manifest["run_id"]
     assert run.manifest["options"] == manifest["options"]
     assert run.manifest["prompt"] == manifest["prompt"]
     assert plan.n_calls == manifest["cost"]["calls"]

@@ -1,4 +1,4 @@
-"""The claims of one answer: in its text, against its passages, and in a table."""
+"""The claims of one answer: marked in its text, against its passages, and in a table."""
 
 from __future__ import annotations
 
@@ -9,35 +9,51 @@ import streamlit as st
 
 from core.charts.theme import SIGNS
 from core.claims.analysis.answer import AnswerClaims
-from core.claims.definitions import REASONS
+from core.claims.definitions import QUADRANTS, REASONS
+from core.claims.quadrants import UNDEFINED
 from core.text.display import count, number
 from ui import cached, questions, show
 from ui.plain import plain, shortened
-from ui.sections.claims import text
-from ui.sections.claims.pieces import passage_name
+from ui.sections import Part
+from ui.sections.claims.pieces import elsewhere, legend, notes, passage_name, pieces, support
 
 _SHOWN = {"text": "Support", "causal": "Leave-one-out effect", "both": "Both"}
 _JOINT_SHOWN = 20
 
 
+def part(query_id: str) -> Part:
+    """Return the answer cut at its claims, and what each passage supports of them."""
+    analysis = cached.diagnosis()["claims"]
+    answer = analysis.answer(query_id)
+    if not answer.claim_ids:
+        return Part()
+    found = analysis.passages[analysis.passages["query_id"] == query_id]
+    quadrant = dict(zip(found["passage_id"], found["quadrant"], strict=True))
+    shown = {}
+    for place, passage_id in enumerate(answer.passage_ids):
+        row = support(answer, place)
+        if quadrant[passage_id] != UNDEFINED:
+            row["facts"] = [*row.get("facts", []), ["", QUADRANTS[quadrant[passage_id]].title]]
+        shown[passage_id] = row
+    claims = {"notes": notes(answer), "legend": legend(answer), "elsewhere": elsewhere(answer)}
+    return Part(claims={"pieces": pieces(answer), **claims}, rows=shown)
+
+
 def draw(query_id: str) -> None:
-    """Draw one answer with all that is known of its claims."""
+    """Draw the numbers of an answer's claims, and each claim against each passage where there are several."""
     answer = cached.diagnosis()["claims"].answer(query_id)
-    if answer.claim_ids:
-        with st.container(border=True):
-            text.draw(answer)
-            st.caption("Point at a claim, tap it, or reach it with the tab key to see its evidence.")
     if answer.reason is not None:
         st.info(
             f"**No grounding for this answer.** {REASONS[answer.reason].meaning}",
             icon=":material/do_not_disturb_on:",
         )
     if not answer.claim_ids:
-        show.quote(answer.answer)
         return
     _numbers(questions.row(query_id, "claims"))
-    _elsewhere(answer)
-    _evidence(query_id, answer)
+    if len(answer.claim_ids) > 1 and len(answer.passage_ids) > 1:
+        _evidence(query_id, answer)
+    else:
+        st.caption("One claim or one passage: the row above says what supports it.")
     _joint(answer)
     _table(query_id, answer)
 
@@ -75,14 +91,6 @@ def _numbers(row: Any) -> None:
     )
 
 
-def _elsewhere(answer: AnswerClaims) -> None:
-    """List the claims that the text cannot show."""
-    lost = [claim for claim, spans in enumerate(answer.spans) if not spans]
-    if lost:
-        st.markdown("**Claims that match no span of the answer**")
-        st.markdown("\n".join(f"- {_said(answer, claim)}" for claim in lost))
-
-
 def _evidence(query_id: str, answer: AnswerClaims) -> None:
     shown = st.segmented_control(
         "Evidence",
@@ -94,9 +102,6 @@ def _evidence(query_id: str, answer: AnswerClaims) -> None:
         persist_state="session",
     )
     show.chart("claims", "claims_heatmap", answer, of=query_id, shown=shown or "text")
-    st.markdown("**How much of the answer each passage supports**")
-    passages = cached.diagnosis()["claims"].passages
-    show.chart("claims", "passage_importance_bars", answer, passages, of=query_id)
 
 
 def _joint(answer: AnswerClaims) -> None:

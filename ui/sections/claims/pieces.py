@@ -1,4 +1,4 @@
-"""The text of an answer cut at its claims, with what is to be said of each. Nothing is drawn here."""
+"""The answer cut at its claims, and what each passage supports of them. Nothing is drawn here."""
 
 from __future__ import annotations
 
@@ -84,6 +84,37 @@ def legend(answer: AnswerClaims) -> list[dict[str, Any]]:
         for state, sign in SIGNS.items()
         if state in found
     ]
+
+
+def elsewhere(answer: AnswerClaims) -> list[int]:
+    """Return the claims that the text cannot show."""
+    return [claim for claim, spans in enumerate(answer.spans) if not spans]
+
+
+def support(answer: AnswerClaims, passage: int) -> dict[str, Any]:
+    """Return what a row of the workbench shows of a passage's support: ``claims`` and ``facts``.
+
+    ``claims`` are those it supports by itself or with another passage, each with the probability as text; the
+    fact says how many of how many that is, or how near it comes to supporting one.
+    """
+    m = answer.matrix
+    of = int(m.relevant.sum())
+    if not of:
+        return {}
+    column = np.where(m.relevant, m.probabilities[:, passage], np.nan)
+    found = [[int(claim), number(column[claim])] for claim in np.flatnonzero(column >= m.threshold)]
+    for claim, pair, p in answer.joint:
+        if passage in pair:
+            other = pair[0] if pair[1] == passage else pair[1]
+            found.append([claim, f"{number(p)} with passage {other + 1}"])
+    if found:
+        said = f"Supports {len({claim for claim, _ in found}):,} of {count(of, 'claim')}"
+    elif np.isnan(column).all():
+        said = "Support not verified"
+    else:
+        best = int(np.nanargmax(column))
+        said = f"Supports none of {count(of, 'claim')}: at most {number(column[best])}, claim {best + 1}"
+    return {"claims": found, "facts": [["", said]]}
 
 
 def lines(answer: AnswerClaims, claim: int) -> list[str]:

@@ -1,0 +1,125 @@
+"""What the workbench shows of an answer and its passages, as plain JSON values. Nothing is drawn here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from core.text.diff import mark_words, shorten_same, word_diff
+from core.text.display import number, visible
+from core.text.stop_words import ENGLISH
+from ui.plain import shortened
+
+AT_FIRST = 15
+_TITLE = 80  # characters of a title
+
+
+def evidence(question: Mapping[str, Any], passages: pd.DataFrame, said: Sequence[Any]) -> dict[str, Any]:
+    """Put together what is known of an answer and its passages.
+
+    Parameters
+    ----------
+    question : Mapping
+        The question's row of the table ``queries``.
+    passages : DataFrame
+        Rows of the table ``passages``, in retrieval order.
+    said : sequence of ui.sections.Part
+        What the diagnostics add.
+
+    Returns
+    -------
+    dict
+        ``answer``, with ``pieces``, ``notes``, ``legend`` and ``elsewhere`` (see
+        `ui.sections.claims.pieces`) and ``absent``; ``rows``, one per passage: ``rank, title, gold, flags,
+        bar, facts, claims, change, text``, a part that is not known is None or empty; ``at_first``, how many
+        of them are shown before all are asked for.
+    """
+    text = question["answer"] if isinstance(question["answer"], str) else ""
+    bare = {"pieces": [{"state": "", "claims": [], "first": False, "parts": [[visible(text), False]]}]}
+    marked = next((part.claims for part in said if part.claims is not None), bare)
+    added = [{str(i): row for i, row in part.rows.items()} for part in said]
+    rows = [
+        _row(question, passage, [rows.get(str(passage["passage_id"]), {}) for rows in added])
+        for passage in passages.to_dict("records")
+    ]
+    _scale([row["bar"] for row in rows if row["bar"]])
+    answer = {
+        "notes": [],
+        "legend": [],
+        "elsewhere": [],
+        **marked,
+        "absent": "" if text.strip() else "No answer.",
+    }
+    return {"answer": answer, "rows": rows, "at_first": AT_FIRST}
+
+
+def named(passage: Mapping[str, Any]) -> str:
+    """Return a passage's title, or its id where it has none; raw."""
+    title = passage["title"] if isinstance(passage["title"], str) else ""
+    return shortened(title, _TITLE) or f"Passage {shortened(passage['passage_id'], 30)}"
+
+
+def _row(question: Mapping[str, Any], passage: Mapping[str, Any], said: Iterable[Mapping[str, Any]]) -> Any:
+    gold, text = passage["is_gold"], passage["text"] if isinstance(passage["text"], str) else ""
+    row: dict[str, Any] = {
+        "rank": number(_known(passage["retrieval_rank"]), "{:g}"),
+        "title": visible(named(passage)),
+        "gold": gold is not pd.NA and bool(gold),
+        "change": _change(question, passage),
+        "text": [
+            [visible(piece), hit]
+            for hit, piece in mark_words(
+                text, question["question"] if isinstance(question["question"], str) else "", ENGLISH
+            )
+        ],
+        "bar": None,
+        "facts": [],
+        "flags": [],
+        "claims": [],
+    }
+    score = _known(passage["retrieval_score"])
+    if score is not None:
+        row["facts"].append(["Retrieval score", number(score)])
+    for part in said:
+        row["bar"] = part.get("bar") or row["bar"]
+        for name in ("facts", "flags", "claims"):
+            row[name] = [*row[name], *part.get(name, ())]
+    return row
+
+
+def _known(value: Any) -> float | None:
+    return None if value is None or value is pd.NA or value != value else float(value)
+
+
+def _change(question: Mapping[str, Any], passage: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return how the answer changes without a passage, None where that is not known."""
+    before, after = question["answer"], passage["ablated_answer"]
+    if passage["ablated_status"] is not pd.NA and passage["ablated_status"] == "error":
+        return {"said": "The model call without this passage failed.", "parts": []}
+    if not isinstance(after, str):
+        return None
+    if before == after:
+        return {"said": "Without it: the same answer.", "parts": []}
+    if not after.strip():
+        return {"said": "Without it: an empty answer.", "parts": []}
+    pieces = word_diff(before if isinstance(before, str) else "", after)
+    return {
+        "said": "Without it:",
+        "parts": [[operation, visible(text)] for operation, text in shorten_same(pieces)],
+    }
+
+
+def _scale(bars: Sequence[dict[str, Any]]) -> None:
+    """Add to every bar its places on one axis, in per cent: from 0 to 1, and further where a value is."""
+    ends = [v for bar in bars for v in (bar["value"], bar["low"], bar["high"], bar["noise"]) if v is not None]
+    low, high = min([0.0, *ends]), max([1.0, *ends])
+
+    def at(value: float | None) -> float | None:
+        return None if value is None else round(100 * (value - low) / (high - low), 2)
+
+    for bar in bars:
+        bar |= {f"{name}_at": at(bar[name]) for name in ("value", "low", "high", "noise")} | {
+            "zero_at": at(0.0)
+        }
