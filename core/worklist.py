@@ -244,11 +244,11 @@ def worklist(diagnosis: Diagnosis) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``query_id, question, kind``; ``findings``, the titles of the findings that name the question, unless they
-        count every case, gravest first; ``named``, for each finding that names it the place it gives the
-        question, by key; ``<diagnostic>.<column>`` for every `QuestionColumn`; and ``reading``: its place
-        (from 1) when the questions most worth reading come first, by the gravest of ``findings``, their
-        number, and the place that the gravest gives it.
+        ``query_id, question, kind``; ``findings``, the titles of the findings that name the question, gravest
+        first, without those that count every case; ``named``, for each finding that names it the place that
+        it gives the question, by key; ``<diagnostic>.<column>`` for every `QuestionColumn`; and ``reading``,
+        its place (from 1) when the questions most worth reading come first: by the gravest of ``findings``,
+        their number, and the place that the gravest gives it.
     """
     run, found = diagnosis.run, diagnosis.findings()
     ids = pd.Index(run.queries["query_id"])

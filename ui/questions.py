@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from ui import cached, router, sources, worklist
+from ui import cached, router, sources
 from ui.plain import plain, shortened
 from ui.state import session
 
@@ -26,7 +26,7 @@ def title(query_id: str, length: int = 90) -> str:
     return plain((shortened(found.iloc[0], length) if len(found) else "") or query_id, one_line=True)
 
 
-def picker(key: str, wanted: str | None = None, of: str | None = None, **options: Any) -> str | None:
+def picker(key: str, wanted: str | None = None, of: str | None = None) -> str | None:
     """Draw a menu of questions, with a search box where there are many; return the chosen id.
 
     Each line has the question and what the diagnostic ``of`` has in its columns; by default the labels that
@@ -53,15 +53,8 @@ def picker(key: str, wanted: str | None = None, of: str | None = None, **options
         key=key,
         format_func=lambda q: labels.get(q, q),
         persist_state="session",
-        **options,
     )
     return chosen if chosen in labels else None
-
-
-def deep_linked_picker(key: str = "workbench_question", of: str | None = None) -> str | None:
-    """Draw a menu bound to the address: a link opens its question."""
-    st.session_state[key] = wanted = worklist.current()
-    return picker(key, wanted, of, on_change=lambda: session().open(st.session_state[key]))
 
 
 def open_link(query_id: str, label: str = "Open in the workbench") -> None:
