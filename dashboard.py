@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import library, router, settings, sources
+from ui import job_panel, library, router, settings, sources
 
 st.set_page_config(
     page_title="Leadline",
@@ -15,5 +15,6 @@ page = st.navigation(router.build_pages())
 sources.follow_link()
 with st.sidebar:
     sources.panel()
+    job_panel.status()
     settings.panel()
 router.run(page)

@@ -268,12 +268,16 @@ class QuestionColumn:
 
     ``pattern`` is the format of numbers, ``"bool"`` for yes and no, ``"list"`` for a list of numbers (a small
     chart in tables; not compared between runs); ``bounds`` is the range of the numbers, if they have one.
+    ``higher_is`` is "better" or "worse" where one of them is, else "". ``by_passages``: the number of
+    passages alone moves the value, so that runs with different numbers of them differ by nature.
     """
 
     name: str
     title: str
     pattern: str = "{:.2f}"
     bounds: tuple[float, float] | None = None
+    higher_is: str = ""
+    by_passages: bool = False
 
     @property
     def is_list(self) -> bool:

@@ -5,21 +5,25 @@ from ui.router import require_entrypoint
 
 require_entrypoint()
 show.heading(
-    "Compare",
-    "Two to four runs compared: their numbers, what differs in their set-ups, and the questions on which "
-    "they differ.",
+    "Compare", "Two to four runs over the same questions: what changed, and whether chance explains it."
 )
 
 comparison = compare.choose()
 if comparison is not None:
-    st.subheader("Headline numbers", anchor=False)
-    compare.numbers(comparison)
+    compare.answer(comparison)
 
-    st.subheader("One number, question by question", anchor=False)
-    compare.figure(comparison)
+    st.subheader("Question by question", anchor=False)
+    pair, difference = compare.choose_number(comparison)
+    found = compare.figure(pair, difference)
 
     st.subheader("What differs in the set-ups", anchor=False)
     compare.setups(comparison)
 
     st.subheader("Shared questions", anchor=False)
-    compare.questions(comparison)
+    compare.questions(found, pair, difference)
+
+    st.subheader("All numbers compared", anchor=False)
+    compare.numbers(pair)
+
+    st.subheader("Each run by itself", anchor=False)
+    compare.headlines(comparison)

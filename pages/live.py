@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import datasets, job_panel, live, models, show
+from ui import datasets, drafts, job_panel, live, models, show
 from ui.router import require_entrypoint
 
 require_entrypoint()
@@ -10,8 +10,7 @@ show.heading(
     "depends on the model: each back end says so below.",
 )
 
-job_panel.draw(live.PAGE)
-
+drafts.restore()
 st.subheader("1 · Questions", anchor=False)
 dataset = datasets.choose()
 if dataset is not None:
@@ -20,7 +19,5 @@ if dataset is not None:
     if choice is not None:
         st.subheader("3 · Options", anchor=False)
         live.settings(dataset, choice)
-st.caption(
-    "The estimate says how many calls the run needs and how long it will take. Nothing else runs "
-    "before you press Run."
-)
+drafts.keep()
+job_panel.draw(live.PAGE)

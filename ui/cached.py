@@ -14,8 +14,9 @@ from typing import Any
 import streamlit as st
 
 from core.diagnosis import Diagnosis, Finding, Number
-from core.report.compare import Side, headline_table, setup_differences, shared_questions, sides_of
+from core.report.compare import Side, headline_table, setup_differences, sides_of
 from core.report.exports import exporters
+from core.report.paired import Pair, pairs_of
 from core.run import Run
 from ui import reviews
 from ui.state import session, settings
@@ -69,7 +70,7 @@ class Comparison:
     sides: tuple[Side, ...]
     headlines: Any
     setups: Any
-    shared: Any
+    pairs: tuple[Pair, ...]
 
 
 def comparison_of(runs: list[tuple[str, Run]]) -> Comparison:
@@ -103,7 +104,7 @@ def _computed(key: _Key, name: str, _compute: Callable[[Diagnosis], Any], _diagn
 @st.cache_resource(scope="session", max_entries=2, show_spinner="Comparing the runs …")
 def _compared(key: _Key, _found: list[Diagnosis]) -> Comparison:
     sides = sides_of(_found)
-    return Comparison(sides, headline_table(sides), setup_differences(sides), shared_questions(sides))
+    return Comparison(sides, headline_table(sides), setup_differences(sides), pairs_of(sides))
 
 
 @st.cache_data(scope="session", max_entries=64, show_spinner=False)

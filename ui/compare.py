@@ -1,16 +1,18 @@
-"""Two to four runs beside each other: which ones, their numbers, their set-ups, the questions they share."""
+"""Two to four runs beside each other: which ones, whether one is better, and on which questions."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from core.charts.compare import compare_figure as draw_compared
-from core.errors import LeadlineError
-from core.report.compare import LETTERS, Side, question_columns
+from core.charts.compare import ROWS_AT_MOST, compare_figure
+from core.errors import InputError, LeadlineError
+from core.report.compare import LETTERS, Side, check_comparable, question_columns
+from core.report.paired import SAME, SIGNS, Difference, Pair
+from core.report.paired_text import METHOD
+from core.report.paired_text import answer as answer_of
 from core.run import MANIFEST_FILE, Run
 from core.text.display import count
 from ui import cached, library, router, show, sources
@@ -20,7 +22,7 @@ from ui.state import session
 
 CHOICES = 500  # as in `questions.picker`
 _KEY = "side_runs"
-_FILTERS = {"All": None, "Labels differ": "labels_differ", "Answers differ": "answers_differ"}
+CHANGED, OTHER_ANSWERS, EVERY = "Changed", "Answers differ", "All"
 
 
 def choose() -> Comparison | None:
@@ -38,9 +40,11 @@ def choose() -> Comparison | None:
     session().compared = list(chosen)
     if list(chosen) != st.query_params.get_all("compare"):
         st.query_params["compare"] = list(chosen)
-    runs = [opened for run_id in chosen if (opened := _open(run_id)) is not None]
+    runs = _comparable([opened for run_id in chosen if (opened := _open(run_id)) is not None])
     if len(runs) >= 2:
         return cached.comparison_of(runs)
+    if len(chosen) >= 2:
+        return None  # what was chosen stays, and above it says why that cannot be compared
     _what_to_do(offered)
     return None
 
@@ -88,6 +92,18 @@ def _open(run_id: str) -> tuple[str, Run] | None:
     return None
 
 
+def _comparable(runs: list[tuple[str, Run]]) -> list[tuple[str, Run]]:
+    """Return the first run and those that share questions with it; say why each other one is refused."""
+    kept = runs[:1]
+    for key, run in runs[1:]:
+        try:
+            check_comparable([kept[0][1], run])
+            kept.append((key, run))
+        except InputError as error:
+            st.error(plain(error), icon=":material/join_inner:")
+    return kept
+
+
 def _what_to_do(offered: dict[str, str]) -> None:
     with st.container(border=True):
         st.markdown(
@@ -101,46 +117,158 @@ def _what_to_do(offered: dict[str, str]) -> None:
             sources.link(router.DATA, "Saved runs", "folder_open", door="Saved runs")
 
 
-def numbers(comparison: Comparison) -> None:
-    """Draw the headline numbers, one column a run, and what they do not say."""
+def answer(comparison: Comparison) -> None:
+    """Say whether the runs differ, the first against each other one, before anything is shown."""
     for mark, about in show.MARKS.items():
         marked = [side.letter for side in comparison.sides if side.run.mark == mark]
         if marked:
             st.info(f"**{', '.join(marked)}** · {about}", icon=":material/science:")
-    show.table(comparison.headlines, "Headline numbers, one column for each run", height="content")
-    st.caption(
-        "Differences between runs are **not tested for significance** here. The interval of a mean says how "
-        "far it could move with other questions of the same kind; it does not test one run against another. "
-        "Only the questions that runs share are the same task."
+    with st.container(border=True):
+        for pair in comparison.pairs:
+            first, *rest = answer_of(pair) or ("The runs have no number in common to compare.",)
+            st.markdown(f"**{plain(first)}**" + "".join(f"\n\n{plain(sentence)}" for sentence in rest))
+        st.caption(plain(" · ".join(side.title for side in comparison.sides), one_line=True))
+
+
+def choose_number(comparison: Comparison) -> tuple[Pair, Difference | None]:
+    """Draw the choice of the pair, where there are several, and of the number."""
+    pairs = {f"{pair.sides[0].letter} and {pair.sides[1].letter}": pair for pair in comparison.pairs}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = next(iter(pairs))
+        if len(pairs) > 1:
+            chosen = st.segmented_control(
+                "Runs shown", list(pairs), default=chosen, required=True, key="side_pair"
+            )
+        pair = pairs[chosen]
+        offered = {one.key: one for one in pair.differences}
+        if not offered:
+            return pair, None
+        if st.session_state.get("side_number") not in offered:
+            st.session_state.pop("side_number", None)
+        number = st.selectbox(
+            "Number",
+            list(offered),
+            key="side_number",
+            format_func=lambda key: offered[key].column.title,
+            persist_state="session",
+        )
+    return pair, offered[number]
+
+
+def figure(pair: Pair, difference: Difference | None) -> Any:
+    """Draw the chosen number of the questions that changed, or of others; return these questions."""
+    st.caption(_held(pair))
+    which = st.segmented_control(
+        "Questions", [CHANGED, OTHER_ANSWERS, EVERY], default=CHANGED, required=True, key="side_filter",
+        persist_state="session",
+    )  # fmt: skip
+    found = _rows(pair, difference, which or CHANGED)
+    if found.empty:
+        st.info(_nothing(difference, which or CHANGED), icon=":material/check_circle:")
+    elif difference is not None:
+        drawn = difference.rows[difference.rows["query_id"].isin(found["query_id"])]
+        show.figure(compare_figure(drawn, difference.column, difference.letters), "compare")
+        if len(drawn) > ROWS_AT_MOST:
+            st.caption(
+                f"Drawn are the {ROWS_AT_MOST} that change most, of {len(drawn):,}; the table has all."
+            )
+    return found
+
+
+def _held(pair: Pair) -> str:
+    held = ", ".join(f"{side.letter} has {len(side.run.queries):,}" for side in pair.sides)
+    return (
+        f"{count(len(pair.shared), 'question')} with the same id and text in both runs; {held}. "
+        f"Answers differ in {int(pair.shared['answers_differ'].sum()):,}."
     )
 
 
-def figure(comparison: Comparison) -> None:
-    """Draw one number of every question in every run; which one, the visitor chooses."""
-    sides = comparison.sides
-    values = {
-        f"{column.title} ({name.replace('_', ' ')})": (
-            column,
-            [(side.run.name, side.diagnosis[name].queries[column.name]) for side in sides],
-        )
-        for name, column in question_columns(sides)
-    }
-    offered = {
-        title: (column, runs)
-        for title, (column, runs) in values.items()
-        if column.pattern != "bool" and any(_has_numbers(found) for _, found in runs)
-    }
-    if not offered:
-        st.caption("No diagnostic has a number for the questions of these runs.")
+def _rows(pair: Pair, difference: Difference | None, which: str) -> Any:
+    """Return the shared questions with the change of the chosen number, those that changed most on top."""
+    frame = pair.shared
+    if difference is not None:
+        own = difference.rows[["query_id", "difference", "change"]]
+        frame = frame.merge(own, how="left", on="query_id")
+        order = frame["difference"].abs().sort_values(ascending=False, kind="stable").index
+        frame = frame.loc[order]
+        if which == CHANGED:
+            return frame[frame["change"].notna() & (frame["change"] != SAME)]
+    return frame if which == EVERY else frame[frame["answers_differ"]]
+
+
+def _nothing(difference: Difference | None, which: str) -> str:
+    if which == CHANGED and difference is not None:
+        return f"{difference.column.title} is the same in all {count(difference.n, 'question')}."
+    return "No answer differs."
+
+
+def questions(found: Any, pair: Pair, difference: Difference | None) -> None:
+    """Draw the questions of the figure in a table, whose rows lead to the workbench, and one by one."""
+    if found.empty:
+        st.markdown("No question is left; show others above.")
         return
-    chosen = st.selectbox("Number", list(offered), key="side_number", persist_state="session")
-    column, runs = offered[chosen if chosen in offered else next(iter(offered))]
-    arrays = [(name, found.to_numpy(dtype=float, na_value=math.nan)) for name, found in runs]
-    show.figure(draw_compared(arrays, column.title, column.bounds), "compare")
+    frame = found
+    if difference is not None:
+        words = [f"{SIGNS[word]} {word}" if isinstance(word, str) else None for word in found["change"]]
+        frame = found.assign(change=words)
+    event = show.table(
+        frame,
+        "Shared questions: what changed, and the answers and numbers of both runs",
+        _columns(pair.sides, frame, difference),
+        on_select="rerun",
+        selection_mode="single-row",
+        key="side_table",
+    )
+    if event.selection.rows:
+        query_id = str(frame["query_id"].iloc[event.selection.rows[0]])
+        st.switch_page(router.WORKBENCH, query_params=_door(pair.sides, query_id))
+    _one_question(found, pair.sides)
 
 
-def _has_numbers(values: Any) -> bool:
-    return bool(pd.api.types.is_numeric_dtype(values) and values.notna().any())
+def _columns(sides: tuple[Side, ...], shared: Any, difference: Difference | None) -> dict[str, Any]:
+    config, letters = st.column_config, [side.letter for side in sides]
+    columns: dict[str, Any] = {"question": config.TextColumn("Question", width="medium")}
+    chosen = [] if difference is None else [difference.column]
+    if difference is not None:
+        columns["change"] = config.TextColumn(
+            difference.column.title, width="small", help="In the second run."
+        )
+    columns |= {f"answer_{x}": config.TextColumn(f"Answer {x}", width="medium") for x in letters}
+    for one in dict.fromkeys([*chosen, *(column for _, column in question_columns(sides))]):
+        for letter in letters:
+            name = f"{one.name}_{letter}"
+            columns[name] = show.column(one, f"{one.title} {letter}", shared[name])
+    return columns
+
+
+def numbers(pair: Pair) -> None:
+    """Draw every number of the pair: means, difference, test."""
+    a, b = (side.letter for side in pair.sides)
+    rows = [
+        {
+            "Number": one.column.title,
+            f"Mean {a}": one.shown(one.means[0]),
+            f"Mean {b}": one.shown(one.means[1]),
+            f"{b} − {a}": one.shown(one.mean, True),
+            "95 % interval": one.range_text,
+            "p": one.p_text,
+            "n": one.n,
+            "Questions": ", ".join(f"{n:,} {word}" for word, n in one.counts.items()),
+        }
+        for one in pair.differences
+    ]
+    show.table(pd.DataFrame(rows), f"Every number in runs {a} and {b}, with its test", height="content")
+    moved = [one.column.title for one in pair.differences if one.moved_by_passages]
+    note = METHOD + " Yes-or-no numbers are in percent, their differences in points."
+    if moved:
+        note += f" The runs differ in passages per question, which alone moves {', '.join(moved)}."
+    st.caption(plain(note))
+
+
+def headlines(comparison: Comparison) -> None:
+    """Draw the headline numbers, one column a run."""
+    show.table(comparison.headlines, "Headline numbers, one column for each run", height="content")
+    st.caption("Each run over all of its own questions; the table above compares the shared ones.")
 
 
 def setups(comparison: Comparison) -> None:
@@ -149,46 +277,6 @@ def setups(comparison: Comparison) -> None:
         st.markdown("No differences in data, model, prompt and retriever.")
     else:
         show.table(comparison.setups, "Settings that differ, one column for each run", height="content")
-
-
-def questions(comparison: Comparison) -> None:
-    """Draw the questions that all runs share, in a table and one by one."""
-    frame, sides = comparison.shared, comparison.sides
-    held = ", ".join(f"{side.letter} has {len(side.run.queries):,}" for side in sides)
-    st.caption(
-        f"{count(len(frame), 'question')} with the same id and text in every run; {held}. "
-        f"Labels differ in {int(frame['labels_differ'].sum()):,}, answers in "
-        f"{int(frame['answers_differ'].sum()):,}."
-    )
-    if frame.empty:
-        st.info(
-            "These runs share no question, so no answers can be compared; their headline numbers belong to "
-            "different tasks.",
-            icon=":material/join_inner:",
-        )
-        return
-    which = st.segmented_control(
-        "Show", list(_FILTERS), default="All", required=True, key="side_filter", persist_state="session"
-    )
-    column = _FILTERS.get(which or "All")
-    found = frame if column is None else frame[frame[column]]
-    if found.empty:
-        st.info("No shared question differs in this way.", icon=":material/check_circle:")
-        return
-    columns = {name: column for name, column in _columns(sides, found).items() if found[name].notna().any()}
-    show.table(found, "Shared questions with the answers and numbers of every run", columns)
-    _one_question(found, sides)
-
-
-def _columns(sides: tuple[Side, ...], shared: Any) -> dict[str, Any]:
-    config, letters = st.column_config, [side.letter for side in sides]
-    columns: dict[str, Any] = {"question": config.TextColumn("Question", width="medium")}
-    columns |= {f"answer_{x}": config.TextColumn(f"Answer {x}", width="medium") for x in letters}
-    for _, one in question_columns(sides):
-        for letter in letters:
-            name = f"{one.name}_{letter}"
-            columns[name] = show.column(one, f"{one.title} {letter}", shared[name])
-    return columns
 
 
 def _one_question(found: Any, sides: tuple[Side, ...]) -> None:
@@ -217,11 +305,16 @@ def _answer(side: Side, row: Any, query_id: str) -> None:
     show.quote(row[f"answer_{letter}"])
     own = [f"{one.title}: {one.text(row[f'{one.name}_{letter}'])}" for _, one in question_columns([side])]
     st.caption(plain(" · ".join(own)))
-    state = session()
-    loaded = state.run is not None and state.run.run_id == side.run.run_id
     st.page_link(
         router.WORKBENCH,
         label=f"Open {letter} in the workbench",
         icon=":material/arrow_forward:",
-        query_params={**(state.link if loaded else {"run": side.run.run_id}), "question": query_id},
+        query_params=_door((side,), query_id),
     )
+
+
+def _door(sides: tuple[Side, ...], query_id: str) -> dict[str, str]:
+    """Return the way to a question in the workbench: in the run that is loaded, else in the first."""
+    state = session()
+    loaded = state.run is not None and any(side.run.run_id == state.run.run_id for side in sides)
+    return {**(state.link if loaded else {"run": sides[0].run.run_id}), "question": query_id}

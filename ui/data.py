@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.errors import LeadlineError
 from core.report.exports import exporters
+from core.sources.formats import FORMATS
 from core.sources.simulation import SimulationOptions
 from core.sources.simulation_text import read_options
 from core.text.display import count
@@ -177,7 +178,11 @@ def export() -> None:
     state = session()
     if not show.needs_run() or state.run is None:
         return
-    offered = exporters()
+    texts = uploads.has_texts(state.run)
+    # Files of other tools hold passages, which are their texts.
+    offered = {name: one for name, one in exporters().items() if texts or name not in FORMATS}
+    if not texts:
+        st.caption(uploads.NO_TEXTS)
     chosen = st.selectbox(
         "Format",
         list(offered),
@@ -193,6 +198,3 @@ def export() -> None:
         st.markdown("\n".join(f"- {plain(loss)}" for loss in found.losses))
     if not state.saved:
         st.button("Save to my runs", icon=":material/save:", key="export_save", on_click=sources.save_current)
-    if state.report is not None:
-        st.subheader("Import report", anchor=False)
-        uploads.report(state.report, "export")

@@ -28,7 +28,13 @@ def _sample() -> Dataset:
 def choose() -> Dataset | None:
     """Draw the four ways to bring questions, bound to the address; return the chosen data set."""
     way = st.segmented_control(
-        "Questions", WAYS, default=WAYS[0], required=True, key="questions", bind="query-params", wrap=True
+        "Questions",
+        _offered(),
+        default=WAYS[0],
+        required=True,
+        key="questions",
+        bind="query-params",
+        wrap=True,
     )
     ways = dict(zip(WAYS, (_from_sample, _from_upload, _typed, _from_run), strict=True))
     dataset = ways.get(way, _from_sample)()
@@ -37,6 +43,12 @@ def choose() -> Dataset | None:
         what = "with passages as given" if given else "with documents to retrieve from"
         st.caption(f"{plain(dataset.name)}: {count(len(dataset.questions), 'question')} {what}")
     return dataset
+
+
+def _offered() -> list[str]:
+    """Return the ways; a run without texts has nothing to be asked about."""
+    run = session().run
+    return [way for way in WAYS if way != sources.LOADED or run is None or uploads.has_texts(run)]
 
 
 def _from_sample() -> Dataset | None:
@@ -61,16 +73,17 @@ def _from_sample() -> Dataset | None:
 
 def _first(dataset: Dataset, usual: int) -> Dataset:
     most = len(dataset.questions)
-    n = st.number_input(
-        "How many",
-        1,
-        most,
-        min(usual, most),
-        key=f"live_n_{most}",
-        help="The first ones are taken.",
-        persist_state="session",
-    )
-    return dataset.head(int(n))
+    if most == 1:
+        return dataset
+    n = whole_number("How many", f"live_n_{most}", 1, most, min(usual, most), "The first ones are taken.")
+    return dataset.head(n)
+
+
+def whole_number(label: str, key: str, low: int, high: int, default: int, about: str | None = None) -> int:
+    """Draw a whole number that keeps its value on other pages, and may be set before it is drawn."""
+    if key not in st.session_state:
+        st.session_state[key] = default
+    return int(st.number_input(label, low, high, key=key, help=about, persist_state="session"))
 
 
 def _of_kinds(dataset: Dataset, kinds: list[str]) -> Dataset:
@@ -91,20 +104,19 @@ def _from_upload() -> Dataset | None:
         "(in retrieval order); optionally id and answers. Or SQuAD, HotpotQA, or any file to import.",
     )
     kept = session().live
-    if file is None:
-        return kept.get("uploaded")
-    if kept.get("file_id") != file.file_id:
+    if file is not None and kept.get("file_id") != file.file_id:
         kept.update(file_id=file.file_id, uploaded=None, problem=None)
         try:
             kept["uploaded"] = read_dataset(file.getvalue(), file.name)
         except InputError as error:
             kept["problem"] = str(error)
-    if kept.get("problem"):
+    if file is not None and kept.get("problem"):
         st.error(plain(kept["problem"]), icon=":material/error:")
-    dataset: Dataset | None = kept["uploaded"]
+    dataset: Dataset | None = kept.get("uploaded")
     if dataset is not None:
         uploads.report(dataset.report, "live")
-    return dataset
+        return _first(dataset, 10)
+    return None
 
 
 def _from_run() -> Dataset | None:
@@ -127,7 +139,7 @@ def _from_run() -> Dataset | None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption("The loaded run is not saved. Save it to compare it with the new one.")
             st.button(
-                "Save to my runs", icon=":material/save:", key="live_save", on_click=sources.save_current
+                "Save to my runs", icon=":material/save:", key="save_loaded", on_click=sources.save_current
             )
     if dataset.report.n_rejected or dataset.report.n_issues:
         uploads.report(dataset.report, "continue")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
 from core.pipeline import CallPlan, duration
 from core.run import Run
 from core.text.display import count
-from ui import router, sources, work
+from ui import library, router, sections, sources, work
 from ui.jobs import Job, registry
-from ui.plain import plain
+from ui.plain import plain, shortened
 from ui.state import session
 from ui.work import Work
 
@@ -48,8 +47,11 @@ def draw(page: str) -> None:
         return
     if session().run is None and job.settings.dataset is None:
         # A reload lost a run that was never saved; the job still has it.
-        sources.show_run(job.settings.run, "saved")
+        run = job.settings.run
+        sources.show_run(run, "saved", saved=library.find(run.run_id) is not None)
         st.rerun()
+    if not job.active:
+        _told().add(job.id)
     with st.container(border=True):
         if job.active:
             _watch(job.id)
@@ -60,7 +62,7 @@ def draw(page: str) -> None:
         elif job.kind == "plan":
             _plan(job)
         elif job.result is None:
-            st.info("Cancelled before the first question was done.", icon=":material/block:")
+            st.info(plain(_cancelled(job)), icon=":material/block:")
             _again(job, "Continue")
         else:
             _finished(job, job.result)
@@ -69,22 +71,63 @@ def draw(page: str) -> None:
 def _current(page: str) -> Job | None:
     """Return the job that the address names, or else the session's."""
     state, asked = session(), st.query_params.get("job")
-    job = registry().get(asked or state.jobs.get(page))
-    if job is not None and job.page == page:
-        job.seen()
-        state.jobs[page] = job.id
-        if asked != job.id:
-            st.query_params["job"] = job.id
-        return job
-    if asked:
+    if asked and registry().get(asked) is None:
         st.warning(
             "This job no longer exists: the server was restarted. Start it again; calls that were finished "
             "are not repeated.",
             icon=":material/link_off:",
         )
         del st.query_params["job"]
-    state.jobs.pop(page, None)
-    return None
+    job = registry().get(state.jobs.get(page))
+    if job is None:
+        state.jobs.pop(page, None)
+        return None
+    job.seen()
+    if asked != job.id:
+        st.query_params["job"] = job.id
+    return job
+
+
+def status() -> None:
+    """Draw, on every page, the session's jobs that go on or whose end was not seen."""
+    asked = registry().get(st.query_params.get("job"))
+    if asked is not None:
+        session().jobs[asked.page] = asked.id
+    if any(job.active for job in _news()):
+        _ticking()
+    else:
+        _status()
+
+
+@st.fragment(run_every=2.0)
+def _ticking() -> None:
+    _status()
+
+
+def _status() -> None:
+    for job in _news():
+        page = router.page_of(job.page)
+        with st.container(border=True, gap="xsmall"):
+            st.markdown(f"**{plain(shortened(job.title, 50))}**")
+            if job.active:
+                progress(job, f"status_{job.id}")
+            else:
+                ended = {"finished": "Finished.", "failed": "Failed.", "cancelled": "Cancelled."}
+                st.caption(ended[job.state])
+            if page is not None:
+                sources.link(page, "Show", "open_in_full", job=job.id)
+
+
+def _news() -> list[Job]:
+    """Return the session's jobs that go on, and those that ended unseen."""
+    found = [registry().get(job_id) for job_id in session().jobs.values()]
+    return [job for job in found if job is not None and job.id not in _told()]
+
+
+def _told() -> set[str]:
+    """Return the ids of the jobs whose end this session has seen."""
+    told: set[str] = st.session_state.setdefault("jobs_told", set())
+    return told
 
 
 @st.fragment(run_every=1.0)
@@ -92,12 +135,13 @@ def _watch(job_id: str) -> None:
     job = registry().get(job_id)
     if job is None or not job.active:
         st.rerun()
-    progress(job)
+    progress(job, job.kind)
+    _in_progress(job)
     _partial(job)
     _links(job)
 
 
-def progress(job: Job) -> None:
+def progress(job: Job, key: str) -> None:
     """Draw how far a job is, or its place among those that wait, and the button that stops it."""
     job.seen()
     if job.place:
@@ -106,11 +150,35 @@ def progress(job: Job) -> None:
         st.progress(job.meter.share, plain(job.meter.line(), one_line=True))
     else:
         st.progress(0.0, plain(job.meter.what or "starting", one_line=True).capitalize() + " …")
-    key = f"{job.kind}_cancel"
-    if st.button("Cancel", icon=":material/cancel:", key=key, disabled=job.cancelled()):
+    if st.button("Cancel", icon=":material/cancel:", key=f"{key}_cancel", disabled=job.cancelled()):
         job.cancel()
     if job.cancelled():
         st.caption("Stopping after the call that is running now …")
+
+
+def _in_progress(job: Job) -> None:
+    """Draw the answers to the question in progress, where the step's section knows how."""
+    found, own = job.in_progress(), sections.of(job.step.name) if job.step is not None else None
+    if found is not None and job.begun is not None and hasattr(own, "in_progress"):
+        own.in_progress(job.begun, *found)
+
+
+def _cancelled(job: Job) -> str:
+    """Say what a cancelled job has done, what is kept, and what remains."""
+    run, step, wanted = job.result, job.step, job.settings
+    if run is None and not job.n_answers:
+        return "Cancelled before the model was asked; the run on screen stays as it was."
+    if run is None:
+        kept = f"{count(job.n_answers, 'answered call is', 'answered calls are')} kept"
+        return f"Cancelled before the first question was done: {kept}, and the run on screen stays as it was."
+    n, done = len(run.queries), work.n_done(run, step)
+    rest = [one.title for one in wanted.steps[wanted.steps.index(step) + 1 :]]
+    left = f"{count(n - done, 'question remains', 'questions remain')}" if done < n else ""
+    missing = "; ".join(filter(None, [left, f"not begun: {', '.join(rest)}" if rest else ""]))
+    return (
+        f"Cancelled: {done:,} of {count(n, 'question')} {'is' if done == 1 else 'are'} done and saved; "
+        f"{missing}. Answered calls are kept, and Continue does not repeat them."
+    )
 
 
 def _partial(job: Job) -> None:
@@ -172,7 +240,7 @@ def _plan(job: Job) -> None:
 def _finished(job: Job, run: Run) -> None:
     state, done = session(), _done(run, job)
     if job.state == "cancelled":
-        st.info(f"Cancelled. What was done is kept and saved: {done}.", icon=":material/block:")
+        st.info(plain(_cancelled(job)), icon=":material/block:")
     else:
         took = duration(job.ended - job.started)
         st.success(f"Finished and saved: {done} in {took}.", icon=":material/check_circle:")
@@ -210,9 +278,7 @@ def _links(job: Job) -> None:
 
 def _done(run: Run, job: Job) -> str:
     """Say how many questions the newest step has done."""
-    facts: Any = run.manifest.get("steps", {})
-    names = [step.name for step in job.settings.steps if step.name in facts]
-    return count(int(facts[names[-1]].get("n_done", 0)) if names else len(run.queries), "question")
+    return count(work.n_done(run, job.step), "question")
 
 
 def _origin(job: Job) -> str:

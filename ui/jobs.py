@@ -19,13 +19,26 @@ from typing import Any
 import streamlit as st
 
 from core.errors import Cancelled, LeadlineError
-from core.llm import LLM, open_llm
-from core.pipeline import ModelChoice, ModelTurns, Progress, Turn
+from core.llm import LLM, Completion, open_llm
+from core.pipeline import Answered, ModelChoice, ModelTurns, Progress, Turn
 
 _LOG = logging.getLogger("leadline")
 _KEEP = 50  # finished jobs remembered
 _MODELS = 16  # opened models remembered; anyone may type addresses and names
+_DRAFTS = 50  # inputs of pages remembered
+_IN_PROGRESS = 8  # questions whose answered calls a job remembers
 EXPIRES = 60.0  # seconds after which an estimate that no page looks at is given up
+
+
+Answers = Mapping[tuple[str, int], Completion]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Inputs of a page: values of its widgets by their keys, and what the session keeps beside them."""
+
+    inputs: Mapping[str, Any]
+    kept: Mapping[str, Any]
 
 
 @dataclass
@@ -33,9 +46,10 @@ class Job:
     """One piece of background work, written by its thread and read by pages.
 
     ``page`` says whose panel shows it; ``kind`` is ``plan``, ``run`` or ``fetch``. ``state`` is
-    running, finished, cancelled or failed. ``partial`` is the newest unfinished result, ``result`` the final
-    one, ``error`` one sentence for the user. ``settings`` say what the job is about; no key is ever among
-    them. A job that ``expires`` is cancelled when no page has looked at it for a while.
+    running, finished, cancelled or failed. ``begun`` is the run that ``step`` fills now, ``partial`` the
+    newest unfinished result, ``result`` the final one, ``error`` one sentence for the user. ``settings`` say
+    what the job is about; no key is ever among them. A job that ``expires`` is cancelled when no page has
+    looked at it for a while.
     """
 
     page: str
@@ -48,13 +62,18 @@ class Job:
     started: float = 0.0
     ended: float = 0.0
     looked: float = field(default_factory=time.monotonic)
+    begun: Any = None
+    step: Any = None
     partial: Any = None
     result: Any = None
     error: str = ""
+    n_answers: int = 0
     meter: Progress = field(default_factory=Progress)
     waits_for: str = ""
     _turn: Turn | None = None
     _cancel: threading.Event = field(default_factory=threading.Event)
+    _answers: dict[str, dict[tuple[str, int], Completion]] = field(default_factory=dict)
+    _taking: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def active(self) -> bool:
@@ -66,6 +85,20 @@ class Job:
         """Its place among the jobs that wait for a model, from 1; 0 where it does not wait."""
         turn = self._turn
         return 0 if turn is None else turn.place
+
+    def take(self, one: Answered) -> None:
+        """Note an answered call, so that a page can show it before its question is done."""
+        with self._taking:
+            self.n_answers += 1
+            self._answers.setdefault(one.query_id, {})[one.kind, one.number] = one.completion
+            while len(self._answers) > _IN_PROGRESS:
+                del self._answers[next(iter(self._answers))]
+
+    def in_progress(self) -> tuple[str, Answers] | None:
+        """Return the question begun last, and its calls answered so far."""
+        with self._taking:
+            found = list(self._answers.items())[-1:]
+            return (found[0][0], dict(found[0][1])) if found else None
 
     def seen(self) -> None:
         """Note that a page has looked at the job."""
@@ -99,6 +132,7 @@ class Registry:
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
         self._models: dict[tuple[Any, ...], LLM] = {}
+        self._drafts: dict[str, Draft] = {}
         self._lock = threading.Lock()
         self._opening = ModelTurns()
         self.turns = ModelTurns()
@@ -117,6 +151,19 @@ class Registry:
         """Return a job by its id."""
         with self._lock:
             return self._jobs.get(job_id) if job_id else None
+
+    def draft(self, asked: str) -> Draft | None:
+        """Return inputs by their id."""
+        with self._lock:
+            return self._drafts.get(asked)
+
+    def keep(self, asked: str, draft: Draft) -> None:
+        """Keep inputs under an id, the newest ones only."""
+        with self._lock:
+            self._drafts.pop(asked, None)
+            self._drafts[asked] = draft
+            while len(self._drafts) > _DRAFTS:
+                del self._drafts[next(iter(self._drafts))]
 
     def model(
         self,
@@ -150,7 +197,7 @@ class Registry:
             job.result = work(job)
             end = "cancelled" if job.cancelled() else "finished"
         except Cancelled as error:
-            end, job.error = "cancelled", job.error or str(error)
+            end, job.error, job.result = "cancelled", job.error or str(error), job.partial
         except LeadlineError as error:
             end, job.error = "failed", str(error)
         except Exception:

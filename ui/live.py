@@ -8,6 +8,7 @@ from core.pipeline import ModelChoice, RunOptions
 from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS
 from core.sources.dataset import Dataset
 from ui import job_panel, step_form
+from ui.datasets import whole_number
 from ui.work import Work
 
 PAGE = "live"
@@ -24,7 +25,13 @@ def settings(dataset: Dataset, choice: ModelChoice) -> None:
     retrieval = _retrieval(dataset)
     steps = step_form.every_step(PAGE, choice)
     if st.button(
-        "Estimate cost", icon=":material/calculate:", type="primary", key="live_plan", disabled=steps is None
+        "Estimate cost",
+        icon=":material/calculate:",
+        type="primary",
+        key="estimate",
+        disabled=steps is None,
+        help="How many calls the run needs, and how long it will take. A few calls time the model; nothing "
+        "else is asked before you press Run.",
     ):
         job_panel.estimate(PAGE, Work(steps or (), choice, dataset=dataset, retrieval=retrieval))
         st.rerun()
@@ -34,7 +41,9 @@ def _retrieval(dataset: Dataset) -> RunOptions:
     """Draw how many passages there are, and how they are retrieved where there are documents."""
     usual = RunOptions()
     with st.grid(4, min_column_width=170):
-        k = _number("Passages k", "k", 1, 100, usual.k, "Passages in the prompt; one more call for each.")
+        k = whole_number(
+            "Passages k", "live_k", 1, 100, usual.k, "Passages in the prompt; one more call for each."
+        )
         if all(question.passages is not None for question in dataset.questions):
             return RunOptions(k=k)
         retriever = st.selectbox(
@@ -44,7 +53,7 @@ def _retrieval(dataset: Dataset) -> RunOptions:
             format_func=lambda name: _RETRIEVERS.get(name, name),
             persist_state="session",
         )
-        words = _number("Words per passage", "words", 10, 5000, usual.passage_words)
+        words = whole_number("Words per passage", "live_words", 10, 5000, usual.passage_words)
         if retriever not in EMBEDDING_RETRIEVERS:
             return RunOptions(k=k, retriever=retriever, passage_words=words)
         name = st.text_input(
@@ -56,10 +65,3 @@ def _retrieval(dataset: Dataset) -> RunOptions:
         )
     embedder = (name or "").strip() or None
     return RunOptions(k=k, retriever=retriever, passage_words=words, embedding_model=embedder)
-
-
-def _number(label: str, key: str, low: int, high: int, default: int, about: str | None = None) -> int:
-    """Draw a whole number that keeps its value while the visitor looks at other pages."""
-    return int(
-        st.number_input(label, low, high, default, key=f"live_{key}", help=about, persist_state="session")
-    )

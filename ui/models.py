@@ -71,7 +71,7 @@ def _model(choice: ModelChoice, prefix: str) -> str | None:
         if found.problem:
             st.warning(plain(found.problem), icon=":material/cloud_off:")
             st.button(
-                "Ask again", icon=":material/refresh:", key=f"{prefix}_ask", on_click=servers.forget_models
+                "Ask again", icon=":material/refresh:", key=f"ask_{prefix}", on_click=servers.forget_models
             )
         return name
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -79,7 +79,7 @@ def _model(choice: ModelChoice, prefix: str) -> str | None:
         st.button(
             "",
             icon=":material/refresh:",
-            key=f"{prefix}_refresh",
+            key=f"refresh_{prefix}",
             on_click=servers.forget_models,
             help="Ask the server for its models again",
         )
@@ -144,7 +144,7 @@ def _offer_to_fetch(choice: ModelChoice, where: str) -> None:
             f"**Fetch {name}?** The server at {plain(where)} does not have it. It is downloaded there, which "
             "can take minutes and gigabytes."
         )
-        if st.button(f"Fetch {name}", icon=":material/download:", key="live_fetch"):
+        if st.button(f"Fetch {name}", icon=":material/download:", key="fetch_model"):
             _start_fetch(choice, wanted)
             st.rerun()
 
@@ -184,4 +184,4 @@ def _watch_fetch(job_id: str) -> None:
     job = registry().get(job_id)
     if job is None or not job.active:
         st.rerun()
-    job_panel.progress(job)
+    job_panel.progress(job, "fetch")

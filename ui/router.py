@@ -44,7 +44,7 @@ _PAGES = (
 
 
 def page_of(diagnostic: str) -> str | None:
-    """Return the page of a diagnostic, if it has one of its own."""
+    """Return the page of a diagnostic (or of that name), if it has one of its own."""
     page = f"pages/{diagnostic}.py"
     return page if (library.ROOT / page).is_file() else None
 

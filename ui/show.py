@@ -79,12 +79,15 @@ def cards(values: Sequence[tuple[str, str, str, str]]) -> None:
                     st.caption(basis)
 
 
-def table(frame: pd.DataFrame, alt: str, columns: Mapping[str, Any] | None = None, **options: Any) -> None:
-    """Draw at most 1,000 rows of a table; of the columns that are named, those with a value anywhere."""
+def table(frame: pd.DataFrame, alt: str, columns: Mapping[str, Any] | None = None, **options: Any) -> Any:
+    """Draw at most 1,000 rows of a table; of the columns that are named, those with a value anywhere.
+
+    Returns what `st.dataframe` does: the selection, where ``options`` ask for one.
+    """
     if columns is not None:
         filled = [name for name in columns if _has_values(frame[name].head(ROWS_SHOWN))]
         options["column_order"] = filled or list(columns)
-    st.dataframe(
+    event = st.dataframe(
         frame.head(ROWS_SHOWN),
         hide_index=True,
         column_config=columns or {},
@@ -94,6 +97,7 @@ def table(frame: pd.DataFrame, alt: str, columns: Mapping[str, Any] | None = Non
     )
     if len(frame) > ROWS_SHOWN:
         st.caption(f"The first {ROWS_SHOWN:,} of {len(frame):,} rows; the download holds all of them.")
+    return event
 
 
 def _has_values(values: pd.Series) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from core.errors import InputError, LeadlineError
@@ -115,9 +113,9 @@ def open_simulation(options: SimulationOptions) -> None:
     write_address()
 
 
-def show_run(run: Run, origin: str, *, saved: bool = False, report: Any = None) -> None:
+def show_run(run: Run, origin: str, *, saved: bool = False) -> None:
     """Show a run that is in memory only, or was just saved."""
-    session().show(run, origin, saved=saved, link={"run": run.run_id}, report=report)
+    session().show(run, origin, saved=saved, link={"run": run.run_id})
     write_address()
 
 

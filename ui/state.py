@@ -37,8 +37,6 @@ class Session:
         Whether a link to the run works elsewhere.
     link : dict
         What the address bar says about the run: ``run``, or ``sim`` for a simulation.
-    report : ValidationReport or None
-        The import report, for uploads.
     problem : str or None
         Why the last link could not be followed.
     question : str or None
@@ -69,7 +67,7 @@ class Session:
     live : dict
         What the Live page keeps: the data set, the names of models as typed, the fetch of a model.
     upload : dict
-        What the Data page keeps of the last upload while it is being mapped.
+        What the Data page keeps of the last upload: what is being mapped, or its run and import report.
     """
 
     run: Run | None = None
@@ -77,7 +75,6 @@ class Session:
     origin: str = ""
     saved: bool = False
     link: dict[str, str] = field(default_factory=dict)
-    report: Any = None
     problem: str | None = None
     question: str | None = None
     filter: Filter = field(default_factory=Filter)
@@ -95,11 +92,11 @@ class Session:
     live: dict[str, Any] = field(default_factory=dict)
     upload: dict[str, Any] = field(default_factory=dict)
 
-    def show(self, run: Run, origin: str, *, saved: bool, link: dict[str, str], report: Any = None) -> None:
+    def show(self, run: Run, origin: str, *, saved: bool, link: dict[str, str]) -> None:
         """Make ``run`` the run that every page shows."""
         if self.run is None or self.run.run_id != run.run_id:
             self.question, self.filter = None, Filter()
-        self.run, self.origin, self.saved, self.link, self.report = run, origin, saved, link, report
+        self.run, self.origin, self.saved, self.link = run, origin, saved, link
         self.run_key = f"{run.run_id}-{secrets.token_hex(8)}"
         self.problem = None
 

@@ -12,7 +12,7 @@ from core.diagnosis import Diagnostic
 from core.errors import InputError
 from core.llm import BACKENDS
 from core.pipeline import ModelChoice, Option, Step
-from ui import headlines, job_panel, models, sections
+from ui import headlines, job_panel, models, sections, uploads
 from ui.plain import plain
 from ui.state import session
 from ui.work import Work, answers
@@ -53,6 +53,9 @@ def on_loaded_run(page: str, label: str) -> None:
     """Draw the form that starts the step of a diagnostic on the loaded run; the result is a new run."""
     run, diagnostic = session().run, headlines.diagnostic_of(page)
     assert run is not None, "the form is for the run that is loaded"
+    if not uploads.has_texts(run):
+        st.info(uploads.NO_TEXTS, icon=":material/inbox:")
+        return
     step = options(diagnostic, page)
     asks = step is not None and step.needs_llm
     choice = models.choose(page) if asks else None

@@ -98,6 +98,7 @@ def carry_out(page: str, work: Work) -> Job:
             for step in work.steps:
                 with models.turn(job, step):
                     job.meter = Progress(unit=f"{step.noun}s")
+                    job.begun, job.step = run, step
                     run = fill(
                         run,
                         step,
@@ -105,9 +106,11 @@ def carry_out(page: str, work: Work) -> Job:
                         cache=cache,
                         progress=job.meter.update,
                         cancelled=job.cancelled,
-                        on_part=lambda part: setattr(job, "partial", part),
+                        on_part=lambda part, step=step: _keep(job, part, step),
+                        on_call=job.take,
                     )
-                done |= job.meter.done > 0 or not job.cancelled()
+                # A run that has no answer yet is nothing to look at, and takes nobody's place.
+                done |= n_done(run, step) > 0 or not job.cancelled()
                 if done:
                     job.partial = run
                     library.save(run)
@@ -116,6 +119,16 @@ def carry_out(page: str, work: Work) -> Job:
         return run if done else None
 
     return registry().start(Job(page, "run", f"Run of {work.name}", work), fill_all)
+
+
+def _keep(job: Job, part: Run, step: Step) -> None:
+    if n_done(part, step):
+        job.partial = part
+
+
+def n_done(run: Run, step: Step) -> int:
+    """Return the number of questions that a step has done."""
+    return int(run.manifest.get("steps", {}).get(step.name, {}).get("n_done", 0))
 
 
 def again(job: Job) -> Work:

@@ -129,5 +129,8 @@ ANSWERS = Diagnostic(
     numbers=numbers,
     findings=findings,
     definitions=DEFINITIONS,
-    columns=(QuestionColumn("answer_status", "Answer status"), QuestionColumn("correct", "Correct", "bool")),
+    columns=(
+        QuestionColumn("answer_status", "Answer status"),
+        QuestionColumn("correct", "Correct", "bool", (0.0, 1.0), higher_is="better"),
+    ),
 )

@@ -1,120 +1,139 @@
-"""One metric of several runs, one below the other: every question, and the mean with its interval."""
+"""One number of the questions that two runs share: a dumbbell for each question."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
-import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import ArrayLike, NDArray
 
-from core.charts.theme import AXIS, add_marks, empty_figure, error_bars, marker, new_figure, safe_text
-from core.stats import mean_interval
-from core.text.display import count, number
+from core.charts.theme import AXIS, STYLES, empty_figure, marker, new_figure, safe_text
+from core.diagnosis import QuestionColumn
+from core.text.display import count
 
-LETTERS = "ABCD"
-DOTS_AT_MOST = 1_000  # questions of one run; more would only be a stripe
-_SPREAD = 0.16  # of the distance between two runs
+ROWS_AT_MOST = 60
+_ROW = 30  # pixels: a line of text, and the dumbbell below it
+_LABEL = 60
+_LOOKS = {"better": "raised", "higher": "raised", "worse": "lowered", "lower": "lowered", "same": "neutral"}
 
 
-class _Row(NamedTuple):
-    letter: str
-    name: str
-    values: NDArray[np.float64]
-    mean: float
-    low: float  # of the 95 % interval; NaN where the mean has none
-    high: float
-    n_undefined: int
+class _Data(NamedTuple):
+    rows: pd.DataFrame  # the first on top
+    counts: Mapping[str, int]  # of all rows, by change
+    n: int
 
 
 def compare_figure(
-    runs: Sequence[tuple[str, ArrayLike]], title: str, bounds: tuple[float, float] | None = None
+    rows: pd.DataFrame, column: QuestionColumn, letters: tuple[str, str] = ("A", "B")
 ) -> go.Figure:
-    """Draw the mean of a metric in each run with its 95 % interval, over its questions as dots.
+    """Draw a number of every question in two runs, joined by a line.
 
     Parameters
     ----------
-    runs : sequence of (name, values)
-        In the order in which they are lettered from A; one value per question, NaN where undefined.
-    title : str
-        Name of the metric.
-    bounds : (float, float), optional
-        Range of the metric, where it has one.
+    rows : DataFrame
+        One row per question: ``query_id, question, a, b, difference, change``; ``change`` is better, worse,
+        higher, lower or same.
+    column : QuestionColumn
+        The number.
+    letters : (str, str)
+        Of the two runs.
 
     Returns
     -------
     Figure
-        Runs of up to 1,000 questions have a dot for each; a run without any value keeps its line. An empty
-        figure when no run has a value.
+        The best (or highest) change on top; at most 60 questions, those that change most. A question whose
+        values are equal has one mark. Empty without rows.
     """
-    return _draw(_data(runs, bounds), title, bounds)
+    if rows.empty:
+        return empty_figure(f"{column.title}: no question to draw.")
+    return _draw(_data(rows, column), column, letters)
 
 
-def _data(runs: Sequence[tuple[str, ArrayLike]], bounds: tuple[float, float] | None) -> list[_Row]:
-    lower, upper = bounds or (-np.inf, np.inf)
-    rows = []
-    for letter, (name, given) in zip(LETTERS, runs, strict=False):
-        every = np.asarray(given, dtype=np.float64)
-        values = every[~np.isnan(every)]
-        mean = float(values.mean()) if values.size else np.nan
-        low, high = mean_interval(values, lower=lower, upper=upper)
-        rows.append(_Row(letter, name, values, mean, low, high, every.size - values.size))
-    return rows
-
-
-def _draw(rows: list[_Row], title: str, bounds: tuple[float, float] | None) -> go.Figure:
-    if not any(row.values.size for row in rows):
-        return empty_figure(f"{title}: undefined for every question of these runs.")
-    low, high = bounds or _range(rows)
-    alt = f"{title}, mean of " + "; ".join(_words(row) for row in rows) + "."
-    figure = new_figure(alt, title, "Run", height=110 + 74 * len(rows))
-    places = np.arange(len(rows))[::-1]  # the first run on top
-    for row, place in zip(rows, places, strict=True):
-        if 0 < row.values.size <= DOTS_AT_MOST:
-            _add_dots(figure, row, float(place))
-        figure.add_annotation(
-            text=f"{safe_text(row.name, 40)} · {count(len(row.values), 'question')}",
-            x=low, y=place + 0.24, xanchor="left", yanchor="bottom", showarrow=False, align="left",
-        )  # fmt: skip
-    _add_means(figure, rows, places)
-    if low < 0 < high:
-        figure.add_vline(x=0, line={"color": AXIS, "width": 1, "dash": "dash"})
-    margin = 0.015 * (high - low)
-    figure.update_xaxes(range=[low - margin, high + margin])
-    figure.update_yaxes(
-        range=[-0.5, len(rows) - 0.2],
-        tickvals=places.tolist(),
-        ticktext=[row.letter for row in rows],
-        showgrid=False,
+def _data(rows: pd.DataFrame, column: QuestionColumn) -> _Data:
+    size = rows["difference"].abs()
+    kept = rows.loc[size.sort_values(ascending=False, kind="stable").index[:ROWS_AT_MOST]]
+    worse_up = column.higher_is == "worse"
+    kept = kept.sort_values(["difference", "a"], ascending=worse_up, kind="stable")
+    return _Data(
+        kept.assign(place=range(1, len(kept) + 1)), rows["change"].value_counts().to_dict(), len(rows)
     )
+
+
+def _draw(data: _Data, column: QuestionColumn, letters: tuple[str, str]) -> go.Figure:
+    shown, (a, b) = data.rows, letters
+    said = ", ".join(f"{n:,} {change}" for change, n in data.counts.items())
+    alt = f"{column.title} of {count(data.n, 'question')} in run {a} and run {b}: in run {b} {said}."
+    if len(shown) < data.n:
+        alt += f" Drawn are the {len(shown):,} that change most."
+    figure = new_figure(alt, column.title, "Question", height=90 + _ROW * len(shown))
+    changed = shown[shown["change"] != "same"]
+    for change, part in changed.groupby("change", sort=True):
+        _add_lines(figure, part, STYLES[_LOOKS[str(change)]].color)
+    _add_ends(
+        figure, f"Run {a}", changed, "a", {**marker("neutral", 9), "symbol": "circle-open"}, column, letters
+    )
+    for change, part in shown.groupby("change", sort=True):
+        name = f"Run {b}: {change}" if change != "same" else f"{a} and {b} the same"
+        _add_ends(figure, name, part, "b", marker(_LOOKS[str(change)], 11), column, letters)
+    _name_rows(figure, shown)
+    _scale(figure, shown, column)
+    figure.update_layout(meta={"alt": alt, "doors": True})
     return figure
 
 
-def _range(rows: list[_Row]) -> tuple[float, float]:
-    every = np.concatenate([row.values for row in rows])
-    low, high = float(every.min()), float(every.max())
-    return (low, high) if low < high else (low - 0.5, high + 0.5)
+def _add_lines(figure: go.Figure, part: pd.DataFrame, color: str) -> None:
+    x = [end for row in part.itertuples() for end in (row.a, row.b, None)]
+    y = [end for place in part["place"] for end in (place, place, None)]
+    figure.add_scatter(
+        x=x, y=y, mode="lines", line={"color": color, "width": 3}, hoverinfo="skip", showlegend=False
+    )
 
 
-def _words(row: _Row) -> str:
-    if not row.values.size:
-        return f"{row.letter}: none, {count(row.n_undefined, 'question')} undefined"
-    band = "" if np.isnan(row.low) else f" ({number(row.low)} to {number(row.high)})"
-    return f"{row.letter}: {number(row.mean)}{band} on {count(len(row.values), 'question')}"
+def _add_ends(
+    figure: go.Figure,
+    name: str,
+    part: pd.DataFrame,
+    end: str,
+    look: Mapping[str, Any],
+    column: QuestionColumn,
+    letters: tuple[str, str],
+) -> None:
+    a, b = letters
+    doors = [urlencode({"question": query_id}) for query_id in part["query_id"]]
+    texts = [
+        f"{safe_text(row.question)}<br>{a} {column.text(row.a)} · {b} {column.text(row.b)} ({row.change})"
+        for row in part.itertuples()
+    ]
+    if len(part):
+        figure.add_scatter(
+            name=name,
+            mode="markers",
+            x=part[end],
+            y=part["place"],
+            marker=look,
+            customdata=list(zip(doors, texts, strict=True)),
+            hovertemplate="%{customdata[1]}<extra></extra>",
+        )
 
 
-def _add_dots(figure: go.Figure, row: _Row, place: float) -> None:
-    # Spread up and down by a fixed pattern, so that equal values are seen and a reload changes nothing.
-    offsets = _SPREAD * (((np.arange(len(row.values)) * 0.618034) % 1) * 2 - 1)
-    x, y, dots = row.values.round(4), (place + offsets).round(3), {**marker("neutral", 6), "opacity": 0.4}
-    once = {"legendgroup": "question", "showlegend": not figure.data}
-    add_marks(figure, "One question", x, y, dots, f"%{{x:.2f}}<extra>{row.letter}</extra>", **once)
+def _name_rows(figure: go.Figure, shown: pd.DataFrame) -> None:
+    # Above its dumbbell each question has the whole width, on a phone too.
+    for place, text in zip(shown["place"], shown["question"], strict=True):
+        figure.add_annotation(
+            text=safe_text(text, _LABEL).replace("<br>", " "), x=0, xref="paper", xanchor="left",
+            y=place - 0.12, yanchor="bottom", showarrow=False, align="left", font={"size": 12},
+        )  # fmt: skip
+    figure.update_yaxes(range=[len(shown) + 0.6, 0.2], showgrid=False, showticklabels=False)
 
 
-def _add_means(figure: go.Figure, rows: list[_Row], places: NDArray[np.int64]) -> None:
-    known = [(row, int(place)) for row, place in zip(rows, places, strict=True) if row.values.size]
-    mean = [row.mean for row, _ in known]
-    bars = error_bars(mean, [row.low for row, _ in known], [row.high for row, _ in known], thickness=3)
-    y, hover = [place for _, place in known], [_words(row) for row, _ in known]
-    add_marks(figure, "Mean with its 95 % interval", mean, y, marker("highlight", 14), hover, error_x=bars)
+def _scale(figure: go.Figure, shown: pd.DataFrame, column: QuestionColumn) -> None:
+    ends = [*shown["a"], *shown["b"]]
+    low, high = column.bounds or (min(ends), max(ends))
+    margin = 0.04 * (high - low) or 0.5
+    figure.update_xaxes(range=[low - margin, high + margin], side="top")
+    if column.pattern == "bool":
+        figure.update_xaxes(tickvals=[0, 1], ticktext=["no", "yes"])
+    elif low < 0 < high:
+        figure.add_vline(x=0, line={"color": AXIS, "width": 1, "dash": "dash"})

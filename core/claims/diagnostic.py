@@ -233,7 +233,7 @@ CLAIMS = Diagnostic(
     ),
     definitions=DEFINITIONS,
     columns=(
-        QuestionColumn("grounding", "Grounding", bounds=(0.0, 1.0)),
+        QuestionColumn("grounding", "Grounding", bounds=(0.0, 1.0), higher_is="better"),
         QuestionColumn("n_claims", "Claims", "{:g}"),
     ),
     step=ClaimsStep,

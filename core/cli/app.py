@@ -21,7 +21,9 @@ from core.diagnosis import Diagnosis, settings_of
 from core.errors import Cancelled, InputError, LeadlineError
 from core.llm import CompletionCache, default_cache_path
 from core.pipeline import RunOptions
+from core.report.compare import check_comparable, sides_of
 from core.report.exports import exporters
+from core.report.paired_text import comparison_facts, comparison_text
 from core.report.text import summary_text
 from core.run import Run
 from core.sources.formats import IMPORT_FORMATS, import_file
@@ -58,6 +60,7 @@ def build_app() -> typer.Typer:
         ("simulate", _simulate, settings),
         ("import", _import, settings),
         ("summary", _summary, settings),
+        ("compare", _compare, settings),
         ("export", _export, settings),
     ):
         app.command(name)(with_options(options)(command))
@@ -177,6 +180,23 @@ def _import(
 def _summary(run: RunArg, given: Given, as_json: JsonOpt = False) -> None:
     """Print the headline numbers of a saved run, each with its n."""
     _show(Run.load(run), given, as_json)
+
+
+def _compare(
+    runs: Annotated[
+        list[str],
+        typer.Argument(help="Folders of two to four saved runs; the first is compared with each other one."),
+    ],
+    given: Given,
+    as_json: JsonOpt = False,
+) -> None:
+    """Compare runs of the same questions: what differs, and whether chance explains it."""
+    if len(runs) < 2:
+        raise InputError("Give at least two runs to compare, got one.")
+    opened = [Run.load(run) for run in runs]
+    check_comparable(opened)
+    sides = sides_of([Diagnosis(run, given.get("settings")) for run in opened])
+    print_json(comparison_facts(sides)) if as_json else print_text(comparison_text(sides))
 
 
 def _export(

@@ -49,8 +49,8 @@ INFLUENCE = Diagnostic(
     columns=(
         QuestionColumn("label", "Label"),
         QuestionColumn("rho", "ρ", bounds=(-1.0, 1.0)),
-        QuestionColumn("influence_ndcg", "nDCG by influence", bounds=(0.0, 1.0)),
-        QuestionColumn("dominance", "Dominance", bounds=(0.0, 1.0)),
+        QuestionColumn("influence_ndcg", "nDCG by influence", bounds=(0.0, 1.0), by_passages=True),
+        QuestionColumn("dominance", "Dominance", bounds=(0.0, 1.0), by_passages=True),
         QuestionColumn("influences", "Influence by retrieval rank", "list", (0.0, 1.0)),
     ),
     step=InfluenceStep,

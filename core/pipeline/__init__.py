@@ -6,10 +6,21 @@ from core.pipeline.options import RunOptions
 from core.pipeline.per_question import PerQuestion
 from core.pipeline.plan import CallPlan, Speed, measure_speed, plan_steps
 from core.pipeline.progress import Progress, ProgressLine, duration
-from core.pipeline.steps import Call, ModelChoice, Option, Step, StepPlan, StepWork, another_run, fill
+from core.pipeline.steps import (
+    Answered,
+    Call,
+    ModelChoice,
+    Option,
+    Step,
+    StepPlan,
+    StepWork,
+    another_run,
+    fill,
+)
 from core.pipeline.turns import ModelTurns, Turn
 
 __all__ = [
+    "Answered",
     "Call",
     "CallPlan",
     "ModelChoice",

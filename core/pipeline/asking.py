@@ -12,7 +12,7 @@ from typing import Any
 from core.errors import BackendError, Cancelled, InputError, TransientError
 from core.llm.cache import CompletionCache, request_key
 from core.llm.remote import Overloaded
-from core.llm.types import LLM, Completion, Message, Request
+from core.llm.types import LLM, Completion, Message, OnDone, Request
 
 _READ_AT_ONCE = 16  # readings between writes to the cache and looks at a cancel
 _SLICE = 0.2  # seconds between looks at a cancel while waiting
@@ -55,7 +55,7 @@ class _Batch:
 
     requests: dict[str, Request]
     found: dict[str, Completion]
-    copies: dict[str, int]
+    tell: Callable[[str], object]
     last_answer: float = field(default_factory=lambda: time.monotonic())
     n_new: int = 0
 
@@ -83,6 +83,8 @@ class Asker:
         Checked after every call and during waits.
     on_answer : callable
         Called with ``n_answers`` whenever it grows, one thread at a time.
+    on_call : callable
+        Called by steps with each answered call of a question; see `core.pipeline.steps.Answered`.
 
     Attributes
     ----------
@@ -92,6 +94,8 @@ class Asker:
         Totals of `ask`: ``calls, cached, prompt_tokens, completion_tokens``.
     n_answers : int
         Requests and forward passes answered so far, cached ones included.
+    n_cached : int
+        Those of them that came from the cache.
     """
 
     def __init__(
@@ -101,10 +105,12 @@ class Asker:
         retry: RetryPolicy | None = None,
         cancelled: Callable[[], bool] = lambda: False,
         on_answer: Callable[[int], object] = lambda _: None,
+        on_call: Callable[[Any], object] = lambda _: None,
     ) -> None:
         self.llm = llm
         self.usage = dict.fromkeys(("calls", "cached", "prompt_tokens", "completion_tokens"), 0)
-        self.n_answers = 0
+        self.n_answers = self.n_cached = 0
+        self.on_call = on_call
         # An empty cache is falsy.
         self._cache = cache if cache is not None else CompletionCache()
         self._retry = retry or RetryPolicy()
@@ -127,8 +133,10 @@ class Asker:
         """Calls made, without cached ones."""
         return self.usage["calls"] + self._n_read
 
-    def ask(self, requests: Sequence[Request]) -> list[Completion]:
+    def ask(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Completion]:
         """Return a completion for every request, in order.
+
+        ``on_done`` receives each one at once, with the place of its request, from any thread.
 
         Identical requests are sent once, also across threads. A request that keeps failing gets a completion
         with an ``error``, which is not cached, so that the next run sends it again.
@@ -151,27 +159,33 @@ class Asker:
         self._stop_if_cancelled()
         llm = self._model
         by_key: dict[str, Request] = {}
-        copies: dict[str, int] = {}
+        places: dict[str, list[int]] = {}
         keys = [request_key(llm, request) for request in requests]
-        for key, request in zip(keys, requests, strict=True):
+        for place, (key, request) in enumerate(zip(keys, requests, strict=True)):
             by_key[key] = request
-            copies[key] = copies.get(key, 0) + 1
+            places.setdefault(key, []).append(place)
         found: dict[str, Completion] = {}
-        self._take_cached(by_key, found, copies)
+
+        def tell(key: str, cached: bool = False) -> None:
+            for place in places[key] if on_done is not None else ():
+                on_done(place, found[key])
+            self._answered(len(places[key]), cached=cached)
+
+        self._take_cached(by_key, found, tell)
         while len(found) < len(by_key):
             missing = [key for key in by_key if key not in found]
             mine = self._claim(missing)
             try:
                 # Another thread may have finished some of them before they were claimed.
-                self._take_cached(mine, found, copies)
+                self._take_cached(mine, found, tell)
                 mine_left = {key: by_key[key] for key in mine if key not in found}
                 if mine_left:
-                    self._ask_model(_Batch(mine_left, found, copies))
+                    self._ask_model(_Batch(mine_left, found, tell))
             finally:
                 self._release(mine)
             if not mine:
                 self._wait_for_others(missing)
-                self._take_cached(missing, found, copies)
+                self._take_cached(missing, found, tell)
         return [found[key] for key in keys]
 
     def score(
@@ -190,7 +204,7 @@ class Asker:
         pairs = list(zip(messages, answers, strict=True))
         keys = [_reading_key(llm, turns, answer) for turns, answer in pairs]
         found = {key: kept.logprobs for key, kept in self._cache.get_many(keys).items()}
-        self._answered(sum(key in found for key in keys))
+        self._answered(sum(key in found for key in keys), cached=True)
         todo = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in found}
         for part in _parts(todo):
             self._stop_if_cancelled()
@@ -210,19 +224,22 @@ class Asker:
             raise InputError("This call needs a language model; none is given.")
         return self.llm
 
-    def _answered(self, n: int) -> None:
+    def _answered(self, n: int, *, cached: bool = False) -> None:
         if n:
             with self._telling:
                 self.n_answers += n
+                self.n_cached += n if cached else 0
                 self._on_answer(self.n_answers)
 
-    def _take_cached(self, keys: Iterable[str], found: dict[str, Completion], copies: dict[str, int]) -> None:
+    def _take_cached(
+        self, keys: Iterable[str], found: dict[str, Completion], tell: Callable[[str, bool], object]
+    ) -> None:
         known = self._cache.get_many(key for key in keys if key not in found)
         found.update(known)
-        if known:
-            with self._lock:
-                self.usage["cached"] += len(known)
-            self._answered(sum(copies[key] for key in known))
+        with self._lock:
+            self.usage["cached"] += len(known)
+        for key in known:
+            tell(key, True)
 
     def _ask_model(self, batch: _Batch) -> None:
         """Retry until everything is answered; else raise, or record the error for the missing requests."""
@@ -267,7 +284,7 @@ class Asker:
                 self.usage["calls"] += 1
                 self.usage["prompt_tokens"] += completion.prompt_tokens
                 self.usage["completion_tokens"] += completion.completion_tokens
-            self._answered(batch.copies[key])
+            batch.tell(key)
             if any(key not in batch.found for key in keys):  # a finished batch is kept
                 self._stop_if_cancelled()
 

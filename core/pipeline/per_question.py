@@ -11,7 +11,7 @@ import pandas as pd
 from core.llm.types import Completion
 from core.pipeline.asking import Asker
 from core.pipeline.rows import AskedQuestion, Rows, questions_of
-from core.pipeline.steps import Call, ModelChoice, StepPlan, StepWork, options_of
+from core.pipeline.steps import Answered, Call, ModelChoice, StepPlan, StepWork, options_of
 from core.run import Run
 
 Answers = Mapping[tuple[str, int], Completion]
@@ -87,8 +87,14 @@ class _Work(StepWork):
     def work(self, ids: Sequence[str]) -> Rows:
         questions = [self._question(query_id) for query_id in ids]
         calls = [self._step.calls(question) for question in questions]
-        requests = [call.request for listed in calls for call in listed]
-        completions = iter(self._asker.ask(requests) if requests else ())
+        asked = [(q.query_id, call) for q, listed in zip(questions, calls, strict=True) for call in listed]
+
+        def on_done(place: int, completion: Completion) -> None:
+            query_id, call = asked[place]
+            self._asker.on_call(Answered(query_id, call.kind, call.number, completion))
+
+        requests = [call.request for _, call in asked]
+        completions = iter(self._asker.ask(requests, on_done) if requests else ())
         made: dict[str, list[Any]] = {}
         for question, listed in zip(questions, calls, strict=True):
             answers = {(call.kind, call.number): next(completions) for call in listed}

@@ -26,7 +26,7 @@ class Progress:
 
     Notes
     -----
-    The rate is that of the last 60 updates, so a burst of cached answers soon drops out of it.
+    The rate is that of the last 60 units. `core.pipeline.fill` counts no cached calls.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, unit: str = "calls") -> None:
@@ -40,8 +40,11 @@ class Progress:
 
     def update(self, done: int, total: int, what: str = "") -> None:
         """Record the state of the job; a ``progress`` callback of `core.pipeline.fill`."""
+        if not done:
+            self._points.clear()
+        if done != self.done or not done:
+            self._points.append((self._clock(), done))
         self.done, self.total, self.what = done, total, what
-        self._points.append((self._clock(), done))
 
     @property
     def seconds(self) -> float:

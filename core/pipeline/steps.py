@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from core.errors import BackendError, Cancelled, InputError, LeadlineError
 from core.llm.cache import CacheError, CompletionCache
 from core.llm.redact import error_text
-from core.llm.types import LLM, Request
+from core.llm.types import LLM, Completion, Request
 from core.pipeline.asking import Asker, RetryPolicy
 from core.pipeline.rows import OF_ANSWERS, Rows, cleared, merged
 from core.run import Run
@@ -65,6 +65,16 @@ class Call:
     kind: str
     number: int
     request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answered call of a question, by kind and number as in its `Call`."""
+
+    query_id: str
+    kind: str
+    number: int
+    completion: Completion
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +186,7 @@ def fill(
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
     on_part: Callable[[Run], object] | None = None,
+    on_call: Callable[[Answered], object] = lambda _: None,
     retry: RetryPolicy | None = None,
     own_thread: bool = False,
 ) -> Run:
@@ -193,13 +204,17 @@ def fill(
         Keeps every completion at once, so that a killed run resumes where it stopped. By default
         completions are kept for this call only.
     progress : callable, optional
-        ``progress(done, total, what)`` in units of ``step.noun``, duplicates and cached calls included;
-        called from worker threads, one at a time.
+        ``progress(done, total, what)`` in units of ``step.noun``, called from worker threads, one at a time.
+        What the cache answered takes no time and counts in neither number, so that the total shrinks
+        where it is met and the rest tells how long the work will take.
     cancelled : callable, optional
         Checked after every call and between questions; True ends the step early.
     on_part : callable, optional
         Receives the partial run, in the calling thread, at intervals that cost at most a twentieth of
         the time.
+    on_call : callable, optional
+        Receives each answered call of a question at once, cached or not, in worker threads: where the step
+        asks question by question.
     retry : RetryPolicy, optional
         How to retry transient failures.
     own_thread : bool
@@ -227,7 +242,7 @@ def fill(
     -----
     A failed question loses only its own cells and is tried again by the next call.
     """
-    asker = partial(Asker, llm, cache, retry)
+    asker = partial(Asker, llm, cache, retry, on_call=on_call)
     return _Drive(run, step, asker, progress, cancelled).go(on_part, own_thread)
 
 
@@ -344,7 +359,7 @@ class _Drive:
         self,
         run: Run,
         step: Step,
-        asker: Callable[[Callable[[], bool], Callable[[int], object]], Asker],
+        asker: Callable[..., Asker],
         progress: ProgressCallback | None,
         cancelled: Callable[[], bool] | None,
     ) -> None:
@@ -360,6 +375,8 @@ class _Drive:
         self._failed: dict[str, str] = {}
         self._lock = threading.Lock()
         self._n_finished = 0
+        self._n_cached = 0  # questions for which nothing was asked of the model, while others were
+        self._n_asked = 0  # calls made when the last question ended
         self._n_calls = 0  # in all; 0 where they are not known in advance
         self._next_offer = 0.0
 
@@ -436,6 +453,10 @@ class _Drive:
             rows = {**dict.fromkeys(OF_ANSWERS, ()), **rows}
         with self._lock:
             self._n_finished += len(ids)
+            n_made = self._asker.n_answers - self._asker.n_cached
+            if self._asker.n_answers and n_made == self._n_asked:
+                self._n_cached += len(ids)
+            self._n_asked = n_made
         if not self._n_calls:
             self._tell()
         return [(ids, rows)]
@@ -455,13 +476,16 @@ class _Drive:
         if self._progress is None:
             return
         with self._lock:
-            n_answers, n_questions = self._asker.n_answers, len(self._todo)
+            n_answers, n_cached = self._asker.n_answers, self._asker.n_cached
+            n_questions = len(self._todo)
             what = f"question {min(self._n_finished + 1, n_questions)} of {n_questions}"
             if self._n_calls:
-                self._progress(n_answers, max(n_answers, self._n_calls), what)
+                done, total = n_answers - n_cached, max(n_answers, self._n_calls) - n_cached
             else:
-                answered = f", {n_answers:,} calls answered" if n_answers else ""
-                self._progress(self._n_finished, n_questions, what + answered)
+                done, total = self._n_finished - self._n_cached, n_questions - self._n_cached
+                what += f", {n_answers:,} calls answered" if n_answers else ""
+            what += f", {n_cached:,} from the cache" if n_cached else ""
+            self._progress(done, total, what)
 
     def _is_cancelled(self) -> bool:
         return self._stop.is_set() or (self._user_cancelled is not None and self._user_cancelled())

@@ -1,4 +1,4 @@
-"""Two to four runs side by side: headline numbers, setups, and shared questions.
+"""Two to four runs side by side: headline numbers, set-ups, and shared questions.
 
 Nothing here depends on a back end: a run is its manifest and its tables.
 """
@@ -37,8 +37,7 @@ class Side:
     @property
     def title(self) -> str:
         """Letter and name as raw text, short enough for a column header."""
-        name = " ".join(self.run.name.split())
-        return f"{self.letter} · {name if len(name) <= _NAME else name[: _NAME - 1].rstrip() + '…'}"
+        return f"{self.letter} · {_name(self.run)}"
 
 
 def sides_of(diagnoses: Sequence[Diagnosis]) -> tuple[Side, ...]:
@@ -103,32 +102,31 @@ def shared_questions(sides: Sequence[Side]) -> pd.DataFrame:
     -------
     DataFrame
         In the order of the first run: ``query_id, question``; for each run and its letter X ``answer_X`` and
-        every column of `question_columns` as ``name_X``; ``labels_differ`` (any text column but the answer
-        differs), ``answers_differ``. White space does not make texts differ, and two answers that are both
-        missing are the same.
+        every column of `question_columns` as ``name_X``; ``answers_differ``. White space does not make texts
+        differ, and two answers that are both missing are the same.
     """
     if not sides:
-        return pd.DataFrame(columns=["query_id", "question", "labels_differ", "answers_differ"])
+        return pd.DataFrame(columns=["query_id", "question", "answers_differ"])
     merged = _answers(sides[0])
     for side in sides[1:]:
         merged = merged.merge(_answers(side).drop(columns="question"), on=["query_id", "_text"])
-    labels = [c.name for _, c in question_columns(sides) if _is_text(merged[f"{c.name}_{sides[0].letter}"])]
-    merged["labels_differ"] = _differ(merged, labels, sides)
-    merged["answers_differ"] = _differ(merged, ["_said"], sides)
+    said = merged[[f"_said_{side.letter}" for side in sides]].astype("object").fillna("")
+    merged["answers_differ"] = said.nunique(axis=1) > 1
     return merged.drop(columns=[name for name in merged.columns if name.startswith("_")])
 
 
-def _is_text(values: pd.Series) -> bool:
-    return isinstance(values.dtype, pd.StringDtype) or values.dtype == object
+def check_comparable(runs: Sequence[Run]) -> None:
+    """Raise InputError, which names the run, where one has no question in common with the first.
 
-
-def _differ(merged: pd.DataFrame, names: Sequence[str], sides: Sequence[Side]) -> pd.Series:
-    """Return whether the runs differ in one of the columns, by question."""
-    found = pd.Series(False, index=merged.index)
-    for name in names:
-        columns = merged[[f"{name}_{side.letter}" for side in sides]].astype("object").fillna("")
-        found |= columns.nunique(axis=1) > 1
-    return found
+    A question is the same under the same id and with the same text.
+    """
+    asked = [set(zip(run.queries["query_id"], _normal(run.queries["question"]), strict=True)) for run in runs]
+    for run, questions in zip(runs[1:], asked[1:], strict=True):
+        if not asked[0] & questions:
+            raise InputError(
+                f"“{_name(run)}” has no question in common with “{_name(runs[0])}” (same id and same "
+                "text), so the two cannot be compared; choose runs of the same questions."
+            )
 
 
 def _answers(side: Side) -> pd.DataFrame:
@@ -145,6 +143,11 @@ def _answers(side: Side) -> pd.DataFrame:
             **{f"{name}_{side.letter}": values for name, values in own.items()},
         }
     )
+
+
+def _name(run: Run) -> str:
+    name = " ".join(run.name.split())
+    return name if len(name) <= _NAME else name[: _NAME - 1].rstrip() + "…"
 
 
 def _normal(texts: pd.Series) -> pd.Series:

@@ -58,7 +58,11 @@ RETRIEVAL_QUALITY = Diagnostic(
     ),
     definitions=DEFINITIONS,
     columns=(
-        QuestionColumn("first_gold_rank", "Gold passage: retrieval rank", "{:g}"),
-        QuestionColumn("gold_influence_rank", "Gold passage: influence rank", "{:g}"),
+        QuestionColumn(
+            "first_gold_rank", "Gold passage: retrieval rank", "{:g}", None, "worse", by_passages=True
+        ),
+        QuestionColumn(
+            "gold_influence_rank", "Gold passage: influence rank", "{:g}", None, "worse", by_passages=True
+        ),
     ),
 )

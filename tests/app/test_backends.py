@@ -247,7 +247,7 @@ def test_a_key_is_held_nowhere(two_servers, picker, healthy, monkeypatch, caplog
     job = jobs.registry().get(app.query_params["job"])
     session = app.session_state["leadline"]
     shown = str(app.main) + str(app.sidebar)
-    state = repr(dataclasses.asdict(dataclasses.replace(session, run=None, report=None)))
+    state = repr(dataclasses.asdict(dataclasses.replace(session, run=None)))
     models = repr(list(jobs.registry()._models))
     for place in (shown, state, repr(job), str(dict(app.query_params)), caplog.text, models):
         assert KEY not in place and "sk-environment" not in place

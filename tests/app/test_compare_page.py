@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from core.run import Run
+from core.sources.simulation import SimulationOptions, simulate
 from tests.app.claims_runs import claims_run
 from tests.app.conftest import HOSTILE, make_run
+from ui.plain import plain
 
 
 def saved(tmp_path, name, letter="", **changes):
@@ -25,6 +27,11 @@ def saved(tmp_path, name, letter="", **changes):
 
 def compared(open_app, *runs):
     return open_app("compare", compare=[run.run_id for run in runs])
+
+
+def every(app):
+    """Show all shared questions, not only those that changed."""
+    return app.segmented_control(key="side_filter").set_value("All").run()
 
 
 def link_labels(app):
@@ -49,7 +56,9 @@ def test_one_run_is_chosen_at_first_and_a_second_is_asked_for(open_app, healthy,
 def test_two_runs_are_set_side_by_side(open_app, healthy, texts, tmp_path):
     a, b = saved(tmp_path, "One"), saved(tmp_path, "Two", letter=" then")
     app = healthy(compared(open_app, a, b))
-    headlines, setups, questions = (frame.value for frame in app.dataframe)
+    assert "Correct is the same in all 2 questions" in texts(app) and not app.get("plotly_chart")
+    every(app)
+    setups, questions, tests, headlines = (frame.value for frame in app.dataframe)
     assert list(headlines.columns) == ["Number", "A · One", "B · Two"]
     numbers = headlines.set_index("Number")
     assert numbers.loc["Questions"].tolist() == ["4", "4"]
@@ -57,9 +66,11 @@ def test_two_runs_are_set_side_by_side(open_app, healthy, texts, tmp_path):
     assert setups.values.tolist() == [["Model", "model One", "model Two"]]
     assert list(questions["query_id"]) == ["q1", "q2", "q3", "q4"]
     said = texts(app)
-    assert "**not tested for significance**" in said
-    assert "4 questions with the same id and text in every run; A has 4, B has 4" in said
-    assert "answers in 4." in said
+    # Raymond Unwin for Barry Parker is wrong in both, alpha right in both.
+    assert plain("Runs A and B are correct in the same 1 of 2 questions.") in said
+    assert tests.set_index("Number").loc["Correct", ["n", "p"]].tolist() == [2, "p = 1"]
+    assert "4 questions with the same id and text in both runs; A has 4, B has 4" in said
+    assert "Answers differ in 4." in said
     assert len(app.get("plotly_chart")) == 1
 
 
@@ -80,10 +91,25 @@ def test_the_choice_is_in_the_address_and_comes_back(open_app, healthy, tmp_path
 def test_every_run_has_a_link_to_its_question(open_app, healthy, tmp_path):
     a, b = saved(tmp_path, "One"), saved(tmp_path, "Two", letter="x")
     app = healthy(compared(open_app, a, b))
+    every(app)
     app.selectbox(key="side_question").select("q3").run()
     links = {x.proto.label: x.proto.query_string for x in healthy(app).get("page_link")}
     assert links["Open A in the workbench"] == f"run={a.run_id}&question=q3"
     assert links["Open B in the workbench"] == f"run={b.run_id}&question=q3"
+
+
+def test_questions_that_changed_come_first(open_app, healthy, texts, tmp_path):
+    a = saved(tmp_path, "One")
+    b = saved(tmp_path, "Two", answer=["It was Barry Parker", "beta", "forty", ""])
+    app = healthy(compared(open_app, a, b))
+    said = texts(app)
+    assert plain("equally many of 2 questions (1 each): 1 better, 1 worse") in said
+    assert len(app.get("plotly_chart")) == 1
+    questions = app.dataframe[1].value.set_index("query_id")
+    assert questions["change"].to_dict() == {"q1": "▲ better", "q2": "▼ worse"}
+    # A number without a direction is higher or lower.
+    app.selectbox(key="side_number").select("influence.dominance").run()
+    assert "better" not in set(healthy(app).dataframe[1].value["change"])
 
 
 def test_questions_are_filtered_to_those_on_which_runs_part(open_app, healthy, texts, tmp_path):
@@ -91,27 +117,38 @@ def test_questions_are_filtered_to_those_on_which_runs_part(open_app, healthy, t
     b = saved(tmp_path, "Two", answer=["Raymond Unwin in 1903", "other", "forty", ""])
     app = healthy(compared(open_app, a, b))
     app.segmented_control(key="side_filter").set_value("Answers differ").run()
-    assert list(healthy(app).dataframe[-1].value["query_id"]) == ["q2"]
+    assert list(healthy(app).dataframe[1].value["query_id"]) == ["q2"]
     assert app.selectbox(key="side_question").value == "q2"
     same = saved(tmp_path, "Same", kind="labelled")
     app.multiselect(key="side_runs").set_value([a.run_id, same.run_id]).run()
-    assert "No shared question differs in this way" in texts(healthy(app))
+    assert "No answer differs." in texts(healthy(app))
 
 
 def test_four_runs_and_no_more(open_app, healthy, tmp_path):
     runs = [saved(tmp_path, f"Run {i}", letter=f" {i}") for i in range(5)]
     app = healthy(compared(open_app, *runs))
     assert app.multiselect(key="side_runs").value == [run.run_id for run in runs[:4]]
-    assert [name[:1] for name in app.dataframe[0].value.columns] == ["N", "A", "B", "C", "D"]
-    assert sum("in the workbench" in label for label in link_labels(app)) == 4
+    assert [name[:1] for name in app.dataframe[-1].value.columns] == ["N", "A", "B", "C", "D"]
+    every(app)
+    assert sum("in the workbench" in label for label in link_labels(app)) == 2
+    app.segmented_control(key="side_pair").set_value("A and D").run()
+    assert {"answer_A", "answer_D"} <= set(healthy(app).dataframe[1].value.columns)
+    assert "Open D in the workbench" in link_labels(app)
 
 
-def test_runs_that_share_no_question_say_so(open_app, healthy, texts, tmp_path):
-    a = saved(tmp_path, "One")
+def test_runs_without_common_questions_are_refused_at_the_choice(open_app, healthy, texts, tmp_path):
+    a, c = saved(tmp_path, "One"), saved(tmp_path, "Three", letter="x")
     b = saved(tmp_path, "Two", question=[f"Another question {i}?" for i in range(4)])
     app = healthy(compared(open_app, a, b))
-    assert "These runs share no question" in texts(app)
-    assert len(app.get("plotly_chart")) == 1 and len(app.dataframe) == 2
+    assert [error.value for error in app.error] == [plain(
+        "“Two” has no question in common with “One” (same id and same text), so the two cannot be compared; "
+        "choose runs of the same questions."
+    )]  # fmt: skip
+    assert app.multiselect(key="side_runs").value == [a.run_id, b.run_id] and not app.dataframe
+    # The others are compared all the same.
+    app.multiselect(key="side_runs").set_value([a.run_id, b.run_id, c.run_id]).run()
+    assert len(healthy(app).error) == 1
+    assert list(app.dataframe[-1].value.columns) == ["Number", "A · One", "B · Three"]
 
 
 def test_runs_with_the_same_set_up_say_so(open_app, healthy, texts, tmp_path):
@@ -151,25 +188,26 @@ def test_a_run_that_is_deleted_leaves_the_choice(open_app, healthy, tmp_path):
 
 
 def test_a_simulation_beside_a_real_run_is_labelled(open_app, healthy, texts, tmp_path):
-    a = saved(tmp_path, "One")
     app = healthy(open_app("compare", sim="queries:12"))
     simulated = app.multiselect(key="side_runs").value
-    app.multiselect(key="side_runs").set_value([a.run_id, *simulated]).run()
+    queries = simulate(SimulationOptions(queries=12)).queries
+    real = Run.create({"source": "live", "name": "Real"}, queries=queries)
+    real.save(tmp_path / "runs" / real.run_id)
+    app.multiselect(key="side_runs").set_value([real.run_id, *simulated]).run()
     assert any(box.value.startswith("**B** · Simulated data") for box in healthy(app).info)
-    assert "These runs share no question" in texts(app)
 
 
 def test_the_threshold_drives_the_labels_of_all_runs(open_app, healthy, tmp_path):
     a, b = saved(tmp_path, "One"), saved(tmp_path, "Two", letter="x")
     app = healthy(compared(open_app, a, b))
     app.slider(key="threshold").set_value(-1.0).run()
-    numbers = healthy(app).dataframe[0].value.set_index("Number")
+    numbers = healthy(app).dataframe[-1].value.set_index("Number")
     assert all(text.startswith("0 of") for text in numbers.loc["Divergent"])
 
 
 def test_hostile_names_and_texts_are_shown_as_they_are(open_app, healthy, texts, tmp_path):
     a, b = saved(tmp_path, HOSTILE), saved(tmp_path, "Two", letter=HOSTILE)
-    app = healthy(compared(open_app, a, b))
+    app = every(healthy(compared(open_app, a, b)))
     app.selectbox(key="side_question").select("q2").run()
     said = texts(healthy(app))
     assert "<script" not in said.replace(r"\<script", "") and "](javascript" not in said
@@ -184,7 +222,7 @@ def test_the_support_threshold_reaches_every_run(tmp_path, open_app, healthy):
 
     def supported(**settings):
         app = healthy(open_app("compare", compare=[run.run_id, "other"], **settings))
-        return app.dataframe[0].value.set_index("Number").loc["Supported claims"].to_list()
+        return app.dataframe[-1].value.set_index("Number").loc["Supported claims"].to_list()
 
     # Verified are c0 (0.9), c1 (0.7), c2 (0.3) and c4 (0.8 by a pair); from 0.85 on only c0 is supported.
     assert [text[:6] for text in supported()] == ["3 of 4"] * 2

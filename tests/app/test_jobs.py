@@ -75,6 +75,81 @@ def test_job_link_shows_the_job_after_a_reload(model, open_app, healthy):
     assert button(reloaded, "Run")
 
 
+def test_inputs_survive_a_reload(open_app, healthy, texts):
+    app = typed(open_app)
+    app.number_input(key="live_k").set_value(2)
+    app.number_input(key="live_words").set_value(55)
+    app.selectbox(key="live_style").select("full")
+    app.selectbox(key="live_backend").select("ollama").run()
+    app.text_input(key="live_url_ollama").set_value("http://me:secret@127.0.0.1:9").run()
+    address = dict(app.query_params)
+    assert "garden" not in str(address) and "secret" not in str(address)
+    reloaded = healthy(open_app("live", questions="Type a question", **address))
+    assert reloaded.text_input(key="live_question").value == "Who designed Letchworth?"
+    assert reloaded.text_area(key="live_documents").value == DOCUMENTS
+    assert [reloaded.number_input(key=f"live_{key}").value for key in ("k", "words")] == [2, 55]
+    assert reloaded.selectbox(key="live_style").value == "full"
+    assert reloaded.selectbox(key="live_backend").value == "ollama"
+    # A login is no input to keep.
+    assert not reloaded.text_input(key="live_url_ollama").value
+    assert "1 question with documents" in texts(reloaded)
+
+
+def test_uploaded_questions_survive_a_reload_and_their_number_can_be_chosen(open_app, healthy, texts):
+    app = open_app("live", questions="Upload questions")
+    content = "\n".join(f'{{"question": "Who {i}?", "passages": ["a {i}", "b"]}}' for i in range(12))
+    app.file_uploader(key="live_file").upload("town.jsonl", content.encode())
+    assert "10 questions with passages" in texts(healthy(app.run()))
+    app.number_input(key="live_n_12").set_value(4).run()
+    reloaded = healthy(open_app("live", **dict(app.query_params)))
+    assert "4 questions with passages" in texts(reloaded)
+
+
+def test_a_reload_in_the_middle_shows_the_answers_so_far_and_every_page_the_status(
+    gate, open_app, healthy, texts, recorded
+):
+    gate.calls = 100
+    app = planned(open_app)  # two calls were timed: the baseline, and the first ablation
+    gate.calls = 0
+    button(app, "Run").click().run()
+    assert gate.asked.wait(30)
+    polling.until(app, lambda app: "Baseline answer" in texts(app))
+    reloaded = healthy(open_app("live", questions="Type a question", **dict(app.query_params)))
+    assert "Baseline answer: Unwin" in texts(reloaded)
+    shown = next(frame.value for frame in reloaded.dataframe if "answer" in frame.value)
+    assert list(shown["answer"]) == ["I don't know.", "…", "…"] and shown["influence"][0] == 1
+    assert reloaded.text_input(key="live_question").value == "Who designed Letchworth?"
+    elsewhere = healthy(open_app("overview", job=app.query_params["job"]))
+    (bar,) = elsewhere.sidebar.get("progress")
+    assert bar.proto.text.startswith("0 of 3 calls")
+    assert "job=" in next(x.proto for x in elsewhere.get("page_link") if x.proto.label == "Show").query_string
+    gate.opened.set()
+    healthy(wait(app, "Finished and saved"))
+    until(lambda: not jobs.registry().get(app.query_params["job"]).active)
+    assert "Finished." in texts(healthy(elsewhere.run()))
+
+
+def test_a_cancel_within_the_first_question_leaves_the_run_on_screen(
+    gate, open_app, healthy, texts, recorded, tmp_path
+):
+    gate.calls = 100
+    app = planned(open_app)
+    gate.calls = 1
+    button(app, "Run").click().run()
+    assert gate.asked.wait(100)
+    button(healthy(app.run()), "Cancel").click().run()
+    gate.opened.set()
+    app = healthy(wait(app, "Cancelled before the first question was done"))
+    assert "answered calls are kept, and the run on screen stays as it was" in app.info[0].value.replace(
+        "\\", ""
+    )
+    assert app.query_params["run"] == recorded.run_id
+    assert not [saved for saved in library.saved_runs() if saved.own]
+    button(app, "Continue").click().run()
+    healthy(wait(app, "Finished and saved"))
+    assert len(gate.llm.requests) == len({str(request) for request in gate.llm.requests})
+
+
 def test_other_sessions_do_not_see_the_job(model, open_app, healthy):
     model()
     mine = planned(open_app)
@@ -109,6 +184,8 @@ def test_cancel_keeps_what_was_done_and_resume_goes_on(gate, open_app, healthy, 
     button(app, "Cancel").click().run()
     gate.opened.set()
     app = healthy(wait(app, "Cancelled"))
+    said = app.info[0].value.replace("\\", "")
+    assert "of 4 questions" in said and "done and saved" in said and "remain" in said
     partial = Run.load(next((tmp_path / "runs").iterdir()))
     # All questions are there from the start; the answers arrive one by one.
     assert 1 <= partial.queries["answer"].notna().sum() < 4 and not partial.manifest["complete"]
@@ -178,9 +255,12 @@ def test_who_wants_the_same_model_sees_its_place(gate, open_app, healthy, texts)
         job = jobs.registry().get(app.query_params["job"])
         until(lambda job=job, place=place: job.place == place)
         app.run()
-        (bar,) = healthy(app).get("progress")
-        said = bar.proto.text.replace("\\", "").replace("\u2060", "")
-        assert said.startswith("Waiting for ") and said.endswith(f": place {place}")
+        # In the sidebar of every page, and in the panel of the job's own.
+        said = {
+            bar.proto.text.replace("\\", "").replace("\u2060", "") for bar in healthy(app).get("progress")
+        }
+        (line,) = said
+        assert line.startswith("Waiting for ") and line.endswith(f": place {place}")
     # Who gives up makes room.
     button(second, "Cancel").click().run()
     job = jobs.registry().get(third.query_params["job"])

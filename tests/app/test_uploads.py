@@ -294,13 +294,27 @@ def test_a_file_with_influence_is_not_sent_on(open_app, healthy):
     assert "Run live with these questions" not in [link.proto.label for link in app.get("page_link")]
 
 
-def test_a_run_without_texts_cannot_be_continued(open_app, healthy):
+def test_a_data_set_becomes_a_live_run_with_one_button(open_app, healthy, texts):
+    lines = b'{"question": "Who?", "documents": ["Unwin.", "The mill."]}\n' * 2
+    app = healthy(upload(open_app("data"), lines, "town.jsonl"))
+    assert "is a data set" in app.success[0].value and not app.error
+    app = healthy(button(app, "Run live with these questions").click().run())
+    assert "2 questions with documents to retrieve from" in texts(app)
+
+
+def test_nothing_that_needs_texts_is_offered_without_them(open_app, healthy, texts):
     content = b"query,doc_id,retrieval_rank,influence_score\na,1,1,0.5\na,2,2,0.4\n"
     upload(app := open_app("data"), content)
-    app.switch_page("pages/live.py")
-    app.query_params["questions"] = "Questions of the loaded run"
-    app = healthy(app.run())
-    assert len(app.error) == 1 and "cannot be continued live" in app.error[0].value
+    assert texts(app).count("This file has no texts") == 1
+    assert "Run live with these questions" not in [one.proto.label for one in app.get("page_link")]
+    app.switch_page("pages/live.py").run()
+    assert "Questions of the loaded run" not in healthy(app).segmented_control(key="questions").options
+    app.switch_page("pages/claims.py").run()
+    assert "This file has no texts" in healthy(app).info[0].value
+    assert "Extract and verify claims" not in [one.label for one in app.button]
+    app.switch_page("pages/data.py").run()
+    app.segmented_control(key="door").set_value("Export").run()
+    assert not {FORMATS[n].title for n in FORMATS} & set(healthy(app).selectbox(key="export_format").options)
 
 
 def test_what_the_file_says_is_shown_and_used_for_nothing(open_app, healthy, texts):

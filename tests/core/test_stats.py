@@ -20,6 +20,7 @@ from core.stats import (
     holm,
     mean_in_unit,
     mean_interval,
+    paired_interval,
     paired_permutation_test,
     permutation_test,
     poisson_binomial_interval,
@@ -186,7 +187,9 @@ def sign_flip(differences):
 def test_paired_permutation_is_the_share_of_all_sign_flips(differences):
     # Tenths are not exact in binary: sums that are equal on paper must count as equal.
     tenths = np.array(differences) / 10
-    assert paired_permutation_test(tenths, np.zeros(tenths.size)) == float(sign_flip(differences))
+    assert paired_permutation_test(tenths, np.zeros(tenths.size)) == pytest.approx(
+        float(sign_flip(differences))
+    )
 
 
 def test_paired_permutation_with_random_flips():
@@ -194,10 +197,47 @@ def test_paired_permutation_with_random_flips():
     p = paired_permutation_test(a, b)
     assert p == pytest.approx(scipy_stats.ttest_rel(a, b).pvalue, abs=0.02)
     assert p == paired_permutation_test(a, b) == paired_permutation_test(b, a)
-    assert paired_permutation_test(a, a + 1, 999) == 1 / 1_000  # never 0
+    assert paired_permutation_test(a, a + 1 + RNG.random(400), 999) == 1 / 1_000  # never 0
     assert paired_permutation_test(a, a) == 1
     with_gaps = np.r_[a, NAN], np.r_[b, 3.0]
     assert paired_permutation_test(*with_gaps) == p
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=80))
+def test_paired_permutation_of_yes_and_no_is_the_exact_test_of_mcnemar(pairs):
+    a, b = np.array(pairs, dtype=float).T
+    up, down = int((b > a).sum()), int((b < a).sum())
+    expected = scipy_stats.binomtest(up, up + down).pvalue if up + down else 1
+    assert paired_permutation_test(a, b) == pytest.approx(expected)
+
+
+def test_paired_permutation_is_that_of_scipy():
+    a, b = RNG.normal(size=9), RNG.normal(0.5, size=9)
+    expected = scipy_stats.permutation_test(
+        (a, b), lambda x, y, axis: (x - y).mean(axis), permutation_type="samples", n_resamples=np.inf
+    )
+    assert paired_permutation_test(a, b) == pytest.approx(expected.pvalue)
+
+
+def test_paired_interval_by_hand():
+    # 5 of 20 up and 1 down: 6/22 and 2/22, Wald's interval of their difference over 22.
+    a, b = np.r_[np.zeros(5), 1, np.ones(14)], np.r_[np.ones(5), 0, np.ones(14)]
+    half = scipy_stats.norm.ppf(0.975) * math.sqrt((8 / 22 - (4 / 22) ** 2) / 22)
+    assert paired_interval(a, b, share=True) == pytest.approx((4 / 22 - half, 4 / 22 + half))
+    # No pair differs: still a width.
+    low, high = paired_interval(a, a, share=True)
+    assert low == pytest.approx(-high) and 0.1 < high < 0.2
+    # Numbers: the t interval of the differences 1, 2, 3.
+    found = scipy_stats.t.interval(0.95, 2, 2, 1 / math.sqrt(3))
+    assert paired_interval([0, 0, 0, NAN], [1, 2, 3, 4]) == pytest.approx(found)
+    assert np.isnan([paired_interval([1, 2], [2, 3]), paired_interval([1], [2], share=True)]).all()
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=300))
+def test_paired_interval_of_shares_holds_the_difference(pairs):
+    a, b = np.array(pairs, dtype=float).T
+    low, high = paired_interval(a, b, share=True)
+    assert -1 <= low <= (b - a).mean() + 1e-12 and (b - a).mean() - 1e-12 <= high <= 1 and low < high
 
 
 def test_permutation_of_nothing_is_undefined():

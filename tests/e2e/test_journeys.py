@@ -63,22 +63,6 @@ def sidebar_text(page) -> str:
     return page.locator("[data-testid='stSidebar']").inner_text()
 
 
-def test_upload_to_overview_to_inspector(app, new_page):
-    page = new_page()
-    upload(page, app, "results.csv", published_shape())
-    page.get_by_role("link", name="Open the overview").click()
-    page.get_by_role("heading", name="Findings").wait_for()
-    settle(page)
-    text = main_text(page)
-    assert "16 of 43 baselines are empty" in text
-    assert "n = 19 questions" in text and "Without ρ: 24 questions" in text
-    page.get_by_role("link", name="Workbench").first.click()
-    page.get_by_text("Passages", exact=True).wait_for()
-    settle(page)
-    assert "question" in main_text(page)
-    assert page.locator(".js-plotly-plot").count() >= 2
-
-
 def test_text_from_a_file_is_shown_as_it_is(app, new_page):
     page = new_page()
     dialogs = []

@@ -10,6 +10,7 @@ from core.stats import (
     holm,
     mean_in_unit,
     mean_interval,
+    paired_interval,
     paired_permutation_test,
     permutation_test,
     poisson_binomial_interval,
@@ -82,6 +83,18 @@ def test_p_values_of_permutations_are_uniform():
         assert expected((paired <= level).mean(), level)
         # Twice the smaller side of 199 draws: levels are reached in steps of a hundredth.
         assert expected((apart <= level).mean(), level)
+
+
+def test_paired_shares_are_covered_and_rejected_as_often_as_promised():
+    rng = np.random.default_rng(6)
+    for n, p_up, p_down in ((20, 0.1, 0.1), (60, 0.1, 0.1), (60, 0.2, 0.05)):
+        drawn = rng.choice([1, -1, 0], p=[p_up, p_down, 1 - p_up - p_down], size=(RUNS, n))
+        a, b = (drawn < 0).astype(float), (drawn > 0).astype(float)
+        intervals = [paired_interval(x, y, share=True) for x, y in zip(a, b, strict=True)]
+        assert 0.93 <= covered(intervals, p_up - p_down) <= 0.995
+        if p_up == p_down:  # exact and discrete: rejects at most as often as promised
+            p = np.array([paired_permutation_test(x, y) for x, y in zip(a, b, strict=True)])
+            assert (p <= 0.05).mean() <= 0.06
 
 
 def test_holm_keeps_the_familywise_error():

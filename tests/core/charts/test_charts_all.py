@@ -9,6 +9,7 @@ import pytest
 from core.charts import claims, influence, retrieval_quality
 from core.charts.compare import compare_figure
 from core.charts.theme import alt_text
+from core.diagnosis import QuestionColumn
 from core.influence import analyse, compare_reported, recovery
 from core.retrieval_quality.analysis import retrieval_quality as quality_of
 from tests.core.charts.chart_runs import HOSTILE, make_run, shown_strings
@@ -91,8 +92,17 @@ def hostile_figures():
     comparison = compare_reported(run, analysis).assign(cause=HOSTILE)
     figures["verdict_changes"] = influence.verdict_changes(comparison)
     figures["retrieval_quality_chart"] = retrieval_quality.retrieval_quality_chart(quality_of(run, analysis))
-    rho = analysis.queries["rho"]
-    figures["compare"] = compare_figure([(HOSTILE, rho), (HOSTILE, rho)], "ρ", (-1, 1))
+    pairs = pd.DataFrame(
+        {
+            "query_id": "q1",
+            "question": HOSTILE,
+            "a": [0.0],
+            "b": 1.0,
+            "difference": 1.0,
+            "change": "better",
+        }
+    )
+    figures["compare"] = compare_figure(pairs, QuestionColumn("rho", "ρ"))
     return figures
 
 

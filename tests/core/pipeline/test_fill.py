@@ -81,8 +81,30 @@ def test_one_batch_per_question_and_identical_calls_asked_once(make_dataset, mak
     result = run(twin, llm, progress=lambda done, total, what: seen.append((done, total)))
     assert llm.batches == [5]
     assert result.queries["answer"].to_list() == ["fact 0 1"] * 2
-    assert seen[-1] == (10, 10)
+    # What the cache answered for the second question takes no time: it counts in neither number.
+    assert seen[-1] == (5, 5)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+def test_every_answered_call_is_told_at_once_with_its_question(make_dataset, make_llm, tmp_path):
+    told, order = [], []
+    llm = make_llm(lambda request: order.append(len(told)) or f"answer {len(order)}")
+    with CompletionCache(tmp_path / "cache.db") as cache:
+        run(make_dataset(1, k=2), llm, cache=cache, on_call=told.append)
+        assert order == [0, 1, 2, 3]
+        assert [(one.kind, one.number, one.completion.text) for one in told] == [
+            ("baseline", 1, "answer 1"),
+            ("ablation", 1, "answer 2"),
+            ("ablation", 2, "answer 3"),
+            ("closed book", 1, "answer 4"),
+        ]
+        again, seen = [], []
+        run(make_dataset(1, k=2), llm, cache=cache, on_call=again.append, progress=lambda *s: seen.append(s))
+    assert llm.calls == 4
+    assert {(one.kind, one.number): one.completion for one in again} == {
+        (one.kind, one.number): one.completion for one in told
+    }
+    assert seen[-1] == (0, 0, "question 1 of 1, 4 from the cache")
 
 
 @pytest.mark.parametrize(("style", "stop"), [("short", ("\n",)), ("full", ())])

@@ -13,16 +13,33 @@ def test_rate_and_time_left():
     assert progress.line() == "5 of 20 calls, 2.0 s each, 30 s left · question 1 of 4"
 
 
-def test_a_burst_from_the_cache_is_forgotten():
+def test_calls_from_the_cache_do_not_shorten_the_time_left():
+    """Of 300 calls 100 are cached; each of the others takes 2 s."""
     now = [0.0]
     progress = Progress(lambda: now[0])
-    for done in range(1, 101):
-        progress.update(done, 300)
-    for done in range(101, 201):
+    for cached in range(1, 101):
+        progress.update(0, 300 - cached)
+    assert progress.seconds_left is None
+    for done in range(1, 51):
         now[0] += 2
-        progress.update(done, 300)
+        progress.update(done, 200)
     assert progress.rate == pytest.approx(0.5)
-    assert progress.seconds_left == pytest.approx(200)
+    assert progress.seconds_left == pytest.approx(300)
+    # Met in the middle, they take what was counted for them off the time.
+    for cached in range(1, 31):
+        progress.update(50, 200 - cached)
+    assert progress.rate == pytest.approx(0.5)
+    assert progress.seconds_left == pytest.approx(240)
+
+
+def test_time_that_went_by_before_the_first_call_counts_for_none():
+    now = [0.0]
+    progress = Progress(lambda: now[0])
+    now[0] = 60.0  # a minute of reading the cache
+    progress.update(0, 10)
+    now[0] = 64.0
+    progress.update(1, 10)
+    assert progress.seconds_left == pytest.approx(36)
 
 
 @pytest.mark.parametrize(

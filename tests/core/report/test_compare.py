@@ -5,7 +5,13 @@ import pytest
 
 from core.diagnosis import Diagnosis
 from core.errors import InputError
-from core.report.compare import headline_table, setup_differences, shared_questions, sides_of
+from core.report.compare import (
+    check_comparable,
+    headline_table,
+    setup_differences,
+    shared_questions,
+    sides_of,
+)
 from core.run import Run
 from tests.core.claims.claim_runs import CANAL, claims_run
 
@@ -203,7 +209,6 @@ def test_questions_are_matched_by_id_and_text():
     assert list(shared["query_id"]) == ["q1", "q2"]  # q3 asks something else
     assert list(shared["question"]) == ["Who built it?", "When was it built?"]
     assert list(shared["answers_differ"]) == [True, False]
-    assert list(shared["labels_differ"]) == [False, True]
     assert list(shared["label_B"]) == ["Aligned", "Divergent"]
     assert list(shared["rho_A"]) == [1.0, 1.0] and list(shared["rho_B"]) == pytest.approx([1.0, -1.0])
     assert shared["correct_A"].isna().tolist() == [True, False] and bool(shared["correct_A"][1])
@@ -227,13 +232,15 @@ def test_four_runs_share_what_all_four_hold():
 def test_runs_that_share_nothing_give_no_row():
     a, b = make_run({"q1": "x"}), make_run({"q2": "x"})
     shared = shared_questions(sides(a, b))
-    assert len(shared) == 0 and "labels_differ" in shared.columns
+    assert len(shared) == 0 and "answers_differ" in shared.columns
     assert len(shared_questions(())) == 0
+    with pytest.raises(InputError, match="“Other” has no question in common with “Run”"):
+        check_comparable([a, make_run({"q1": "x"}), b.renamed("Other")])
+    check_comparable([a, make_run({"q1": "x", "q3": "y"})])
 
 
 def test_one_run_differs_from_nothing():
-    shared = shared_questions(sides(make_run({"q1": "x", "q2": "y"})))
-    assert not shared["answers_differ"].any() and not shared["labels_differ"].any()
+    assert not shared_questions(sides(make_run({"q1": "x", "q2": "y"})))["answers_differ"].any()
 
 
 def test_more_than_four_are_refused():

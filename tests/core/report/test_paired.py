@@ -1,0 +1,150 @@
+"""Two runs in pairs, with values worked out on paper."""
+
+import json
+import math
+
+import pandas as pd
+import pytest
+
+from core.diagnosis import Diagnosis
+from core.report.compare import sides_of
+from core.report.paired import pairs_of
+from core.report.paired_text import answer, comparison_facts, comparison_text
+from core.run import Run
+
+RIGHT, WRONG = "It opened in 1931.", "It opened in 1902."
+ORDERED, REVERSED = [0.9, 0.5, 0.1, 0.05], [0.1, 0.5, 0.9]
+
+
+def make_run(correct, influences=ORDERED, name="Run", k=3):
+    """One question per letter of ``correct``: + right, - wrong, . without a reference answer."""
+    n = len(correct)
+    ids = [f"q{i}" for i in range(n)]
+    queries = pd.DataFrame(
+        {
+            "query_id": ids,
+            "question": [f"When did bridge {i} open?" for i in range(n)],
+            "answer": [WRONG if sign == "-" else RIGHT for sign in correct],
+            "answer_status": "answered",
+            "reference_answers": [None if sign == "." else ["1931"] for sign in correct],
+        }
+    )
+    values = influences if isinstance(influences[0], list) else [influences] * n
+    passages = pd.DataFrame(
+        [
+            (q, f"p{i}", i + 1, value)
+            for q, row in zip(ids, values, strict=True)
+            for i, value in enumerate(row[:k])
+        ],
+        columns=["query_id", "passage_id", "retrieval_rank", "influence_score"],
+    )
+    return Run.create({"source": "live", "name": name}, queries=queries, passages=passages)
+
+
+def sides(*runs):
+    return sides_of([Diagnosis(run) for run in runs])
+
+
+def pair(*runs):
+    return pairs_of(sides(*runs))[0]
+
+
+def found(pair, key):
+    return next(one for one in pair.differences if one.key == key)
+
+
+def test_correct_answers_in_pairs_by_hand():
+    # Of 10 answers 6 turn right and 1 turns wrong; one question has no reference answer.
+    both = pair(make_run("------++++."), make_run("+++++++++-."))
+    correct = found(both, "answers.correct")
+    assert (correct.n, correct.n_shared) == (10, 11)
+    assert correct.counts == {"better": 6, "worse": 1, "same": 3}
+    assert correct.means == pytest.approx((0.4, 0.9)) and correct.mean == pytest.approx(0.5)
+    # Exact sign test of 1 in 7: 2 (1 + 7) / 128; the other numbers are all equal (p = 1), so Holm takes the
+    # smallest as many times as there are numbers.
+    assert correct.p_value == pytest.approx(min(1, len(both.differences) * 16 / 128))
+    half = 1.959964 * math.sqrt((7 / 12 + 2 / 12 - (5 / 12) ** 2) / 12)
+    assert correct.interval == pytest.approx((5 / 12 - half, 5 / 12 + half), abs=1e-4)
+    assert list(correct.rows["change"]) == ["better"] * 6 + ["same"] * 3 + ["worse"]
+    assert answer(both)[0] == (
+        "Run B is correct in 5 more of 10 questions: 6 better, 1 worse (difference +50 points, −1 to +85, "
+        f"{correct.p_text}): chance alone could explain it."
+    )
+    assert answer(both)[1].startswith("None of the 3 other numbers differs")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "sentence"),
+    [
+        ("-" * 20, "+" * 20, "Run B is correct in 20 more of 20 questions: 20 better, 0 worse"),
+        ("+" * 20, "-" * 20, "Run B is correct in 20 fewer of 20 questions: 0 better, 20 worse"),
+        ("++--", "++--", "Runs A and B are correct in the same 2 of 4 questions."),
+        ("+-+", "-++", "Runs A and B are correct in equally many of 3 questions (2 each): 1 better, 1 worse"),
+    ],
+)
+def test_the_first_sentence(a, b, sentence):
+    assert answer(pair(make_run(a), make_run(b)))[0].startswith(sentence)
+
+
+def test_the_verdict_is_that_of_the_test():
+    ends = {
+        "more than chance explains.": ("-" * 20, "+" * 20),
+        "chance alone could explain it.": ("------++", "++++++--"),
+        "too few changes to tell.": ("-----+++", "++++++++"),  # even 5 of 5 has p = 0.06
+    }
+    for end, (a, b) in ends.items():
+        assert answer(pair(make_run(a), make_run(b)))[0].endswith(end)
+
+
+def test_a_number_without_direction_is_higher_or_lower_and_never_better():
+    both = pair(make_run("." * 12), make_run("." * 12, REVERSED))
+    rho = found(both, "influence.rho")
+    assert rho.counts == {"higher": 0, "lower": 12, "same": 0}
+    assert rho.mean == -2 and rho.range_text == "—"  # all differences are equal: no interval
+    sentence = answer(both)[0]
+    assert "ρ is on average 2.00 lower in run B (—, p = 0.0015, n = 12)" in sentence
+    assert "better" not in sentence and "worse" not in sentence
+
+
+def test_a_rank_is_better_when_it_is_lower():
+    a, b = make_run("..", [ORDERED, REVERSED]), make_run("..", [REVERSED, ORDERED])
+    gold = [Run.create(run.manifest, queries=run.queries, passages=run.passages.assign(is_gold=run.passages["passage_id"] == "p0")) for run in (a, b)]  # fmt: skip
+    rank = found(pair(*gold), "retrieval_quality.gold_influence_rank")
+    assert list(rank.rows["a"]) == [1, 3] and list(rank.rows["change"]) == ["worse", "better"]
+
+
+def test_what_the_number_of_passages_moves_is_marked_and_not_in_the_answer():
+    both = pair(make_run("." * 20, k=3), make_run("." * 20, k=4))
+    dominance = found(both, "influence.dominance")
+    assert dominance.is_clear and dominance.moved_by_passages
+    assert not found(both, "influence.rho").moved_by_passages
+    assert "Dominance" not in " ".join(answer(both))
+
+
+def test_holm_counts_the_numbers_of_all_pairs():
+    a, b, c = make_run("-" * 10), make_run("+" * 10), make_run("-" * 10)
+    alone, together = pairs_of(sides(a, b)), pairs_of(sides(a, b, c))
+    assert [p.sides[1].letter for p in together] == ["B", "C"]
+    raw = 2 / 2**10
+    for pairs in (alone, together):
+        n = sum(len(p.differences) for p in pairs)
+        assert found(pairs[0], "answers.correct").p_value == pytest.approx(n * raw)
+
+
+def test_nothing_in_common_to_compare():
+    empty = Run.create({"source": "upload"}, queries=pd.DataFrame({"query_id": ["q"], "question": ["Why?"]}))
+    both = pair(empty, empty)
+    assert both.differences == () and answer(both) == ()
+
+
+def test_text_and_json_say_the_same():
+    runs = sides(make_run("-----+++", name="One"), make_run("++++++++", name="Two"))
+    facts = comparison_facts(runs)
+    json.dumps(facts, allow_nan=False)
+    assert [run["name"] for run in facts["runs"]] == ["One", "Two"]
+    (only,) = facts["comparisons"]
+    correct = only["numbers"][0]
+    assert correct["counts"] == {"better": 5, "worse": 0, "same": 3}
+    assert correct["questions"][0] == {"query_id": "q0", "a": 0.0, "b": 1.0, "change": "better"}
+    text = comparison_text(runs)
+    assert all(sentence in text for sentence in only["answer"]) and "n = 8: 5 better, 0 worse, 3 same" in text
