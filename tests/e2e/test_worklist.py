@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -30,7 +31,7 @@ def search(page, words: str) -> None:
 
 
 def listed(page) -> str:
-    return page.get_by_text("questions ·").first.inner_text()
+    return page.get_by_text(re.compile(r"reviewed · ")).first.inner_text()
 
 
 def choose_row(page, row: int) -> None:
