@@ -8,13 +8,14 @@ SAMPLE ?= 150
 # Open a browser window only where there is a screen to open it on.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),false,true)
 
-.PHONY: run test test-fast lint format analyze bench mutants glossary screenshots clean help
+.PHONY: run test test-fast lint format analyze worked bench mutants glossary screenshots clean help
 
 help:
 	@echo "make run          install, then open the dashboard on a recorded real run"
 	@echo "make test         install, then run the whole test suite"
 	@echo "make lint         ruff and mypy"
 	@echo "make analyze      record both sample runs again (over an hour on two cores)"
+	@echo "make worked       compose the worked answers and verify their claims again (no model)"
 	@echo "make bench        side-by-side measurements"
 	@echo "make mutants      how many small wrong changes the tests notice (SAMPLE=150 of them)"
 	@echo "make glossary     docs/glossary.md from the definitions in the code"
@@ -46,6 +47,10 @@ RECORD = $(BIN)/python -m core analyze sample_data/questions.jsonl --llm embedde
 analyze: $(VENV)/.installed
 	$(RECORD) --k 5 --passage-words 60 --name "Sample corpus, 5 passages of 60 words" --out sample_data/recorded_run_short
 	$(RECORD) --name "Sample corpus, 10 passages of 100 words" --out sample_data/recorded_run
+
+worked: $(VENV)/.installed
+	$(BIN)/python -m core.sources.composed sample_data/worked_answers.jsonl sample_data/articles sample_data/worked_answers
+	$(BIN)/python -m core analyze sample_data/worked_answers --steps claims --out sample_data/worked_answers --overwrite
 
 bench: $(VENV)/.installed-dev
 	@for script in bench/*.py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script || exit 1; done

@@ -158,8 +158,9 @@ def progress(job: Job, key: str) -> None:
 
 def _in_progress(job: Job) -> None:
     """Draw the answers to the question in progress, where the step's section knows how."""
-    found, own = job.in_progress(), sections.of(job.step.name) if job.step is not None else None
-    if found is not None and job.begun is not None and hasattr(own, "in_progress"):
+    found = job.in_progress()
+    own = None if job.step is None else sections.of(job.step.name)
+    if found is not None and own is not None and hasattr(own, "in_progress"):
         own.in_progress(job.begun, *found)
 
 

@@ -102,6 +102,10 @@ def _read(data: bytes, mapping: dict[str, str] | None) -> None:
                 kept["error"] = None
             elif columns := _columns_to_map(data, name, file_format):
                 kept.update(columns=columns, data=data)
+                if file_format == AUTO:
+                    kept["error"] = (
+                        f"{name} has no known format: choose its columns below, or its format above."
+                    )
                 _forget_choices()
         return
     kept.update(run=imported.run, report=imported.report)

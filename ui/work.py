@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from core.llm import LLM, CompletionCache, default_cache_path
@@ -106,7 +107,7 @@ def carry_out(page: str, work: Work) -> Job:
                         cache=cache,
                         progress=job.meter.update,
                         cancelled=job.cancelled,
-                        on_part=lambda part, step=step: _keep(job, part, step),
+                        on_part=partial(_keep, job, step),
                         on_call=job.take,
                     )
                 # A run that has no answer yet is nothing to look at, and takes nobody's place.
@@ -121,7 +122,7 @@ def carry_out(page: str, work: Work) -> Job:
     return registry().start(Job(page, "run", f"Run of {work.name}", work), fill_all)
 
 
-def _keep(job: Job, part: Run, step: Step) -> None:
+def _keep(job: Job, step: Step, part: Run) -> None:
     if n_done(part, step):
         job.partial = part
 

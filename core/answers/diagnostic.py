@@ -13,7 +13,7 @@ from core.stats import wilson_interval
 from core.text.matching import correctness
 
 DEFINITIONS = (
-    Definition("correct", "Correct answer", "Whether the answer contains a reference answer, word for word.",
+    Definition("correct", "Correct answer", "Whether the answer says a reference answer: in the same words, numbers, amounts and dates by value. Of two things that the question offers, it must choose the right one.",
         undefined_when="there is no reference answer, or the answer is empty or an abstention"),
     Definition("no_answer", "No answer", "The baseline is empty, abstains (a refusal or \"I don't know\"), or the model call failed.",
         advice="Read the reasons in the workbench: token limits, content filters and failed calls are named there."),

@@ -90,5 +90,5 @@ def _by_chance(n_all: int, n_marked: int, n: int) -> tuple[float, float, float]:
 
     if not n:
         return np.nan, np.nan, np.nan
-    drawn = hypergeom(n_all, n_marked, n)
-    return float(drawn.mean()), float(drawn.ppf(0.025)), float(drawn.ppf(0.975))
+    low, high = hypergeom.ppf([0.025, 0.975], n_all, n_marked, n)
+    return n * n_marked / n_all, float(low), float(high)

@@ -167,8 +167,9 @@ class Asker:
         found: dict[str, Completion] = {}
 
         def tell(key: str, cached: bool = False) -> None:
-            for place in places[key] if on_done is not None else ():
-                on_done(place, found[key])
+            if on_done is not None:
+                for place in places[key]:
+                    on_done(place, found[key])
             self._answered(len(places[key]), cached=cached)
 
         self._take_cached(by_key, found, tell)

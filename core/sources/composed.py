@@ -61,7 +61,7 @@ def composed_run(lines: Sequence[Mapping[str, Any]], articles: Mapping[str, str]
         key = {"query_id": line["id"]}
         texts = [passage_text(articles, one, line["language"]) for one in line["passages"]]
         claims = list(_claims(line))
-        answer = ("" if line["language"] == "zh" else " ").join(claim["text"] for claim in claims)
+        answer = answer_of(line)
         tables["queries"].append(
             key
             | {
@@ -96,6 +96,11 @@ def composed_run(lines: Sequence[Mapping[str, Any]], articles: Mapping[str, str]
         )
     frames = {name: pd.DataFrame(rows) for name, rows in tables.items()}
     return Run.create({"source": "composed", "name": NAME, "notes": [NOTE]}, **frames)
+
+
+def answer_of(line: Mapping[str, Any]) -> str:
+    """Return the answer: the texts of its claims, one after the other."""
+    return ("" if line["language"] == "zh" else " ").join(claim["text"] for claim in line["claims"])
 
 
 def passage_text(articles: Mapping[str, str], place: Mapping[str, str], language: str) -> str:

@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from core.sources.content import read_content
+from core.sources.columnar import is_columnar
+from core.sources.content import looks_like_json, read_content
+from core.sources.encoding import read_source, to_utf8
 from core.sources.mapping import MAPPABLE, suggest_mapping
 
 _ROWS = 200
+_START = 1_000_000  # bytes
 _LONG = 40  # characters from which a text is rather a passage than an answer
 
 
@@ -36,6 +39,11 @@ def first_values(data: bytes, name: str, most: int = 200) -> Mapping[str, Sequen
     InputError
         The file cannot be read.
     """
+    data = read_source(data, name)
+    if not is_columnar(data) and not looks_like_json(data, name):
+        # The first lines of a table are enough, however long it is.
+        start = to_utf8(data, name).utf8
+        data = start if len(start) <= _START else start[:_START].rpartition(b"\n")[0]
     content = read_content(data, name).opened()
     records = [entry for _, entry in content.entries[:_ROWS] if isinstance(entry, Mapping)]
     found: dict[str, list[str]] = {str(column): [] for column in content.columns[:most]}

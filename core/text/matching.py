@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import pandas as pd
 import regex
@@ -15,6 +16,7 @@ from core.text.quantities import MONTHS, Date, Quantity, located_dates, located_
 from core.text.reading import read
 
 _MONTH = regex.compile(rf"\b(?:{any_of(MONTHS)})\b")
+_MAY_HOLD_A_DAY = regex.compile(r"\d|\p{Han}")
 _OR = {"or", "hay", "hoặc", "或"}
 _BEFORE = {"a", "an", "the"}
 
@@ -70,13 +72,13 @@ def correctness(answers: pd.Series, references: pd.Series, questions: pd.Series)
 
 def _says(text: str, references: Sequence[str]) -> bool:
     """Tell whether a text holds a reference, in the same words or the same amount in another unit."""
-    return any(
-        _holds(_said(text, measured), [_said(known, measured) for known in references])
-        for measured in (False, True)
-    )
+    if _holds(_said(text), [_said(known) for known in references]):
+        return True
+    amounts = [_said(known, True) for known in references if _said(known, True) != _said(known)]
+    return bool(amounts) and _holds(_said(text, True), amounts)
 
 
-def _holds(given: list[str], targets: Sequence[list[str]]) -> bool:
+def _holds(given: tuple[str, ...], targets: Sequence[tuple[str, ...]]) -> bool:
     places = [
         (start, start + len(target))
         for target in targets
@@ -93,20 +95,20 @@ def _holds(given: list[str], targets: Sequence[list[str]]) -> bool:
     )
 
 
-def _beside(given: list[str], start: int, end: int) -> list[int]:
+def _beside(given: tuple[str, ...], start: int, end: int) -> list[int]:
     """Return the places of the words that stand just before and just behind a value."""
     while start and given[start - 1] in _BEFORE:
         start -= 1
     return [i for i in (start - 1, end) if 0 <= i < len(given)]
 
 
-def _said(text: str, measured: bool = False) -> list[str]:
+@lru_cache(maxsize=16_384)
+def _said(text: str, measured: bool = False) -> tuple[str, ...]:
     """Return the words of a text, with dates, and amounts with a unit if ``measured``, as one form each."""
     # A small letter is no month elsewhere: "may", "march".
     plain = _MONTH.sub(lambda month: month[0].capitalize(), folded(text))
-    values = [
-        (start, end, _day(date)) for start, end, date in located_dates(plain) if date.day and not date.swapped
-    ]
+    dated = located_dates(plain) if _MAY_HOLD_A_DAY.search(plain) else []
+    values = [(start, end, _day(date)) for start, end, date in dated if date.day and not date.swapped]
     if measured:
         values += [(start, end, _amount(q)) for start, end, q in located_quantities(plain) if q.measured]
     found: list[str] = []
@@ -114,7 +116,7 @@ def _said(text: str, measured: bool = False) -> list[str]:
     for start, end, value in sorted(values):
         found += [*_words(plain[last:start]), *value]
         last = end
-    return [*found, *_words(plain[last:])]
+    return (*found, *_words(plain[last:]))
 
 
 def _words(text: str) -> list[str]:

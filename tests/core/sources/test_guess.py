@@ -64,5 +64,10 @@ def test_empty_and_long_columns_are_no_trouble(values):
     assert dict(guess_columns({"a": values}, {"retrieval_rank": "rank"})) == {}
 
 
+def test_the_start_of_a_long_table_is_enough():
+    rows = "".join(f"{n},Wer war {n}?\n" for n in range(700_000))
+    assert first_values(f"Nr,Frage\n{rows}".encode("utf-16"), "long.csv")["Frage"][:1] == ["Wer war 0?"]
+
+
 def test_three_different_examples():
     assert examples(["1", "1", "2", "3", "4"]) == ["1", "2", "3"]
