@@ -174,7 +174,7 @@ class Number:
     @property
     def context(self) -> str:
         """What chance alone gives, and the note, for people."""
-        pattern = self.pattern if self.of is None else "{:.1f}"
+        pattern = "{:g}" if not self.chance else self.pattern if self.of is None else "{:.1f}"
         by_chance = "" if self.chance is None else f"{number(self.chance, pattern)} by chance"
         return "; ".join(filter(None, [by_chance, self.note]))
 

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
+from streamlit.elements.lib.streamlit_plotly_theme import GRAY_90
 
-from core.charts.theme import alt_text
+from core.charts.theme import alt_text, has_doors
 from core.diagnosis import QuestionColumn
 from core.report.exports import exporters
 from core.run import Run
 from core.spreadsheet import csv_bytes
-from ui import cached, router, sources
+from ui import cached, doors, router, sources
 from ui.plain import plain
 from ui.state import session
 
@@ -57,15 +59,48 @@ def chart(diagnostic: str, name: str, *data: Any, of: str = "", **arguments: Any
     figure(cached.chart(diagnostic, name, *data, of=of, **arguments), name)
 
 
+# Without a mouse to hover with, the toolbar always shows, and on a phone it lies on the figure.
+# A tap is a touch and then a click: taken for a double click, it would select nothing.
+_CONFIG = {"displaylogo": False, "displayModeBar": False, "doubleClickDelay": 0}
+
+
+class _Still(go.Figure):  # type: ignore[misc]
+    """A figure that stays where it is when it is dragged, also where its marks can be clicked.
+
+    Streamlit makes every figure with selections one to be dragged about, which keeps a phone from scrolling,
+    unless the layout says otherwise. Plotly takes the unknown word for what the template says: no dragging.
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figure as it goes to the browser."""
+        found: dict[str, Any] = super().to_dict()
+        found["layout"]["dragmode"] = "none"
+        return found
+
+
 def figure(fig: Any, key: str) -> None:
-    """Draw a figure over the full width, with its description for those who cannot see it."""
-    st.plotly_chart(
+    """Draw a figure over the full width, with its description for those who cannot see it.
+
+    A click on a mark with a door follows it.
+    """
+    fig = _Still(fig)
+    fig.layout.template.layout.dragmode = False
+    # Streamlit's own grey of axes has a contrast of 3.7 on white. It puts its text colour in for this one.
+    fig.update_layout(font_color=GRAY_90, hoverlabel_font_color=GRAY_90)
+    fig.update_traces(textfont_color=GRAY_90, selector={"type": "heatmap"})
+    for axes in (fig.update_xaxes, fig.update_yaxes):
+        axes(tickfont_color=GRAY_90, title_font_color=GRAY_90)
+    options: dict[str, Any] = {"on_select": "rerun", "selection_mode": "points"} if has_doors(fig) else {}
+    event = st.plotly_chart(
         fig,
         width="stretch",
         key=key,
-        config={"displaylogo": False, "displayModeBar": "hover"},
+        config=_CONFIG,
         alt=alt_text(fig),
+        **options,
     )
+    if options:
+        doors.follow(event, key)
 
 
 def cards(values: Sequence[tuple[str, str, str, str]]) -> None:

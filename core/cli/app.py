@@ -24,7 +24,7 @@ from core.pipeline import RunOptions
 from core.report.compare import check_comparable, sides_of
 from core.report.exports import exporters
 from core.report.paired_text import comparison_facts, comparison_text
-from core.report.text import summary_text
+from core.report.text import summary_json, summary_text
 from core.run import Run
 from core.sources.formats import IMPORT_FORMATS, import_file
 
@@ -273,4 +273,4 @@ def _fail(error: BaseException, line: str, status: int) -> int:
 
 def _show(run: Run, given: Given, as_json: bool) -> None:
     diagnosis = Diagnosis(run, given.get("settings"))
-    print_json(diagnosis.summary()) if as_json else print_text(summary_text(diagnosis))
+    print_json(summary_json(diagnosis)) if as_json else print_text(summary_text(diagnosis))
