@@ -322,6 +322,11 @@ class Export:
     about: str = ""
     losses: tuple[str, ...] = ()
 
+    @property
+    def label(self) -> str:
+        """Title and file ending, for a menu."""
+        return f"{self.title} ({self.ending})"
+
 
 class Analysis(Protocol):
     """What a diagnostic finds in a run: anything frozen with one row per question, in the run's order."""

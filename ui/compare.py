@@ -20,7 +20,7 @@ from ui.cached import Comparison
 from ui.plain import plain, shortened
 from ui.state import session
 
-CHOICES = 500  # as in `questions.picker`
+CHOICES = 500  # a longer menu is slow in the browser
 _KEY = "side_runs"
 CHANGED, OTHER_ANSWERS, EVERY = "Changed", "Answers differ", "All"
 

@@ -170,7 +170,7 @@ def _finding(one: Finding) -> None:
     if one.advice:
         st.markdown(plain(one.advice))
     for query_id in one.query_ids[:_LINKS]:
-        questions.link(query_id, questions.title(query_id, 50))
+        questions.open_link(query_id, questions.title(query_id, 50))
     if len(one.query_ids) > _LINKS:
         st.caption(f"and {count(len(one.query_ids) - _LINKS, 'more question')}")
 

@@ -168,7 +168,7 @@ def column(one: QuestionColumn, title: str, values: pd.Series) -> Any:
     if one.is_list:
         low, high = one.bounds or (None, None)
         return st.column_config.BarChartColumn(title, y_min=low, y_max=high, width="small")
-    if one.pattern == "bool":
+    if pd.api.types.is_bool_dtype(values):
         return st.column_config.CheckboxColumn(title, width="small")
     if pd.api.types.is_numeric_dtype(values):
         return st.column_config.NumberColumn(title, format=f"%{one.pattern[2:-1]}", width="small")

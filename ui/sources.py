@@ -30,6 +30,7 @@ def follow_link() -> None:
     """Open what the address bar names, if it changed; then make the address say what is shown."""
     state, params = session(), st.query_params
     asked = {name: params[name] for name in ("sim", "run") if name in params}
+    place = {name: params[name] for name in PLACE if name in params}  # opening a run writes the address
     if asked and asked != state.link:
         state.link = asked
         try:
@@ -42,8 +43,7 @@ def follow_link() -> None:
         except LeadlineError as error:
             state.problem = str(error)
     state.started = True
-    whole = "run" in params or "sim" in params  # a link of ours; the menu's have nothing
-    state.follow({name: params[name] for name in PLACE if name in params}, whole=whole)
+    state.follow(place, whole=bool(asked))  # a link of ours names the run; the menu's have nothing
     write_address()
 
 

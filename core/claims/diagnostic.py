@@ -231,7 +231,7 @@ CLAIMS = Diagnostic(
         ),
     ),
     exports=(
-        Export("claims-csv", "Claims × passages (CSV)", ".csv", claims_csv, "One row per claim and passage."),
+        Export("claims-csv", "Claims × passages", ".csv", claims_csv, "One row per claim and passage."),
     ),
     definitions=DEFINITIONS,
     columns=(

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from core import diagnostics
+from core import diagnostics, reviews
 from core.cli.files import free_file, log_possible, log_report, option_pairs, save_run, write_file
 from core.cli.live import carried_out, opened_work, planned, step_types
 from core.cli.options import Given, LiveOptions, field_options, parameter, setting_options, with_options
@@ -213,6 +213,7 @@ def _export(
         raise InputError(f"--format must be one of {', '.join(known)}, got {file_format!r}.")
     target = free_file(out, overwrite)
     diagnosis = Diagnosis(Run.load(run), given.get("settings"))
+    known = exporters(reviews.read(Path(run).parent, diagnosis.run.run_id))
     content = known[file_format].write(diagnosis)
     write_file(target, content)
     run_id = diagnosis.run.run_id

@@ -75,7 +75,7 @@ def toy(**changes):
             Setting("longest", "Longest answer", 20.0, "Longer ones are too long.", 0.0, 100.0, 1.0),
             Setting("shout", "Shout", False, "Say it loudly."),
         ),
-        "exports": (Export("toy-csv", "Lengths (CSV)", ".csv", lambda d: b"length", "One row an answer."),),
+        "exports": (Export("toy-csv", "Lengths", ".csv", lambda d: b"length", "One row an answer."),),
         "definitions": (
             Definition("length", "Length", ABOUT, formula="number of characters"),
             Definition("no_text", "No text", "The answer has no text.", REASON),
@@ -171,7 +171,7 @@ def test_its_export_and_definitions_are_offered(with_toy, open_app, healthy, tex
     with_toy()
     app = healthy(open_app("data", door="Export"))
     menu = app.selectbox(key="export_format")
-    assert "Lengths (CSV)" in menu.options
+    assert "Lengths (.csv)" in menu.options
     menu.select("toy-csv").run()
     assert "-toy.csv" in texts(healthy(app)).replace("\\", "").replace("\u2060", "")
     said = texts(healthy(open_app("methods"))).replace("\\", "")
