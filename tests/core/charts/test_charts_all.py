@@ -23,7 +23,7 @@ WHOLE_RUN = {
     "label_counts": influence.label_counts,
     "ndcg_against_chance": influence.ndcg_against_chance,
 }
-ONE_QUESTION = {"rank_slope": influence.rank_slope, "passage_bars": influence.passage_bars}
+ONE_QUESTION = {"rank_slope": influence.rank_slope}
 _OURS = re.compile(r"</?b>|<br>|<extra>|</extra>")
 _OWN_TEMPLATES = ("hovertemplate",)
 
@@ -36,7 +36,7 @@ def test_every_public_figure_is_tested_here():
     assert set(retrieval_quality.__all__) == {"retrieval_quality_chart"}
     # Tested in files of their own.
     assert set(claims.__all__) == {
-        "claims_heatmap", "passage_importance_bars", "planted_errors_chart", "claims_quadrants", "f1_at_k_chart",
+        "claims_heatmap", "planted_errors_chart", "claims_quadrants", "f1_at_k_chart",
     }  # fmt: skip
 
 
@@ -130,7 +130,6 @@ def test_hostile_text_arrives_escaped_and_cut(name):
     [
         "entropy_dominance",
         "rank_slope",
-        "passage_bars",
         "recovery_chart",
         "verdict_changes",
         "compare",

@@ -222,7 +222,7 @@ def test_moving_a_setting_measures_nothing_again(monkeypatch):
     other = diagnosis.at({"threshold": 0.5, "as_published": True})["influence"]
     assert other.queries["label"].tolist() == ["Aligned", "Aligned"]
     assert first.queries["label"].tolist() == ["Aligned", "Undefined"]
-    assert other.passages is first.passages
+    assert other.passages.drop(columns="label").equals(first.passages.drop(columns="label"))
 
 
 def test_mode_counts_of_a_part_of_a_run():
