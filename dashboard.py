@@ -15,6 +15,6 @@ page = st.navigation(router.build_pages())
 sources.follow_link()
 with st.sidebar:
     sources.panel()
-    job_panel.status()
+    job_panel.status(page.url_path)
     settings.panel()
 router.run(page)

@@ -38,6 +38,18 @@ def ranks_within(values: Floats, group: Ints, descending: bool = False) -> Float
     return ranks
 
 
+def tie_spans(ranks: Floats, group: Ints) -> tuple[Floats, Floats]:
+    """First and last rank that each row's tie spans: 2 and 4 for three rows of average rank 3."""
+    half = np.full(ranks.shape, np.nan)
+    rows = np.flatnonzero(~np.isnan(ranks))
+    if rows.size:
+        order = rows[np.lexsort((ranks[rows], group[rows]))]
+        new = np.r_[True, (np.diff(group[order]) != 0) | (np.diff(ranks[order]) != 0)]
+        tie = np.cumsum(new) - 1
+        half[order] = (np.bincount(tie)[tie] - 1) / 2
+    return ranks - half, ranks + half
+
+
 def spearman_within(a_ranks: Floats, b_ranks: Floats, group: Ints, n_groups: int) -> tuple[Floats, Floats]:
     """Pearson correlation of two rankings within each group, and its two-sided p-value.
 

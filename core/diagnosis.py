@@ -174,7 +174,7 @@ class Number:
     @property
     def context(self) -> str:
         """What chance alone gives, and the note, for people."""
-        pattern = self.pattern if self.of is None else "{:.1f}"
+        pattern = "{:g}" if not self.chance else self.pattern if self.of is None else "{:.1f}"
         by_chance = "" if self.chance is None else f"{number(self.chance, pattern)} by chance"
         return "; ".join(filter(None, [by_chance, self.note]))
 
@@ -321,6 +321,11 @@ class Export:
     write: Callable[[Diagnosis], bytes]
     about: str = ""
     losses: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Title and file ending, for a menu."""
+        return f"{self.title} ({self.ending})"
 
 
 class Analysis(Protocol):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from core.diagnosis import BAD, GOOD, SEVERITIES, UNCLEAR, Diagnosis, Finding
 
@@ -48,7 +49,7 @@ class Verdict:
     sentences : tuple of tuple of Clause
         One to three.
     advice : str
-        What to do about the first of them; may be empty.
+        What to do about the first that says so; may be empty.
     """
 
     sentences: tuple[Sentence, ...]
@@ -103,11 +104,11 @@ def verdict(diagnosis: Diagnosis) -> Verdict:
     for one in found:
         topics.setdefault((one.diagnostic, one.topic or one.name), []).append(one)
     told = sorted(topics.values(), key=_weight)
-    sentences = [*_opening(found), *(_sentence(topic) for topic in told)][:N_SENTENCES]
+    sentences = [_sentence(topic, "" if i else _opening(told)) for i, topic in enumerate(told[:N_SENTENCES])]
     if not sentences:
         return Verdict(_lacking(diagnosis))
-    advice = min(told[0], key=_weight_of).advice if told else ""
-    return Verdict(tuple(sentences), advice)
+    open_ = [one for topic in told for one in sorted(topic, key=_weight_of) if one.tone != GOOD]
+    return Verdict(tuple(sentences), next((one.advice for one in open_ if one.advice), ""))
 
 
 def _weight_of(one: Finding) -> tuple[int, int]:
@@ -120,31 +121,31 @@ def _weight(topic: Sequence[Finding]) -> tuple[int, int]:
     return min(map(_weight_of, topic))
 
 
-def _opening(found: Sequence[Finding]) -> list[Sentence]:
-    """Say that nothing is seriously wrong, where that was looked at and found."""
-    if any(one.tone == BAD and one.severity != "low" for one in found):
-        return []
+def _opening(told: Sequence[Sequence[Finding]]) -> str:
+    """Return how the verdict begins where nothing is seriously wrong."""
+    first, *_ = sorted(told[0], key=_weight_of)
+    if first.tone == GOOD:
+        return "nothing serious was found: "
+    found = [one for topic in told for one in topic]
     tested = [one.p_value for one in found if one.p_value is not None]
-    if any(one.tone == GOOD for one in found):
-        return [(Clause("Nothing serious was found"),)]
-    if tested and min(tested) > _BEYOND_CHANCE:
-        return [(Clause("Nothing here can be told from chance"),)]
-    return []
+    open_ = all(one.tone != GOOD and (one.tone == UNCLEAR or one.severity == "low") for one in found)
+    by_chance = first.p_value is not None and min(tested) > _BEYOND_CHANCE
+    return "nothing here can be told from chance: " if open_ and by_chance else ""
 
 
-def _sentence(topic: Sequence[Finding]) -> Sentence:
+def _sentence(topic: Sequence[Finding], opening: str) -> Sentence:
     """Join the gravest findings of a topic, in the order in which the diagnostic gives them."""
     gravest = sorted(topic, key=_weight_of)[:N_CLAUSES]
     clauses: list[Clause] = []
-    before = None
-    for one in [one for one in topic if one in gravest]:
+    for before, one in pairwise([None, *(one for one in topic if one in gravest)]):
+        assert one is not None
         text = one.clause or one.sentence.rstrip(".")
         if before is None:
+            text = opening + text
             text = text[:1].upper() + text[1:]
         else:
             text = f"{'and' if before.tone == one.tone else 'but'} {text}"
         clauses.append(Clause(text, one.diagnostic, one.name, one.query_ids))
-        before = one
     return tuple(clauses)
 
 
@@ -152,4 +153,5 @@ def _lacking(diagnosis: Diagnosis) -> tuple[Sentence, ...]:
     """Say that there is nothing to say, and what the diagnostics would need."""
     lacks = [(one.name, one.lacks(diagnosis.run)) for one in diagnosis.diagnostics]
     why = [(Clause(text.rstrip("."), name),) for name, text in lacks if text]
-    return ((Clause("There is nothing to tell of this run yet"),), *why)[:N_SENTENCES]
+    opening = "Nothing can be diagnosed yet" if why else "Nothing stands out"
+    return ((Clause(opening),), *why)[:N_SENTENCES]

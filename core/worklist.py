@@ -245,31 +245,34 @@ def worklist(diagnosis: Diagnosis) -> pd.DataFrame:
     -------
     DataFrame
         ``query_id, question, kind``; ``findings``, the titles of the findings that name the question, gravest
-        first, and ``finding_keys``; ``<diagnostic>.<column>`` for every `QuestionColumn`; and ``reading``:
-        its place (from 1) when the questions most worth reading come first, by the gravest finding, the
-        number of findings, and the place that this finding gives it.
+        first, without those that count every case; ``named``, for each finding that names it the place that
+        it gives the question, by key; ``<diagnostic>.<column>`` for every `QuestionColumn`; and ``reading``,
+        its place (from 1) when the questions most worth reading come first: by the gravest of ``findings``,
+        their number, and the place that the gravest gives it.
     """
     run, found = diagnosis.run, diagnosis.findings()
     ids = pd.Index(run.queries["query_id"])
     titles: list[list[str]] = [[] for _ in ids]
-    keys: list[list[str]] = [[] for _ in ids]
+    named: list[dict[str, int]] = [{} for _ in ids]
     gravest = np.full(len(ids), len(SEVERITIES))
     place = np.zeros(len(ids), dtype=int)
     for finding in found:
         title, severity = title_of(diagnosis, finding), SEVERITIES.index(finding.severity)
         rows = ids.get_indexer(pd.Index(finding.query_ids, dtype=ids.dtype))
+        telling = finding.n < finding.of
         for position, row in enumerate(rows):
             if row < 0:
                 continue
-            if not titles[row]:
+            named[row][key_of(finding)] = position
+            if telling and not titles[row]:
                 gravest[row], place[row] = severity, position
-            titles[row].append(title)
-            keys[row].append(key_of(finding))
-    number = np.array([len(named) for named in titles], dtype=int)
+            if telling:
+                titles[row].append(title)
+    number = np.array([len(found) for found in titles], dtype=int)
     order = np.lexsort((place, -number, gravest))
     frame = run.queries[["query_id", "question", "kind"]].copy()
     frame["findings"] = pd.Series(titles, index=frame.index, dtype="object")
-    frame["finding_keys"] = pd.Series(keys, index=frame.index, dtype="object")
+    frame["named"] = pd.Series(named, index=frame.index, dtype="object")
     for name, column in columns_of(diagnosis).items():
         analysed = diagnosis[name.partition(".")[0]].queries.set_index("query_id")[column.name]
         frame[name] = analysed.reindex(ids).array
@@ -349,10 +352,10 @@ def select(
             except InputError as error:
                 problems.append(f"{error} All questions are listed.")
     try:
-        found = _sorted(diagnosis, frame[met], wanted.sort)
+        found = _sorted(diagnosis, frame[met], wanted)
     except InputError as error:
         problems.append(str(error))
-        found = _sorted(diagnosis, frame[met], READING)
+        found = _sorted(diagnosis, frame[met], replace(wanted, sort=READING))
     return found, tuple(problems)
 
 
@@ -367,7 +370,7 @@ def with_reviews(frame: pd.DataFrame, reviews: Mapping[str, Review]) -> pd.DataF
 
 
 def _named_by(frame: pd.DataFrame, key: str) -> Any:
-    met = np.array([key in keys for keys in frame["finding_keys"]], dtype=bool)
+    met = np.array([key in named for named in frame["named"]], dtype=bool)
     if not met.any():
         raise InputError(f"No finding {shorten(key)!r} names a question of this run at these settings.")
     return met
@@ -402,12 +405,17 @@ def _has_words(diagnosis: Diagnosis, text: str) -> Any:
     return met
 
 
-def _sorted(diagnosis: Diagnosis, frame: pd.DataFrame, sort: str) -> pd.DataFrame:
+def _sorted(diagnosis: Diagnosis, frame: pd.DataFrame, wanted: Filter) -> pd.DataFrame:
+    """Sort; most worth reading first is, among the questions of a finding, the order that it gives them."""
+    sort = wanted.sort
     if sort not in orders(diagnosis, frame):
         raise InputError(f"Questions cannot be sorted by {shorten(sort)!r}.")
     if sort == RUN:
         return frame
-    name = sort.removeprefix("-") or "reading"
+    if sort == READING:
+        places = [named.get(wanted.finding, 0) for named in frame["named"]]
+        return frame.iloc[np.lexsort((frame["reading"], places))]
+    name = sort.removeprefix("-")
     return frame.sort_values(name, ascending=not sort.startswith("-"), kind="stable", na_position="last")
 
 

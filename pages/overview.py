@@ -4,14 +4,13 @@ from ui import headlines, show, uploads, worklist
 from ui.router import require_entrypoint
 
 require_entrypoint()
-show.heading("Overview", "What is wrong with this run, where to look, and its headline numbers.")
+show.heading("Overview", "What is wrong with this run, what to do, and which questions to read.")
 
 if show.needs_run():
     uploads.banner()
-    st.subheader("Findings", anchor=False)
-    headlines.findings()
-
-    st.subheader("Headline numbers", anchor=False)
+    headlines.verdict()
     headlines.overview()
+    headlines.all_findings()
+
     st.subheader("Questions", anchor=False)
     worklist.draw("overview")

@@ -1,10 +1,10 @@
-from ui import questions, show, workbench
+from ui import show, workbench, worklist
 from ui.router import require_entrypoint
 
 require_entrypoint()
 show.heading("Workbench", "One question: its answer, and what every diagnostic says of it.")
 
 if show.needs_run():
-    chosen = questions.deep_linked_picker()
+    chosen = worklist.current()
     if chosen is not None:
         workbench.draw(chosen)

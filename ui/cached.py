@@ -33,7 +33,7 @@ def diagnosis() -> Diagnosis:
 
 def once(name: str, compute: Callable[[Diagnosis], Any]) -> Any:
     """Return ``compute(diagnosis)``, done once for the run and its settings; ``name`` tells results apart."""
-    return _computed(_key(), name, compute, diagnosis())
+    return _computed(key(), name, compute, diagnosis())
 
 
 def numbers(diagnostic: str) -> tuple[Number, ...]:
@@ -54,7 +54,7 @@ def chart(diagnostic: str, figure: str, *data: Any, of: str = "", **arguments: A
     ``data`` is what it draws, by default the analysis; ``of`` says which part of the run that is, so that
     figures of two questions are not taken for each other.
     """
-    return _figure(_key(), diagnostic, figure, of, arguments, data or (diagnosis()[diagnostic],))
+    return _figure(key(), diagnostic, figure, of, arguments, data or (diagnosis()[diagnostic],))
 
 
 def export(name: str) -> Callable[[], bytes]:
@@ -86,7 +86,8 @@ def saved_run(folder: str, stamp: int) -> Run:
     return Run.load(folder)
 
 
-def _key() -> _Key:
+def key() -> _Key:
+    """Return what tells this run under these settings from any other."""
     return (session().run_key, *settings().items())
 
 

@@ -20,7 +20,7 @@ from ui.cached import Comparison
 from ui.plain import plain, shortened
 from ui.state import session
 
-CHOICES = 500  # as in `questions.picker`
+CHOICES = 500  # a longer menu is slow in the browser
 _KEY = "side_runs"
 CHANGED, OTHER_ANSWERS, EVERY = "Changed", "Answers differ", "All"
 
@@ -167,7 +167,10 @@ def figure(pair: Pair, difference: Difference | None) -> Any:
         st.info(_nothing(difference, which or CHANGED), icon=":material/check_circle:")
     elif difference is not None:
         drawn = difference.rows[difference.rows["query_id"].isin(found["query_id"])]
-        show.figure(compare_figure(drawn, difference.column, difference.letters), "compare")
+        fig = compare_figure(drawn, difference.column, difference.letters)
+        # Marks open the loaded run; where that is neither of the two, the table and the links lead on.
+        fig.layout.meta = {**fig.layout.meta, "doors": _is_loaded(pair.sides)}
+        show.figure(fig, "compare")
         if len(drawn) > ROWS_AT_MOST:
             st.caption(
                 f"Drawn are the {ROWS_AT_MOST} that change most, of {len(drawn):,}; the table has all."
@@ -315,6 +318,10 @@ def _answer(side: Side, row: Any, query_id: str) -> None:
 
 def _door(sides: tuple[Side, ...], query_id: str) -> dict[str, str]:
     """Return the way to a question in the workbench: in the run that is loaded, else in the first."""
-    state = session()
-    loaded = state.run is not None and any(side.run.run_id == state.run.run_id for side in sides)
-    return {**(state.link if loaded else {"run": sides[0].run.run_id}), "question": query_id}
+    link = session().link if _is_loaded(sides) else {"run": sides[0].run.run_id}
+    return {**link, "question": query_id}
+
+
+def _is_loaded(sides: tuple[Side, ...]) -> bool:
+    run = session().run
+    return run is not None and any(side.run.run_id == run.run_id for side in sides)

@@ -187,7 +187,7 @@ def export() -> None:
         "Format",
         list(offered),
         key="export_format",
-        format_func=lambda name: offered[name].title,
+        format_func=lambda name: offered[name].label,
         persist_state="session",
     )
     found = offered[chosen]

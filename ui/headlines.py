@@ -8,8 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from core import diagnostics
-from core.diagnosis import REASON, Definition, Diagnostic, Finding, Number
-from core.text.display import count
+from core.charts.overview import against_chance
+from core.diagnosis import BAD, GOOD, REASON, UNCLEAR, Definition, Diagnostic, Finding, Number
+from core.text.display import DASH, count
+from core.verdict import text_of
+from core.verdict import verdict as verdict_of
+from core.worklist import title_of
 from ui import cached, questions, router, show, sources
 from ui.plain import plain
 from ui.state import session
@@ -18,7 +22,11 @@ _BADGES = {
     "high": ("High", ":material/priority_high:", "red"),
     "medium": ("Medium", ":material/warning:", "orange"),
     "low": ("Low", ":material/info:", "gray"),
+    GOOD: ("In order", ":material/check_circle:", "green"),
+    UNCLEAR: ("Unclear", ":material/help:", "gray"),
 }
+NO_BREAK = "\N{NO-BREAK SPACE}"
+_CARDS = 4  # on the Overview
 _LINKS = 3  # questions linked from a finding
 
 
@@ -85,47 +93,91 @@ def lacks(name: str) -> str | None:
     return diagnostic_of(name).lacks(run)
 
 
-def findings(name: str | None = None) -> None:
-    """Draw what is wrong, most severe first: of the whole run, or what one diagnostic says."""
-    found = [one for one in cached.findings() if name in (None, one.diagnostic)]
+def verdict() -> None:
+    """Draw the verdict: each sentence with links to its proof, and what to do."""
+    said = cached.once("verdict", verdict_of)
+    with st.container(border=True):
+        for sentence in said.sentences:
+            with st.container(gap="xsmall"):
+                # A number and its per cent sign stay on one line.
+                st.markdown(f"#### {plain(text_of(sentence), one_line=True).replace(' %', NO_BREAK + '%')}")
+                with st.container(horizontal=True, gap="small"):
+                    for clause in sentence:
+                        _proof(clause.diagnostic, clause.finding)
+        if said.advice:
+            st.markdown(f"**What to do:** {plain(said.advice)}")
+
+
+def _proof(diagnostic: str, finding: str = "") -> None:
+    """Draw the link to a finding: its diagnostic's page or, where that has none, its questions."""
+    page = router.page_of(diagnostic) if diagnostic else None
+    if finding:
+        found = (one for one in cached.findings() if (one.diagnostic, one.name) == (diagnostic, finding))
+        title = title_of(cached.diagnosis(), next(found))
+        filtered = {"finding": f"{diagnostic}.{finding}"}
+        sources.link(page or router.WORKBENCH, f"See {title[:1].lower()}{title[1:]}", **filtered)
+    elif page is not None:
+        sources.link(page, f"See {diagnostic_of(diagnostic).title}")
+
+
+def findings(name: str) -> None:
+    """Draw what a diagnostic found, what is wrong first and most severe first."""
+    found = [one for one in cached.findings() if one.diagnostic == name]
     grave = [one for one in found if one.severity != "low"] or found
-    _boxes(grave, titled=name is None)
+    _boxes(grave)
     if len(grave) < len(found):
         with st.expander(f"Minor findings ({len(found) - len(grave)})"):
-            _boxes([one for one in found if one not in grave], titled=name is None)
-    if not found and name is None:
-        st.markdown("**Nothing stands out:** no diagnostic found more than chance alone would give.")
+            _boxes([one for one in found if one not in grave])
 
 
-def _boxes(found: Sequence[Finding], *, titled: bool) -> None:
+def all_findings() -> None:
+    """List what every diagnostic found, one line each, and what was not diagnosed."""
+    found = cached.findings()
+    with st.expander(f"All findings ({len(found):,})"):
+        for one in found:
+            with st.container(gap="xsmall"):
+                with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+                    _badge(one)
+                    st.markdown(plain(one.sentence), width="content")
+                    _proof(one.diagnostic, one.name)
+                if one.basis:
+                    st.caption(plain(one.basis))
+        for diagnostic in diagnostics.DIAGNOSTICS:
+            missing = lacks(diagnostic.name)
+            if missing is not None:
+                st.caption(f"{plain(diagnostic.title)}: {plain(missing)}")
+                _proof(diagnostic.name)
+
+
+def _boxes(found: Sequence[Finding]) -> None:
     if found:
         with st.grid(min(2, len(found)), min_column_width=320):
             for one in found:
                 with st.container(border=True, gap="xsmall", height="stretch"):
-                    _finding(one, titled=titled)
+                    _finding(one)
 
 
-def _finding(one: Finding, *, titled: bool) -> None:
-    label, icon, colour = _BADGES[one.severity]
-    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
-        st.badge(label, icon=icon, color=colour, help="Severity")  # type: ignore[arg-type]
-        if titled:
-            st.caption(plain(diagnostic_of(one.diagnostic).title))
+def _badge(one: Finding) -> None:
+    label, icon, colour = _BADGES[one.severity if one.tone == BAD else one.tone]
+    st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
+
+
+def _finding(one: Finding) -> None:
+    _badge(one)
     st.markdown(f"**{plain(one.sentence)}**")
     if one.basis:
         st.caption(plain(one.basis))
     if one.advice:
         st.markdown(plain(one.advice))
     for query_id in one.query_ids[:_LINKS]:
-        questions.link(query_id, questions.title(query_id, 50))
+        questions.open_link(query_id, questions.title(query_id, 50))
     if len(one.query_ids) > _LINKS:
         st.caption(f"and {count(len(one.query_ids) - _LINKS, 'more question')}")
 
 
 def numbers(name: str) -> None:
     """Draw the headline numbers of a diagnostic as cards, each with its n and its definition."""
-    cards = [one for one in _scalars(name) if one.place == "card"]
-    show.cards([(one.title, one.text, plain(one.basis), plain(meaning(name, one.define))) for one in cards])
+    show.cards([_card(one, name) for one in _scalars(name) if one.place == "card"])
 
 
 def undefined(diagnostic: str) -> None:
@@ -142,16 +194,17 @@ def undefined(diagnostic: str) -> None:
 
 
 def overview() -> None:
-    """Draw a box for every diagnostic: its numbers, or why it has none."""
+    """Draw the first card of each diagnostic that has one with a value, and the counts against chance."""
+    cards = []
     for diagnostic in diagnostics.DIAGNOSTICS:
-        with st.container(border=True):
-            page, missing = router.page_of(diagnostic.name), lacks(diagnostic.name)
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(f"**{plain(diagnostic.title)}** · {plain(diagnostic.question)}", width="content")
-                if page is not None:
-                    sources.link(page, "Details")
-            if missing is None:
-                numbers(diagnostic.name)
-                undefined(diagnostic.name)
-            else:
-                st.markdown(plain(missing))
+        if lacks(diagnostic.name) is None:
+            own = [one for one in _scalars(diagnostic.name) if one.place == "card" and one.text != DASH]
+            cards += [(one, diagnostic.name) for one in own[:1]]
+    if cards:
+        show.cards([_card(*card) for card in cards[:_CARDS]])
+    st.subheader("Against chance", anchor=False)
+    show.figure(cached.once("against chance", against_chance), "against_chance")
+
+
+def _card(one: Number, diagnostic: str) -> tuple[str, str, str, str]:
+    return one.title, one.text, plain(one.basis), plain(meaning(diagnostic, one.define))

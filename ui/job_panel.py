@@ -88,24 +88,24 @@ def _current(page: str) -> Job | None:
     return job
 
 
-def status() -> None:
-    """Draw, on every page, the session's jobs that go on or whose end was not seen."""
+def status(here: str) -> None:
+    """Draw, on every page, the session's jobs that go on or whose end was not seen; ``here`` is the page."""
     asked = registry().get(st.query_params.get("job"))
     if asked is not None:
         session().jobs[asked.page] = asked.id
-    if any(job.active for job in _news()):
-        _ticking()
+    if any(job.active for job in _news(here)):
+        _ticking(here)
     else:
-        _status()
+        _status(here)
 
 
 @st.fragment(run_every=2.0)
-def _ticking() -> None:
-    _status()
+def _ticking(here: str) -> None:
+    _status(here)
 
 
-def _status() -> None:
-    for job in _news():
+def _status(here: str) -> None:
+    for job in _news(here):
         page = router.page_of(job.page)
         with st.container(border=True, gap="xsmall"):
             st.markdown(f"**{plain(shortened(job.title, 50))}**")
@@ -118,10 +118,11 @@ def _status() -> None:
                 sources.link(page, "Show", "open_in_full", job=job.id)
 
 
-def _news() -> list[Job]:
-    """Return the session's jobs that go on, and those that ended unseen."""
+def _news(here: str) -> list[Job]:
+    """Return the session's jobs that go on, and those that ended unseen: the page of a job says more."""
     found = [registry().get(job_id) for job_id in session().jobs.values()]
-    return [job for job in found if job is not None and job.id not in _told()]
+    jobs = [job for job in found if job is not None]
+    return [job for job in jobs if job.active or not (job.page == here or job.id in _told())]
 
 
 def _told() -> set[str]:
@@ -175,10 +176,11 @@ def _cancelled(job: Job) -> str:
     n, done = len(run.queries), work.n_done(run, step)
     rest = [one.title for one in wanted.steps[wanted.steps.index(step) + 1 :]]
     left = f"{count(n - done, 'question remains', 'questions remain')}" if done < n else ""
+    where = f" in “{step.title}”" if wanted.steps.index(step) else ""
     missing = "; ".join(filter(None, [left, f"not begun: {', '.join(rest)}" if rest else ""]))
     return (
-        f"Cancelled: {done:,} of {count(n, 'question')} {'is' if done == 1 else 'are'} done and saved; "
-        f"{missing}. Answered calls are kept, and Continue does not repeat them."
+        f"Cancelled{where}: {done:,} of {count(n, 'question')} {'is' if done == 1 else 'are'} done and "
+        f"saved; {missing}. Answered calls are kept, and Continue does not repeat them."
     )
 
 
@@ -279,7 +281,8 @@ def _links(job: Job) -> None:
 
 def _done(run: Run, job: Job) -> str:
     """Say how many questions the newest step has done."""
-    return count(work.n_done(run, job.step), "question")
+    begun = [step for step in job.settings.steps if step.name in run.manifest.get("steps", {})]
+    return count(work.n_done(run, begun[-1]) if begun else len(run.queries), "question")
 
 
 def _origin(job: Job) -> str:

@@ -38,7 +38,8 @@ def put(query_id: str, review: Review, seen: Review | None) -> None:
     run = session().run
     assert run is not None, "only questions of a run are reviewed"
     try:
-        before = {} if seen is None else {query_id: seen}
+        # What this tab alone has was never on the disk, so it says nothing of what should be there.
+        before = {} if seen is None or query_id in own else {query_id: seen}
         reviews.write_all(library.runs_folder(), run.run_id, {**own, query_id: review}, before)
         own.clear()
     except reviews.ChangedMeanwhile:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
+from streamlit.elements.lib.streamlit_plotly_theme import GRAY_90
 
-from core.charts.theme import alt_text
+from core.charts.theme import alt_text, has_doors
 from core.diagnosis import QuestionColumn
 from core.report.exports import exporters
 from core.run import Run
 from core.spreadsheet import csv_bytes
-from ui import cached, router, sources
+from core.text.display import number
+from ui import cached, doors, router, sources
 from ui.plain import plain
 from ui.state import session
 
@@ -57,15 +61,48 @@ def chart(diagnostic: str, name: str, *data: Any, of: str = "", **arguments: Any
     figure(cached.chart(diagnostic, name, *data, of=of, **arguments), name)
 
 
+# Without a mouse to hover with, the toolbar always shows, and on a phone it lies on the figure.
+# A tap is a touch and then a click: taken for a double click, it would select nothing.
+_CONFIG = {"displaylogo": False, "displayModeBar": False, "doubleClickDelay": 0}
+
+
+class _Still(go.Figure):  # type: ignore[misc]
+    """A figure that stays where it is when it is dragged, also where its marks can be clicked.
+
+    Streamlit makes every figure with selections one to be dragged about, which keeps a phone from scrolling,
+    unless the layout says otherwise. Plotly takes the unknown word for what the template says: no dragging.
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figure as it goes to the browser."""
+        found: dict[str, Any] = super().to_dict()
+        found["layout"]["dragmode"] = "none"
+        return found
+
+
 def figure(fig: Any, key: str) -> None:
-    """Draw a figure over the full width, with its description for those who cannot see it."""
-    st.plotly_chart(
+    """Draw a figure over the full width, with its description for those who cannot see it.
+
+    A click on a mark with a door follows it.
+    """
+    fig = _Still(fig)
+    fig.layout.template.layout.dragmode = False
+    # Streamlit's own grey of axes has a contrast of 3.7 on white. It puts its text colour in for this one.
+    fig.update_layout(font_color=GRAY_90, hoverlabel_font_color=GRAY_90)
+    fig.update_traces(textfont_color=GRAY_90, selector={"type": "heatmap"})
+    for axes in (fig.update_xaxes, fig.update_yaxes):
+        axes(tickfont_color=GRAY_90, title_font_color=GRAY_90)
+    options: dict[str, Any] = {"on_select": "rerun", "selection_mode": "points"} if has_doors(fig) else {}
+    event = st.plotly_chart(
         fig,
         width="stretch",
         key=key,
-        config={"displaylogo": False, "displayModeBar": "hover"},
+        config=_CONFIG,
         alt=alt_text(fig),
+        **options,
     )
+    if options:
+        doors.follow(event, key)
 
 
 def cards(values: Sequence[tuple[str, str, str, str]]) -> None:
@@ -87,10 +124,11 @@ def table(frame: pd.DataFrame, alt: str, columns: Mapping[str, Any] | None = Non
     if columns is not None:
         filled = [name for name in columns if _has_values(frame[name].head(ROWS_SHOWN))]
         options["column_order"] = filled or list(columns)
+    shown, config = _with_minus(frame.head(ROWS_SHOWN), columns or {})
     event = st.dataframe(
-        frame.head(ROWS_SHOWN),
+        shown,
         hide_index=True,
-        column_config=columns or {},
+        column_config=config,
         alt=alt,
         placeholder="—",
         **options,
@@ -98,6 +136,17 @@ def table(frame: pd.DataFrame, alt: str, columns: Mapping[str, Any] | None = Non
     if len(frame) > ROWS_SHOWN:
         st.caption(f"The first {ROWS_SHOWN:,} of {len(frame):,} rows; the download holds all of them.")
     return event
+
+
+def _with_minus(frame: pd.DataFrame, columns: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Write negative numbers with the minus sign of the prose; the browser's own format has a hyphen."""
+    config, patterns = dict(columns), {}
+    for name, column in config.items():
+        pattern = (column.get("type_config") or {}).get("format") if isinstance(column, Mapping) else None
+        if pattern and pattern.startswith("%") and bool((frame[name] < 0).any()):
+            patterns[name] = partial(number, pattern=f"{{:{pattern[1:]}}}")
+            config[name] = {**column, "type_config": {**column["type_config"], "format": None}}
+    return (frame.reset_index(drop=True).style.format(patterns) if patterns else frame), config
 
 
 def _has_values(values: pd.Series) -> bool:
@@ -119,7 +168,7 @@ def column(one: QuestionColumn, title: str, values: pd.Series) -> Any:
     if one.is_list:
         low, high = one.bounds or (None, None)
         return st.column_config.BarChartColumn(title, y_min=low, y_max=high, width="small")
-    if one.pattern == "bool":
+    if pd.api.types.is_bool_dtype(values):
         return st.column_config.CheckboxColumn(title, width="small")
     if pd.api.types.is_numeric_dtype(values):
         return st.column_config.NumberColumn(title, format=f"%{one.pattern[2:-1]}", width="small")

@@ -30,6 +30,7 @@ def follow_link() -> None:
     """Open what the address bar names, if it changed; then make the address say what is shown."""
     state, params = session(), st.query_params
     asked = {name: params[name] for name in ("sim", "run") if name in params}
+    place = {name: params[name] for name in PLACE if name in params}  # opening a run writes the address
     if asked and asked != state.link:
         state.link = asked
         try:
@@ -42,8 +43,7 @@ def follow_link() -> None:
         except LeadlineError as error:
             state.problem = str(error)
     state.started = True
-    whole = "run" in params or "sim" in params  # a link of ours; the menu's have nothing
-    state.follow({name: params[name] for name in PLACE if name in params}, whole=whole)
+    state.follow(place, whole=bool(asked))  # a link of ours names the run; the menu's have nothing
     write_address()
 
 
@@ -149,13 +149,10 @@ def panel() -> None:
             st.markdown("**No data loaded**")
         else:
             source = state.run.manifest["source"]
-            badges = [BADGES[state.origin]]
-            if state.run.mark and source != state.origin:
-                badges.append(BADGES[source])
+            label, icon, colour = BADGES[state.origin]
             st.markdown(f"**{plain(shortened(state.run.name, 60))}**")
             with st.container(horizontal=True, gap="xsmall"):
-                for label, icon, colour in badges:
-                    st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
+                st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
                 if not state.run.manifest["complete"]:
                     st.badge("Partial", icon=":material/hourglass_top:", color="yellow")
                 if not state.saved:
@@ -165,6 +162,9 @@ def panel() -> None:
                         color="gray",
                         help="Kept in this tab only; save it on the Data page to share a link.",
                     )
+            if state.run.mark and source != state.origin:
+                label, icon, colour = BADGES[source]
+                st.markdown(f":{colour}[{icon} {label}]")  # a badge would cut it off
             st.caption(
                 f"{count(len(state.run.queries), 'question')} · {count(len(state.run.passages), 'passage')}"
             )

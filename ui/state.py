@@ -56,6 +56,8 @@ class Session:
         By question, the review of this tab that another tab's stands against.
     unwritten : str or None
         Why the last review is on no disk.
+    listed : tuple or None
+        The worklist as last selected, after what it was selected by.
     compared : list of str or None
         Ids of the runs last chosen on the page Compare; None before any choice.
     jobs : dict
@@ -82,6 +84,7 @@ class Session:
     reviews: dict[str, dict[str, Review]] = field(default_factory=dict)
     conflicts: dict[str, Review] = field(default_factory=dict)
     unwritten: str | None = None
+    listed: tuple[Any, Any] | None = None
     compared: list[str] | None = None
     jobs: dict[str, str] = field(default_factory=dict)
     shown_job: str | None = None

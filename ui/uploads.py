@@ -12,7 +12,7 @@ from core.errors import InputError
 from core.run import Run
 from core.sources.content import SUFFIXES
 from core.sources.dataset import Dataset, read_dataset
-from core.sources.formats import FORMATS, IMPORT_FORMATS, INFLUENCE_CSV, import_file
+from core.sources.formats import FORMATS, IMPORT_FORMATS, INFLUENCE_CSV, UnknownFormatError, import_file
 from core.sources.guess import examples, first_values, guess_columns
 from core.sources.influence_csv import MAPPABLE, suggest_mapping, template_csv
 from core.sources.mapping import check_mapping
@@ -102,7 +102,7 @@ def _read(data: bytes, mapping: dict[str, str] | None) -> None:
                 kept["error"] = None
             elif columns := _columns_to_map(data, name, file_format):
                 kept.update(columns=columns, data=data)
-                if file_format == AUTO:
+                if isinstance(error, UnknownFormatError):
                     kept["error"] = (
                         f"{name} has no known format: choose its columns below, or its format above."
                     )
@@ -233,7 +233,7 @@ def _changes() -> Finding | None:
 
 def _headline(run: Run) -> str:
     """Say what matters most of an imported run: verdicts that change, rows that were left out."""
-    found, file = _changes(), run.manifest["dataset"]
+    found, file = _changes(), run.manifest.get("dataset", {})
     rows, rejected = int(file.get("rows", 0)), int(file.get("rejected", 0))
     used = f"{rejected:,} of {rows:,} rows were left out." if rejected else f"All {rows:,} rows were used."
     return f"{found.sentence} {used}" if found is not None else used

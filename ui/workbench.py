@@ -11,7 +11,7 @@ from core import diagnostics
 from core.diagnosis import Diagnostic
 from core.sources.formats.kept import is_kept
 from core.text.display import count
-from ui import headlines, questions, router, sections, show, worklist
+from ui import headlines, questions, router, sections, show, sources, worklist
 from ui.components import evidence
 from ui.components.evidence import rows
 from ui.plain import plain
@@ -108,7 +108,7 @@ def _reported(query_id: str) -> None:
 def _every_section(query_id: str) -> None:
     """Draw what every diagnostic says of the question, or why it says nothing."""
     for diagnostic in diagnostics.DIAGNOSTICS:
-        _title(diagnostic, query_id)
+        _title(diagnostic)
         missing = headlines.lacks(diagnostic.name)
         if missing is not None:
             st.caption(plain(missing))
@@ -116,9 +116,9 @@ def _every_section(query_id: str) -> None:
             sections.draw(diagnostic, query_id)
 
 
-def _title(diagnostic: Diagnostic, query_id: str) -> None:
+def _title(diagnostic: Diagnostic) -> None:
     page = router.page_of(diagnostic.name)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader(plain(diagnostic.title), anchor=False, width="content")
         if page is not None:
-            questions.link(query_id, "Whole run", page)
+            sources.link(page, "Whole run")

@@ -212,7 +212,13 @@ def _frame() -> pd.DataFrame:
 
 
 def _selected() -> tuple[pd.DataFrame, tuple[str, ...]]:
-    return select(cached.diagnosis(), _frame(), session().filter, reviews.every()[0])
+    """Return the listed questions; done once for several parts of a page."""
+    state, noted = session(), reviews.every()[0]
+    key = (cached.key(), state.filter, noted)
+    if state.listed is None or state.listed[0] != key:
+        state.listed = (key, select(cached.diagnosis(), _frame(), state.filter, noted))
+    found: tuple[pd.DataFrame, tuple[str, ...]] = state.listed[1]
+    return found
 
 
 def _value(part: str, value: str) -> str:
@@ -223,11 +229,11 @@ def _filters(key: str) -> None:
     diagnosis, frame = cached.diagnosis(), _frame()
     named = [one for one in cached.findings() if one.query_ids]
     kinds = sorted(set(frame["kind"].dropna()))
-    with st.grid(6, min_column_width=150):
+    with st.grid(3, min_column_width=150):
         _text(key)
         _menu(key, "finding", {key_of(one): title_of(diagnosis, one) for one in named})
         _menu(key, "label", {text: _said(text) for text in labels(frame)})
-        _menu(key, "kind", {text: text for text in kinds})
+        _menu(key, "kind", {text: _said(text) for text in kinds})
         _menu(key, "status", STATUSES)
         _sort(key)
 
@@ -309,21 +315,26 @@ def _count(found: pd.DataFrame) -> None:
 
 
 def _table(found: pd.DataFrame, key: str) -> None:
+    own = columns_of(cached.diagnosis())
+    lists = [name for name, column in own.items() if column.is_list]
     columns: dict[str, Any] = {
-        "status": st.column_config.TextColumn("Review", width="small"),
-        "question": st.column_config.TextColumn("Question", width="large"),
+        "status": st.column_config.TextColumn("Review", width=90),
+        "question": st.column_config.TextColumn("Question", width=300),
+        **dict.fromkeys(lists),  # their small charts say most at a glance
         "findings": st.column_config.ListColumn("Findings", width="medium"),
-        "kind": st.column_config.TextColumn("Kind", width="small"),
-        "note": st.column_config.TextColumn("Note", width="small"),
     }
     rows = found.assign(
         status=_marks(found["status"]) + " " + found["status"].map(STATUSES),
         question=_shortened(found["question"]),
         note=_shortened(found["note"]),
+        kind=found["kind"].map(_said),
     )
-    for name, column in columns_of(cached.diagnosis()).items():
-        rows[name] = rows[name].map(_said) if column.pattern == "bool" else rows[name]
+    for name, column in own.items():
+        if not (column.is_list or pd.api.types.is_numeric_dtype(rows[name])) or column.pattern == "bool":
+            rows[name] = rows[name].map(_said)
         columns[name] = show.column(column, column.title, rows[name])
+    columns["kind"] = st.column_config.TextColumn("Kind", width="small")
+    columns["note"] = st.column_config.TextColumn("Note", width="medium")
     order = [name for name in columns if name == "question" or _has_values(rows[name])]
     chosen = st.dataframe(
         rows[order],

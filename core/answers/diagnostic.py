@@ -7,19 +7,34 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from core.diagnosis import Definition, Diagnosis, Diagnostic, Finding, Number, QuestionColumn
+from core.diagnosis import (
+    BAD,
+    GOOD,
+    UNCLEAR,
+    Definition,
+    Diagnosis,
+    Diagnostic,
+    Finding,
+    Number,
+    QuestionColumn,
+    by_name,
+)
 from core.run import Run
 from core.stats import wilson_interval
+from core.text.display import part, percent
 from core.text.matching import correctness
 
 DEFINITIONS = (
     Definition("correct", "Correct answer", "Whether the answer says a reference answer: in the same words, numbers, amounts and dates by value. Of two things that the question offers, it must choose the right one.",
+        undefined_when="there is no reference answer, or the answer is empty or an abstention"),
+    Definition("wrong_answers", "Incorrect answers", "The answer does not contain a reference answer.",
         undefined_when="there is no reference answer, or the answer is empty or an abstention"),
     Definition("no_answer", "No answer", "The baseline is empty, abstains (a refusal or \"I don't know\"), or the model call failed.",
         advice="Read the reasons in the workbench: token limits, content filters and failed calls are named there."),
     Definition("empty_baselines", "Empty baselines", "More than a tenth of the questions have an empty baseline, which leaves every other figure to the rest.",
         advice="Change what the model is given, in this order: a larger model, the other prompt style, more max answer tokens, fewer or shorter passages."),
 )  # fmt: skip
+_DEFINE = by_name(*DEFINITIONS)
 _MANY_EMPTY = 0.1  # share of the baselines
 
 
@@ -66,13 +81,42 @@ def _share(interval: tuple[float, float]) -> str:
 
 
 def findings(answers: Answers) -> Sequence[Finding]:
-    """Say how many questions have no answer; chance cannot produce that.
+    """Say how many questions have no answer, and how many an incorrect one; chance cannot produce either.
 
-    More than a tenth of empty baselines is a finding of its own, before all others, and the only one where no
-    answer is missing for another reason.
+    More than a tenth of empty baselines is a finding of its own, before all others, and takes the place of
+    the finding on missing answers where none is missing for another reason.
     """
     empty, without = _empty(answers), _without_answer(answers)
-    return empty if empty and empty[0].n == without[0].n else (*empty, *without)
+    missing = empty if empty and empty[0].n == without[0].n else (*empty, *without)
+    return (*missing, *_wrong(answers))
+
+
+def _wrong(answers: Answers) -> Sequence[Finding]:
+    """Say how many answers are incorrect: grave where that is surely most of them, in order where surely few."""
+    q = answers.queries
+    wrong, of = q["correct"].eq(False).fillna(False), int(q["correct"].notna().sum())
+    n = int(wrong.sum())
+    if not of:
+        return ()
+    low, high = interval = wilson_interval(n / of, of)
+    severity = "high" if low > 0.5 else "medium" if low > 0.25 else "low"
+    tone = BAD if severity != "low" else GOOD if high < 0.5 else UNCLEAR
+    correct, are = (1 - high, 1 - low), "is" if of == 1 else "are"
+    return (
+        Finding(
+            "wrong_answers",
+            f"{n:,} of {of:,} answers {'is' if n == 1 else 'are'} incorrect.",
+            n,
+            of,
+            interval=interval,
+            severity=severity,
+            query_ids=tuple(q.loc[wrong, "query_id"]),
+            tone=tone,
+            clause=f"{part(n, of, 'answer')} {are} incorrect ({percent(n / of, interval)})"
+            if tone == BAD
+            else f"{part(of - n, of, 'answer')} {are} correct ({percent(n / of, correct)})",
+        ),
+    )
 
 
 def _empty(answers: Answers) -> Sequence[Finding]:
@@ -89,8 +133,10 @@ def _empty(answers: Answers) -> Sequence[Finding]:
             asked,
             interval=wilson_interval(n / asked, asked),
             severity="high",
-            advice=DEFINITIONS[2].advice,
+            advice=_DEFINE["empty_baselines"].advice,
             query_ids=tuple(q.loc[empty, "query_id"]),
+            clause=f"{n:,} of {asked:,} answers are empty, so all else is about the other {asked - n:,}",
+            topic="missing",
         ),
     )
 
@@ -111,8 +157,10 @@ def _without_answer(answers: Answers) -> Sequence[Finding]:
             of,
             interval=wilson_interval(n / of, of),
             severity="high" if n / of >= 0.2 else "low",
-            advice=DEFINITIONS[1].advice,
+            advice=_DEFINE["no_answer"].advice,
             query_ids=tuple(q.loc[silent, "query_id"]),
+            clause=f"{n:,} of {of:,} questions have no answer ({parts})",
+            topic="missing",
         ),
     )
 

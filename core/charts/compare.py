@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import AXIS, STYLES, empty_figure, marker, new_figure, safe_text
+from core.charts.theme import AXIS, STYLES, doors, empty_figure, marker, new_figure, question_door, safe_text
 from core.diagnosis import QuestionColumn
 from core.text.display import count
 
@@ -79,7 +78,6 @@ def _draw(data: _Data, column: QuestionColumn, letters: tuple[str, str]) -> go.F
         _add_ends(figure, name, part, "b", marker(_LOOKS[str(change)], 11), column, letters)
     _name_rows(figure, shown)
     _scale(figure, shown, column)
-    figure.update_layout(meta={"alt": alt, "doors": True})
     return figure
 
 
@@ -101,7 +99,6 @@ def _add_ends(
     letters: tuple[str, str],
 ) -> None:
     a, b = letters
-    doors = [urlencode({"question": query_id}) for query_id in part["query_id"]]
     texts = [
         f"{safe_text(row.question)}<br>{a} {column.text(row.a)} · {b} {column.text(row.b)} ({row.change})"
         for row in part.itertuples()
@@ -113,8 +110,7 @@ def _add_ends(
             x=part[end],
             y=part["place"],
             marker=look,
-            customdata=list(zip(doors, texts, strict=True)),
-            hovertemplate="%{customdata[1]}<extra></extra>",
+            **doors(figure, map(question_door, part["query_id"]), texts),
         )
 
 

@@ -13,11 +13,14 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
+
+from core.text.display import number
 
 GRID = "rgba(128, 128, 128, 0.25)"
 AXIS = "rgba(128, 128, 128, 0.55)"
@@ -26,6 +29,7 @@ BORDER = {"color": AXIS, "width": 1.5, "dash": "dot"}
 FONT_SIZE = 13
 HEIGHT = 380
 TEXT_LIMIT = 80
+_INVITES = {"question": "Click to open it", "where": "Click to list these questions"}
 _WRAP = 40  # characters a line that a hover box on a phone has room for
 _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -107,13 +111,41 @@ def alt_text(figure: go.Figure) -> str:
     return str(meta["alt"]) if meta and "alt" in meta else ""
 
 
+def question_door(query_id: object) -> str:
+    """Return the door of a mark that opens a question."""
+    return f"question={quote(str(query_id), safe='')}"
+
+
+def where_door(condition: str) -> str:
+    """Return the door of a mark that lists the questions that meet a condition (`core.worklist.where`)."""
+    return f"where={quote(condition, safe='')}"
+
+
+def doors(figure: go.Figure, leads_to: Iterable[str], hover: Iterable[str]) -> dict[str, object]:
+    """Return the data of marks that lead somewhere and say so; the figure is told that it has some.
+
+    ``leads_to`` has a door (`question_door`, `where_door`, "" for none) and ``hover`` a text for each mark.
+    """
+    figure.layout.meta = {**(figure.layout.meta or {}), "doors": True}
+    data = [
+        (door, f"{text}<br>{_INVITES.get(door.partition('=')[0], '')}".removesuffix("<br>"))
+        for door, text in zip(leads_to, hover, strict=True)
+    ]
+    return {"customdata": data, "hovertemplate": "%{customdata[1]}<extra></extra>"}
+
+
+def has_doors(figure: go.Figure) -> bool:
+    """Tell whether marks of a figure lead somewhere."""
+    return bool((figure.layout.meta or {}).get("doors"))
+
+
 def new_figure(alt: str, x_title: str, y_title: str, height: int = HEIGHT) -> go.Figure:
     """Return a figure with the common layout, axis titles and description, and no traces.
 
     ``alt`` is one plain sentence with the main numbers and holds no text from data; ``height`` is in pixels.
     """
     figure = go.Figure()
-    axis = {"gridcolor": GRID, "zeroline": False, "linecolor": AXIS, "automargin": True}
+    axis = {"gridcolor": GRID, "zeroline": False, "linecolor": AXIS, "automargin": True, "fixedrange": True}
     figure.update_layout(
         title=None,
         meta={"alt": alt},
@@ -146,8 +178,8 @@ def new_figure(alt: str, x_title: str, y_title: str, height: int = HEIGHT) -> go
 def empty_figure(missing: str) -> go.Figure:
     """Return a figure that shows only one sentence: what is missing."""
     figure = new_figure(missing, "", "", height=200)
-    figure.update_xaxes(visible=False, fixedrange=True)
-    figure.update_yaxes(visible=False, fixedrange=True)
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False)
     figure.add_annotation(
         text="<br>".join(textwrap.wrap(missing, _WRAP)), font={"size": FONT_SIZE + 1}, showarrow=False,
         x=0.5, y=0.5, xref="paper", yref="paper",
@@ -256,6 +288,32 @@ def add_row_bars(
             marker={**bar_marker(style), **outline},
             **options,
         )
+
+
+def add_chance(figure: go.Figure, rows: pd.DataFrame) -> None:
+    """Mark the counts that chance alone gives, with their middle 95 %, on horizontal bars.
+
+    ``rows`` has ``title`` (of the bar), ``expected, expected_low, expected_high`` and may have ``note``.
+    """
+    if not len(rows):
+        return
+    color = STYLES["highlight"].color
+    notes = rows["note"] if "note" in rows else [""] * len(rows)
+    hover = [
+        f"By chance {number(row.expected, '{:.1f}')}<br>"
+        f"95 %: {row.expected_low:.0f} to {row.expected_high:.0f}" + (f"<br>{note}" if note else "")
+        for row, note in zip(rows.itertuples(), notes, strict=True)
+    ]
+    add_marks(
+        figure,
+        "Chance, middle 95 %",
+        rows["expected"],
+        rows["title"],
+        {"symbol": "line-ns", "size": 16, "line": {"width": 4, "color": color}},
+        hover,
+        error_x=error_bars(rows["expected"], rows["expected_low"], rows["expected_high"], color),
+        cliponaxis=False,
+    )
 
 
 def name_rows(figure: go.Figure, names: Sequence[str]) -> None:

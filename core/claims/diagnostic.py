@@ -27,7 +27,7 @@ from core.diagnosis import (
 )
 from core.spreadsheet import csv_bytes
 from core.stats import mean_in_unit, wilson_interval
-from core.text.display import count
+from core.text.display import count, part, percent
 
 SUPPORT = Setting(
     "support",
@@ -150,6 +150,8 @@ def _unsupported(claims: ClaimsAnalysis) -> Finding | None:
         severity=_severity(n / of, 0.5, 0.2),
         advice=advice,
         query_ids=tuple(claims.unsupported["query_id"].unique()),
+        clause=f"{part(n, of, 'claim')} in the answers have no supporting passage "
+        f"({percent(n / of, wilson_interval(n / of, of))})",
     )
 
 
@@ -229,7 +231,7 @@ CLAIMS = Diagnostic(
         ),
     ),
     exports=(
-        Export("claims-csv", "Claims × passages (CSV)", ".csv", claims_csv, "One row per claim and passage."),
+        Export("claims-csv", "Claims × passages", ".csv", claims_csv, "One row per claim and passage."),
     ),
     definitions=DEFINITIONS,
     columns=(

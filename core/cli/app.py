@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from core import diagnostics
+from core import diagnostics, reviews
 from core.cli.files import free_file, log_possible, log_report, option_pairs, save_run, write_file
 from core.cli.live import carried_out, opened_work, planned, step_types
 from core.cli.options import Given, LiveOptions, field_options, parameter, setting_options, with_options
@@ -24,7 +24,7 @@ from core.pipeline import RunOptions
 from core.report.compare import check_comparable, sides_of
 from core.report.exports import exporters
 from core.report.paired_text import comparison_facts, comparison_text
-from core.report.text import summary_text
+from core.report.text import summary_json, summary_text
 from core.run import Run
 from core.sources.formats import IMPORT_FORMATS, import_file
 
@@ -213,6 +213,7 @@ def _export(
         raise InputError(f"--format must be one of {', '.join(known)}, got {file_format!r}.")
     target = free_file(out, overwrite)
     diagnosis = Diagnosis(Run.load(run), given.get("settings"))
+    known = exporters(reviews.read(Path(run).parent, diagnosis.run.run_id))
     content = known[file_format].write(diagnosis)
     write_file(target, content)
     run_id = diagnosis.run.run_id
@@ -272,4 +273,4 @@ def _fail(error: BaseException, line: str, status: int) -> int:
 
 def _show(run: Run, given: Given, as_json: bool) -> None:
     diagnosis = Diagnosis(run, given.get("settings"))
-    print_json(diagnosis.summary()) if as_json else print_text(summary_text(diagnosis))
+    print_json(summary_json(diagnosis)) if as_json else print_text(summary_text(diagnosis))

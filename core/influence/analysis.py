@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from core.arrays import Bools, Floats, Ints, equal_sized, spearman_within
+from core.arrays import Bools, Floats, Ints, equal_sized, spearman_within, tie_spans
 from core.diagnosis import Definition
 from core.influence.chance import RandomRhos
 from core.influence.definitions import DEFAULT_THRESHOLD, MODES, REASONS
@@ -46,9 +46,10 @@ class InfluenceAnalysis:
         ``<mode>_by_chance`` for modes that depend on the order. NaN where undefined.
     passages : DataFrame
         One row per passage: ``query_id, passage_id, retrieval_rank, retrieval_order, retrieval_score,
-        influence, influence_low, influence_high, influence_rank, influence_share, rank_shift,
-        above_noise, is_gold`` and the per-passage failure modes. ``rank_shift`` is retrieval order
-        minus influence rank: positive = used more than retrieved.
+        influence, influence_low, influence_high, influence_rank, best_influence_rank, worst_influence_rank,
+        influence_share, rank_shift, above_noise, is_gold``, the per-passage failure modes, and the question's
+        ``label``. Best and worst are the first and last rank that a tie spans, NaN where ρ is undefined.
+        ``rank_shift`` is retrieval order minus influence rank: positive = used more than retrieved.
     threshold : float
         The one threshold that drives every label.
     as_published : bool
@@ -88,12 +89,16 @@ class InfluenceAnalysis:
         below = self.random_rhos.p_below([threshold])[:, 0]
         by_chance = np.where(label == "Undefined", np.nan, below)
         labelled = q.assign(label=label, label_reason=reason, divergent_by_chance=by_chance)
-        return replace(self, queries=labelled, threshold=threshold, as_published=as_published)
+        of_passage = self.passages["query_id"].map(dict(zip(q["query_id"], label, strict=True)))
+        passages = self.passages.assign(label=of_passage.astype("str"))
+        return replace(
+            self, queries=labelled, passages=passages, threshold=threshold, as_published=as_published
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return the passages with their question's numbers beside them."""
         per_query = self.queries.drop(columns=list(MODES))
-        return self.passages.merge(per_query, on="query_id", how="left")
+        return self.passages.drop(columns="label").merge(per_query, on="query_id", how="left")
 
     @property
     def reasons(self) -> Mapping[str, Definition]:
@@ -142,6 +147,9 @@ def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD, as_published: bool =
     influence, order = p["influence"].to_numpy(), p["retrieval_order"].to_numpy()
     rank = p["influence_rank"].to_numpy()
     reason = undefined_reasons(queries, influence, order, group, k)
+    ordered = reason.isna().to_numpy()[group]
+    for name, end in zip(("best", "worst"), tie_spans(rank, group), strict=True):
+        p[f"{name}_influence_rank"] = np.where(ordered, end, np.nan)
     agreement, rhos = _agreement(order, rank, group, reason.isna().to_numpy())
     gain, use = _gain(order, influence, group, n)
     entropy, counts = entropy_within(influence, group, n), run.repeats["query_id"].value_counts()
@@ -205,7 +213,8 @@ def _agreement(
     rhos = RandomRhos.of(blocks, defined.size)
     low, high, below, by_chance = rhos.bands().T
     columns = {
-        "rho": np.where(defined, rho, np.nan),
+        # So that 0.7 is 0.7 wherever it is compared, and not 0.6999999999999999.
+        "rho": np.where(defined, np.round(rho, 12), np.nan),
         "p_value": np.where(defined, p_value, np.nan),
         "chance_low": low,
         "chance_high": high,

@@ -42,12 +42,8 @@ INFLUENCE = Diagnostic(
     settings=(THRESHOLD, AS_PUBLISHED),
     needs=(Need("passages", "The run has no passages."),),
     exports=(
-        Export(
-            "csv", "Passages and influence (CSV)", ".csv", influence_csv, "One row per question and passage."
-        ),
-        Export(
-            "queries-csv", "Questions and influence (CSV)", ".csv", questions_csv, "One row per question."
-        ),
+        Export("csv", "Passages and influence", ".csv", influence_csv, "One row per question and passage."),
+        Export("queries-csv", "Questions and influence", ".csv", questions_csv, "One row per question."),
     ),
     definitions=DEFINITIONS,
     columns=(

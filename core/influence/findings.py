@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from core.diagnosis import Finding
+import pandas as pd
+
+from core.diagnosis import BAD, GOOD, SEVERITIES, UNCLEAR, Finding
 from core.influence.analysis import InfluenceAnalysis
-from core.influence.definitions import METRICS, MODES, REASONS
+from core.influence.definitions import METRICS, MODES, ORDER_MODES, REASONS
 from core.influence.reported import changes_sentence, compare_reported
-from core.stats import wilson_interval
-from core.text.display import count, number
+from core.stats import cases_needed, wilson_interval
+from core.text.display import count, needed, number, part, percent
 
 ALPHA = 0.05
+_RARE = 0.1  # share of the questions that a mode must surely exceed to matter fully
+_MUCH = 1 / 3  # of what is possible beyond chance
+_MEASURE = "Leave each passage out once: load the questions on the Live page and run the influence step."
 WORTH_A_FINDING = 0.2  # share of the questions from which a reason to be undefined is worth a finding
 
 
@@ -41,9 +46,9 @@ _WORDINGS = {
     ),
     "parametric": _Wording("the answer is the same without any passage", "medium", "k", False),
     "redundant": _Wording(
-        "no single removal changes the answer, but leaving out all passages does", "low", "k", False
+        "no single removal changes the answer, but leaving out all passages does", "medium", "k", False
     ),
-    "inert": _Wording("no single removal changes the answer", "low", "k", False),
+    "inert": _Wording("no single removal changes the answer", "medium", "k", False),
     "over_reliance": _Wording(
         "one passage carries at least 80 % of the influence", "low", "dominance", False
     ),
@@ -71,51 +76,86 @@ def _order_of_use(analysis: InfluenceAnalysis) -> list[Finding]:
     use = analysis.order_of_use
     if math.isnan(use.excess):
         return []
+    q = analysis.queries
+    difference = (q["influence_ndcg"] - q["ndcg_by_chance"]).dropna().sort_values(kind="stable")
     values = f"mean nDCG by influence {number(use.mean)}, {number(use.chance)} by chance"
+    told = (
+        f"(mean nDCG {number(use.mean)} against {number(use.chance)} by chance, {count(use.n, 'question')})"
+    )
     if use.p_value <= ALPHA / 2:
-        sentence, severity = f"What the model uses tends to be retrieved first: {values}.", "low"
+        sentence, severity, tone = f"What the model uses tends to be retrieved first: {values}.", "low", GOOD
         advice = "ρ cannot see this where one passage carries the answer; prefer nDCG there."
+        barely = ", but not by much" if use.excess < _MUCH else ""
+        clause = f"what the model uses is retrieved earlier than chance would put it{barely} {told}"
     elif use.p_value >= 1 - ALPHA / 2:
-        sentence, severity = f"What the model uses tends to be retrieved last: {values}.", "high"
+        sentence, severity, tone = f"What the model uses tends to be retrieved last: {values}.", "high", BAD
         advice = MODES["inverted"].advice
+        clause = f"what the model uses is retrieved later than chance would put it {told}"
     else:
         sentence = f"The order of use cannot be told from a random one: {values}."
-        severity, advice = (
-            "medium",
-            "Re-ranking this list would change little, or the run is too small to tell.",
+        severity, tone, advice = "medium", UNCLEAR, _visible(analysis)
+        clause = (
+            f"the order in which the model uses the passages may as well be random {told}; "
+            f"{needed(cases_needed(difference))}"
         )
-    q = analysis.queries
-    behind = (q["influence_ndcg"] - q["ndcg_by_chance"]).dropna().sort_values(kind="stable")
     two_sided = min(1.0, 2 * min(use.p_value, 1 - use.p_value))
-    ids = tuple(q["query_id"][behind.index])
     return [
         Finding(
             "influence_ndcg", sentence, use.n, use.n, p_value=two_sided, severity=severity, advice=advice,
-            query_ids=ids,
+            query_ids=tuple(q["query_id"][difference.index]), tone=tone, clause=clause, topic="order",
         )
     ]  # fmt: skip
+
+
+def _visible(analysis: InfluenceAnalysis) -> str:
+    """Say what would make an order of use visible, beside more questions."""
+    q = analysis.queries
+    silent, of = int(q["answer_status"].isin(["empty", "abstained", "error"]).sum()), len(q)
+    ways = ["give the model fewer or shorter passages, so that each matters more"]
+    if not q["n_repeats"].any():
+        ways.append("repeat the unchanged calls to see how much of the change is noise")
+    if silent >= WORTH_A_FINDING * of:
+        ways.append(f"take a model that answers ({silent:,} of {count(of, 'question')} have no answer)")
+    return f"To make an order visible, {'; '.join(ways)}."
 
 
 def _modes(analysis: InfluenceAnalysis) -> list[Finding]:
     found = []
     modes = analysis.modes.set_index("name")
+    # Of one fact one passage is enough; and parametric and redundant say what is behind inert.
+    untold = ("over_reliance", "inert") if analysis.testable["redundant"] else ("over_reliance",)
     for name, wording in _WORDINGS.items():
         mode, flagged = modes.loc[name], analysis.queries[analysis.queries[name]]
         n, of, expected = int(mode["n"]), int(mode["of"]), float(mode["expected"])
         depends = not math.isnan(expected)
         if not n or (depends and mode["p_value"] > ALPHA):
             continue
+        interval = (float(mode["low"]), float(mode["high"]))
+        told = f"in {n:,} of {count(of, 'question')} {wording.sentence}"
         chance = f"; chance alone gives {number(expected, '{:.0f}')}" if depends else ""
+        by_chance = f"; {percent(expected / of)} by chance" if depends else ""
         ordered = flagged.sort_values(wording.by, ascending=wording.ascending, kind="stable")
         found.append(
             Finding(
-                name, f"In {n:,} of {count(of, 'question')} {wording.sentence}{chance}.", n, of,
-                (float(mode["low"]), float(mode["high"])), expected if depends else None,
-                float(mode["p_value"]) if depends else None, wording.severity, MODES[name].advice,
-                tuple(ordered["query_id"]),
+                name, f"{told[:1].upper()}{told[1:]}{chance}.", n, of,
+                interval, expected if depends else None,
+                float(mode["p_value"]) if depends else None, _severity(name, mode, analysis),
+                MODES[name].advice, tuple(ordered["query_id"]),
+                clause="" if name in untold else f"{told} ({percent(n / of, interval)}{by_chance})",
+                topic="order" if depends else "",
             )
         )  # fmt: skip
     return found
+
+
+def _severity(name: str, mode: pd.Series, analysis: InfluenceAnalysis) -> str:
+    """One step less where it may well be rare; chance has been ruled out for the modes that it produces."""
+    if name == "inert" and analysis.testable["redundant"]:
+        return "low"
+    worst = _WORDINGS[name].severity
+    if name in ORDER_MODES or mode["low"] > _RARE or worst == "low":
+        return worst
+    return SEVERITIES[SEVERITIES.index(worst) + 1]
 
 
 def _undefined(analysis: InfluenceAnalysis) -> list[Finding]:
@@ -127,17 +167,19 @@ def _undefined(analysis: InfluenceAnalysis) -> list[Finding]:
             what, meaning = ("label" if name == "ties_cannot_reach" else "ρ"), REASONS[str(name)].meaning
             sentence = f"{n:,} of {count(of, 'question')} have no {what}: {meaning[:1].lower()}{meaning[1:]}"
             ids = tuple(q["query_id"][q["label_reason"] == name])
+            share = wilson_interval(n / of, of)
+            unmeasured = name in ("no_ablations", "incomplete")
+            clause = (
+                f"it is not known which passages the model uses: in {part(n, of, 'question')} not every "
+                "passage was left out once"
+            )
             found.append(
                 Finding(
-                    str(name),
-                    sentence,
-                    int(n),
-                    of,
-                    wilson_interval(n / of, of),
-                    severity="low",
-                    query_ids=ids,
+                    str(name), sentence, int(n), of, share, severity="medium" if unmeasured else "low",
+                    advice=_MEASURE if unmeasured else "", query_ids=ids, tone=UNCLEAR,
+                    clause=clause if unmeasured else "",
                 )
-            )
+            )  # fmt: skip
     return found
 
 
@@ -153,5 +195,6 @@ def _reported(analysis: InfluenceAnalysis) -> list[Finding]:
         Finding(
             "reported_verdicts", changes_sentence(frame), len(changed), of, share, severity="medium",
             advice=advice, query_ids=ids,
+            clause=f"{len(changed):,} of {of:,} verdicts in the file change when recomputed",
         )
     ]  # fmt: skip

@@ -51,18 +51,18 @@ def numbers(analysis: InfluenceAnalysis) -> tuple[Number, ...]:
     tested = modes.dropna(subset="expected")
     shown = (
         Number(
-            "mean_influence_ndcg", "Mean nDCG by influence", _value(use.mean), n=use.n,
+            "mean_influence_ndcg", "nDCG by influence", _value(use.mean), n=use.n,
             interval=_pair(use.low, use.high), define="influence_ndcg", place="card",
-            note=f"{number(use.chance)} by chance, {p_text(use.p_value)}" if use.n else "",
+            chance=_value(use.chance), note=p_text(use.p_value) if use.n else "",
         ),
         Number(
             "influence_ndcg_excess", "Excess over chance", _value(use.excess), n=use.n,
             interval=_pair(use.excess_low, use.excess_high), define="influence_ndcg_excess", place="row",
-            note="0 by chance",
+            chance=0.0,
         ),
         Number(
             "mean_rho", "Mean ρ", _mean(rho), n=rho.size, interval=_pair(*rho_interval), define="rho",
-            note="0 by chance", place="card",
+            chance=0.0, place="card",
         ),
         Number(
             "median_rho", "Median ρ", _value(np.median(rho)) if rho.size else None, n=rho.size, define="rho",
@@ -70,7 +70,8 @@ def numbers(analysis: InfluenceAnalysis) -> tuple[Number, ...]:
         ),
         Number(
             "n_divergent", "Divergent", int(label.get("Divergent", 0)), of=n_labelled, define="label",
-            note=f"{number(by_chance.sum(), '{:.1f}')} by chance" if n_labelled else "", place="card",
+            chance=float(by_chance.sum()) if n_labelled else None, cases="queries.label:Divergent",
+            place="card",
         ),
         Number(
             "mean_dominance", "Mean dominance", _mean(dominance), n=len(dominance), define="dominance",
@@ -120,18 +121,19 @@ def p_text(p_value: float) -> str:
 
 def _mode_number(name: str, mode: pd.Series) -> Number:
     """Count of one failure mode, with what chance alone gives where it can produce the mode."""
-    note = ""
-    if not math.isnan(mode["expected"]):
+    depends, note = not math.isnan(mode["expected"]), ""
+    if depends:
         low, high = int(mode["expected_low"]), int(mode["expected_high"])
-        expected = number(mode["expected"], "{:.1f}")
-        note = f"{expected} by chance (95 %: {low} to {high}), adjusted {p_text(mode['p_value'])}"
+        note = f"95 % of random orders give {low} to {high}; adjusted {p_text(mode['p_value'])}"
     return Number(
         f"n_{name}",
         MODES[name].title,
         int(mode["n"]),
         of=int(mode["of"]),
         define=name,
+        chance=float(mode["expected"]) if depends else None,
         note=note,
+        cases=f"queries.{name}:True",
         place="row",
     )
 

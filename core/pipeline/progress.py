@@ -60,7 +60,11 @@ class Progress:
     def rate(self) -> float | None:
         """Recent units per second; None before the first progress."""
         (first, before), (last, after) = self._points[0], self._points[-1]
-        return (after - before) / (last - first) if last > first and after > before else None
+        if last <= first or after <= before:
+            return None
+        each = (last - first) / (after - before)
+        # A unit that takes longer than the others slows the rate down while it is waited for.
+        return (after - before) / max(last - first, self._clock() - each - first)
 
     @property
     def seconds_left(self) -> float | None:

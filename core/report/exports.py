@@ -25,9 +25,9 @@ def exporters(reviews: Mapping[str, Review] | None = None) -> Mapping[str, Expor
 
     own = [export for diagnostic in DIAGNOSTICS for export in diagnostic.exports]
     about = "One row per question, most worth reading first: findings, all columns, status and note."
-    own.insert(0, Export("worklist-csv", "Worklist (CSV)", ".csv", listed, about))
+    own.insert(0, Export("worklist-csv", "Worklist", ".csv", listed, about))
     about = "All headline numbers, and how the run was made."
-    own.append(Export("json", "Headline numbers (JSON)", ".json", summary_json, about))
+    own.append(Export("json", "Headline numbers", ".json", summary_json, about))
     own += [_records_export(f, f.write) for f in FORMATS.values() if f.write is not None]
     return {export.name: export for export in own}
 

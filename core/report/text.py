@@ -1,19 +1,25 @@
-"""The headline numbers and findings of a run as text, for a terminal."""
+"""The verdict, findings and headline numbers of a run as text, for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from core.diagnosis import Diagnosis, Diagnostic, Finding, Number
+from core.diagnosis import BAD, Diagnosis, Diagnostic, Finding, Number
 from core.text.display import one_line
+from core.verdict import verdict
 
 
 def summary_text(diagnosis: Diagnosis) -> str:
-    """Return a run as text: findings, then the numbers of every diagnostic, each with its n."""
+    """Return a run as text: the verdict, the findings, the numbers of every diagnostic, each with its n."""
     run = diagnosis.run
     state = "" if run.manifest["complete"] else ", not finished"
     kind = f"{run.mark.upper()} DATA" if run.mark else run.data_source
     lines = [f"{run.name}  ({kind}, run {run.run_id}{state})"]
+    said = verdict(diagnosis)
+    lines += ["", *(f"  {text}" for text in said.texts)]
+    if said.advice:
+        lines += ["", f"  What to do: {said.advice}"]
     findings = diagnosis.findings()
     if findings:
         lines += ["", "  Findings", *(f"    {finding_text(finding)}" for finding in findings)]
@@ -28,10 +34,16 @@ def summary_text(diagnosis: Diagnosis) -> str:
     return "\n".join(map(one_line, lines))
 
 
+def summary_json(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return the headline numbers of a run and ``verdict``, its sentences, as plain JSON values."""
+    return {**diagnosis.summary(), "verdict": list(verdict(diagnosis).texts)}
+
+
 def finding_text(finding: Finding) -> str:
     """Return a finding in one line, with its interval and what chance alone gives."""
     basis = f" ({finding.basis})" if finding.basis else ""
-    return f"[{finding.severity}] {finding.sentence}{basis} {finding.advice}".rstrip()
+    kind = finding.severity if finding.tone == BAD else finding.tone
+    return f"[{kind}] {finding.sentence}{basis} {finding.advice}".rstrip()
 
 
 def _rows(diagnostic: Diagnostic, one: Number) -> Iterator[tuple[str, str, str]]:

@@ -20,7 +20,11 @@ from core.retrieval_quality.metrics import (
     first_within,
     found_within,
     gain_within,
+    hit_by_chance,
     ideal_gain,
+    ndcg_by_chance,
+    recall_by_chance,
+    reciprocal_by_chance,
 )
 from core.run import Run
 from core.stats import mean_in_unit
@@ -48,8 +52,8 @@ class RetrievalQuality:
         the influence analysis.
     summary : DataFrame
         One row per metric and depth: ``metric`` (a name in ``METRICS``), ``k`` (missing for
-        mrr and gold_most_influential), ``mean, low, high`` (95 % interval), ``n`` questions,
-        ``n_left_out`` and ``left_out``, which says why.
+        mrr and gold_most_influential), ``mean, low, high`` (95 % interval), ``chance``, the
+        mean by chance, ``n`` questions, ``n_left_out`` and ``left_out``, which says why.
     ks : tuple of int
         The depths.
     """
@@ -112,10 +116,13 @@ def retrieval_quality(run: Run, influence: Any, ks: Sequence[int] = DEPTHS) -> R
     q.loc[q["reason"].isin(["no_gold", "gold_not_marked"]).to_numpy(), "n_found"] = pd.NA
     q["first_gold_rank"] = np.where(known, first, np.nan)
     q["reciprocal_rank"] = np.where(known, np.nan_to_num(1 / first), np.nan)
+    by_chance = reciprocal_by_chance(rows.k, rows.n_found)
+    q["reciprocal_rank_by_chance"] = np.where(known, by_chance, np.nan)
     for k in depths:
-        for name, values in zip(_AT_K, rows.at(k), strict=True):
+        for name, values, by_chance in zip(_AT_K, rows.at(k), rows.by_chance(k), strict=True):
             defined = (known if name == "hit_at_k" else counted) & (k <= rows.deepest)
             q[_column(name, k)] = np.where(defined, values, np.nan)
+            q[f"{_column(name, k)}_by_chance"] = np.where(defined, by_chance, np.nan)
     _add_influence(q, rows, influence)
     meanings = {**influence.reasons, **REASONS}
     return RetrievalQuality(q, _summary(q, depths, rows.deepest, meanings), depths)
@@ -144,6 +151,16 @@ class _Rows:
         gain = gain_within(self.gold, self.place, self.group, self.n, k)
         with np.errstate(divide="ignore", invalid="ignore"):
             return (found > 0).astype(np.float64), found / self.n_gold, gain / ideal_gain(self.n_gold, k)
+
+    def by_chance(self, k: int) -> tuple[Floats, Floats, Floats]:
+        """Return what random orders of each question's passages give for these, defined or not."""
+        given = self.k, self.n_found, self.n_gold, k
+        # A question without passages retrieves nothing in any order.
+        return (
+            hit_by_chance(self.k, self.n_found, k),
+            np.where(self.k > 0, recall_by_chance(*given), 0.0),
+            np.where(self.k > 0, ndcg_by_chance(*given), 0.0),
+        )
 
     def reasons(self) -> tuple[pd.Series, pd.Series]:
         """Say why hit and reciprocal rank, and why recall and nDCG, are undefined; the first that applies."""
@@ -217,23 +234,22 @@ def _summary(
         reasons = q["reason" if name == "hit_at_k" else "recall_reason"]
         for k in depths:
             beyond = reasons if k <= deepest else pd.Series("fewer_than_k", index=q.index, dtype="str")
-            lines.append((name, k, *_line(name, q[_column(name, k)], beyond, meanings)))
-    used = q["gold_most_influential"].astype("Float64")
-    lines.append(("mrr", None, *_line("mrr", q["reciprocal_rank"], q["reason"], meanings)))
+            lines.append((name, k, *_line(name, q, _column(name, k), beyond, meanings)))
+    lines.append(("mrr", None, *_line("mrr", q, "reciprocal_rank", q["reason"], meanings)))
     name = "gold_most_influential"
-    lines.append((name, None, *_line(name, used, q["influence_reason"], meanings)))
-    columns = ["metric", "k", "mean", "low", "high", "n", "n_left_out", "left_out"]
+    lines.append((name, None, *_line(name, q, name, q["influence_reason"], meanings)))
+    columns = ["metric", "k", "mean", "low", "high", "chance", "n", "n_left_out", "left_out"]
     return pd.DataFrame(lines, columns=columns).astype({"metric": "str", "k": "Int64", "left_out": "str"})
 
 
 def _line(
-    name: str, values: pd.Series, reasons: pd.Series, meanings: Mapping[str, Definition]
+    name: str, q: pd.DataFrame, column: str, reasons: pd.Series, meanings: Mapping[str, Definition]
 ) -> tuple[object, ...]:
-    known = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    known = q[column].to_numpy(dtype=np.float64, na_value=np.nan)
     n = int(np.count_nonzero(~np.isnan(known)))
     estimate = mean_in_unit(known, share=name in ("hit_at_k", "gold_most_influential"))
     left_out = " ".join(f"{n:,}: {meanings[str(code)].meaning}" for code, n in reasons.value_counts().items())
-    return *estimate, n, len(values) - n, left_out
+    return *estimate, float(q[f"{column}_by_chance"].mean()), n, len(q) - n, left_out
 
 
 def _first(rules: Sequence[tuple[str, Bools]]) -> pd.Series:

@@ -28,7 +28,15 @@ METRICS = by_name(
         "Does the answer rest on a gold passage more than on any other?",
         formula="1 if no other passage is as influential as the best gold one, else 0", range="[0, 1]",
         direction="higher = what was found is also used",
-        undefined_when="no gold passage was retrieved, or the influence is constant or unknown"),
+        undefined_when="no gold passage was retrieved, or the influence is constant or unknown",
+        advice="The evidence is there, and the model leans on something else: try a stronger model, another "
+        "prompt, or fewer and shorter passages, before you change the retriever."),
+)  # fmt: skip
+
+FINDINGS = by_name(
+    Definition("hit_at_1", "Gold passage first", "Does the retriever put a gold passage in the first place (hit at 1)?",
+        undefined_when="no gold passage is known",
+        advice="The order hides the evidence: re-rank, reword the search, or try another retriever."),
 )  # fmt: skip
 
 REASONS = by_name(
@@ -46,4 +54,4 @@ REASONS = by_name(
         REASON),
 )  # fmt: skip
 
-DEFINITIONS = (*METRICS.values(), *REASONS.values())
+DEFINITIONS = (*METRICS.values(), *FINDINGS.values(), *REASONS.values())

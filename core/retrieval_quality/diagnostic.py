@@ -6,14 +6,18 @@ import pandas as pd
 
 from core.diagnosis import Diagnosis, Diagnostic, Need, Number, QuestionColumn
 from core.retrieval_quality.analysis import DEPTHS, RetrievalQuality, retrieval_quality
-from core.retrieval_quality.definitions import DEFINITIONS, METRICS
-from core.text.display import number
+from core.retrieval_quality.definitions import DEFINITIONS, FINDINGS, METRICS
+from core.retrieval_quality.findings import findings
 
-_CARDS = ("hit_at_1", "gold_most_influential")
+_CARDS = {
+    "hit_at_1": "queries.hit_at_1:1.0",
+    "gold_most_influential": "queries.gold_most_influential:True",
+}
+_SHARES = ("hit_at_k", "gold_most_influential")
 
 
 def numbers(quality: RetrievalQuality) -> tuple[Number, ...]:
-    """Return the mean of every metric at every depth, with its interval and n."""
+    """Return the mean of every metric at every depth, with its interval, n and what chance gives."""
     found = []
     for row in quality.summary.to_dict("records"):
         depth = "" if pd.isna(row["k"]) else str(row["k"])
@@ -21,20 +25,24 @@ def numbers(quality: RetrievalQuality) -> tuple[Number, ...]:
         found.append(
             Number(
                 key,
-                METRICS[row["metric"]].title.removesuffix(" k") + (f" {depth}" if depth else ""),
+                _title(key, row["metric"], depth),
                 float(row["mean"]) if row["n"] else None,
                 n=int(row["n"]),
                 interval=None if pd.isna(row["low"]) else (float(row["low"]), float(row["high"])),
                 define=row["metric"],
-                note=_by_chance(quality) if key == "gold_most_influential" and row["n"] else "",
+                chance=None if pd.isna(row["chance"]) else float(row["chance"]),
+                is_share=row["metric"] in _SHARES,
+                cases=_CARDS.get(key, ""),
                 place="card" if key in _CARDS else "row",
             )
         )
     return tuple(found)
 
 
-def _by_chance(quality: RetrievalQuality) -> str:
-    return f"{number(quality.queries['gold_most_influential_by_chance'].mean())} by chance"
+def _title(key: str, metric: str, depth: str) -> str:
+    if key in FINDINGS:
+        return FINDINGS[key].title
+    return METRICS[metric].title.removesuffix(" k") + (f" {depth}" if depth else "")
 
 
 def _analyse(diagnosis: Diagnosis) -> RetrievalQuality:
@@ -47,6 +55,7 @@ RETRIEVAL_QUALITY = Diagnostic(
     question="Are the gold passages found, and are they used?",
     analyse=_analyse,
     numbers=numbers,
+    findings=findings,
     reads=("influence",),
     needs=(
         Need(

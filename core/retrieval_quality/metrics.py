@@ -7,6 +7,8 @@ the same for many questions at once, in one pass: ``group`` gives each row's que
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -179,6 +181,45 @@ def ideal_gain(n_relevant: Floats, k: int) -> Floats:
     usable = n_relevant >= 1  # false for NaN
     at = np.minimum(np.where(usable, n_relevant, 1), k).astype(np.int64)
     return np.where(usable, sums[at - 1], np.nan)
+
+
+def hit_by_chance(n_passages: Ints, n_found: Ints, k: int) -> Floats:
+    """Return how often a random order of each group's passages has a relevant one among the first k."""
+    return _of_pairs(n_passages, n_found, lambda none_yet: 1 - none_yet[min(k, none_yet.size - 1)])
+
+
+def reciprocal_by_chance(n_passages: Ints, n_found: Ints) -> Floats:
+    """Return the mean over random orders of 1 / place of the first relevant passage; 0 without one."""
+    return _of_pairs(
+        n_passages,
+        n_found,
+        lambda none_yet: float((-np.diff(none_yet) / np.arange(1, none_yet.size)).sum()),
+    )
+
+
+def recall_by_chance(n_passages: Ints, n_found: Ints, n_relevant: Floats, k: int) -> Floats:
+    """Return the mean recall of random orders: each passage is as likely among the first k."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(n_found * np.minimum(k, n_passages) / n_passages / n_relevant)
+
+
+def ndcg_by_chance(n_passages: Ints, n_found: Ints, n_relevant: Floats, k: int) -> Floats:
+    """Return the mean nDCG of random orders: each passage is as likely on every place."""
+    sums = np.cumsum(1 / np.log2(np.arange(2, k + 2)))
+    discounts = np.r_[0.0, sums][np.minimum(k, n_passages)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(n_found / n_passages * discounts / ideal_gain(n_relevant, k))
+
+
+def _of_pairs(n_passages: Ints, n_found: Ints, value: Callable[[Floats], float]) -> Floats:
+    """Return a value of the probabilities that none of the first 0, 1, ... passages is relevant."""
+    pairs, which = np.unique(np.stack([n_passages, n_found], axis=1), axis=0, return_inverse=True)
+    values = []
+    for n, found in pairs.tolist():
+        left = np.arange(n, 0, -1, dtype=np.float64)
+        none_next = np.append(1.0, np.maximum(0.0, left - found) / left)
+        values.append(value(np.asarray(np.cumprod(none_next), dtype=np.float64)))
+    return np.array(values, dtype=np.float64)[which.ravel()]
 
 
 def _one_question(relevant: ArrayLike, k: int) -> tuple[Bools, Ints, Ints]:

@@ -11,6 +11,7 @@ DASH = "—"
 INVISIBLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _BREAK = re.compile("\r\n|[\r\u2028\u2029]")
 _SHOWN = 80
+_MANY = 20  # cases from which on a share in percent says more than a count
 
 
 def number(value: float | None, pattern: str = "{:.2f}") -> str:
@@ -60,3 +61,43 @@ def shorten(value: object) -> str:
     # What is cut off is not looked at: a text may be long.
     text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
     return clean(" ".join(text.splitlines()))
+
+
+def percent(share: float, interval: tuple[float, float] | None = None) -> str:
+    """Return a share in percent, or the ends of its 95 % interval.
+
+    Examples
+    --------
+    >>> percent(0.2), percent(0.2, (0.118, 0.327))
+    ('20 %', '12–33 %')
+    """
+    return (
+        f"{100 * share:.0f} %" if interval is None else f"{100 * interval[0]:.0f}–{100 * interval[1]:.0f} %"
+    )
+
+
+def part(n: int, of: int, noun: str = "") -> str:
+    """Return how many of how many, in words that read well: few are counted, many given in percent.
+
+    Examples
+    --------
+    >>> part(0, 30, "question"), part(5, 6, "question"), part(11, 54), part(9, 9, "answer")
+    ('none of 30 questions', '5 of 6 questions', '20 % of 54', 'all 9 answers')
+    """
+    what = count(of, noun) if noun else f"{of:,}"
+    if n in (0, of) and of > 1:
+        return f"all {what}" if n else f"none of {what}"
+    return f"{percent(n / of)} of {what}" if of >= _MANY else f"{n:,} of {what}"
+
+
+def needed(n: int | None) -> str:
+    """Return a clause on the questions (`core.stats.cases_needed`) that would show a difference from chance.
+
+    Examples
+    --------
+    >>> needed(340), needed(None)
+    ('about 340 questions would be needed to tell', 'the difference is nil, so more questions would not help')
+    """
+    if n is None:
+        return "the difference is nil, so more questions would not help"
+    return f"about {n:,} questions would be needed to tell"

@@ -107,7 +107,7 @@ def test_threshold_of_support_drives_states_and_comes_from_the_address(open_app,
     assert dict(metrics(linked))["Supported claims"] == "1 of 4"
     # It stays while other pages are looked at, and drives the overview's numbers.
     app.switch_page("pages/overview.py").run()
-    assert dict(metrics(healthy(app)))["Mean grounding"] == "0.25"
+    assert dict(metrics(healthy(app)))["Supported claims"] == "1 of 4"
     app.switch_page("pages/claims.py").run()
     assert healthy(app).slider(key="support").value == 0.85
 
@@ -118,15 +118,15 @@ def test_junk_threshold_of_support_leaves_the_default(junk, open_app, healthy, w
     assert healthy(open_app("claims", support=junk)).slider(key="support").value == 0.5
 
 
-def test_overview_shows_grounding_where_there_are_claims(open_app, healthy, texts, with_claims):
+def test_overview_shows_support_where_there_are_claims(open_app, healthy, texts, with_claims):
     with_claims()
     found = dict(metrics(healthy(open_app())))
-    assert found["Mean grounding"] == "0.75" and found["Supported claims"] == "3 of 4"
+    assert found["Supported claims"] == "3 of 4"
 
 
 def test_overview_and_inspector_link_to_claims(open_app, healthy, recorded):
     app = healthy(open_app())
-    assert "Mean grounding" not in dict(metrics(app))
+    assert "Supported claims" not in dict(metrics(app))
     assert [link for link in app.get("page_link") if link.proto.page == "claims"]
     workbench = healthy(open_app("workbench", question="q3"))
     (link,) = [e for e in workbench.get("page_link") if e.proto.page == "claims"]

@@ -43,7 +43,7 @@ def test_words_that_no_claim_has_are_marked(answer):
 
 def test_lines_of_a_claim_name_what_it_rests_on(answer):
     said = lines(answer, 0)
-    assert said[0] == "Verdict SUPPORTED · U(c) 0.15 · best support 0.90"
+    assert said[0] == "Verdict supported · U(c) 0.15 · best support 0.90"
     assert said[1] == "Closest passage 1 (Letchworth): “Unwin planned Letchworth.”"
     labels = np.full((6, 2), "kept", dtype=object)
     labels[0] = "changed", "gone"
@@ -53,7 +53,7 @@ def test_lines_of_a_claim_name_what_it_rests_on(answer):
     assert joint[2].startswith("Together: 1 (Letchworth) and 2 (") and joint[2].endswith(", 0.80")
     assert "1 passage of 2 not scored" in lines(answer, 3)
     # Nobody judged it: no closest passage, no number that could be read as one.
-    assert lines(answer, 5)[0] == "Verdict IRRELEVANT · U(c) — · best support —"
+    assert lines(answer, 5)[0] == "Verdict irrelevant · U(c) — · best support —"
     assert not any("Closest" in line for line in lines(answer, 5))
 
 

@@ -28,7 +28,7 @@ def test_planted_errors_are_counted_with_what_chance_gives(composed, open_app, h
     said = texts(app)
     assert "1 of 3 planted errors are flagged as unsupported" in said and "would hit 1" in said
     assert "1 of 3 claims without an error are flagged, too" in said
-    (table,) = [one.value for one in app.dataframe if "planted" in one.value]
+    (table,) = [one.value for one in app.dataframe if "n_found" in one.value]
     assert table["n_found"].tolist()[:2] == [1, 1]
     app.slider(key="support").set_value(0.95).run()
     assert "3 of 3 planted errors" in texts(healthy(app))
@@ -41,4 +41,4 @@ def test_other_runs_have_no_planted_errors(recorded, open_app, healthy, texts):
 
 def test_saved_runs_name_its_source(composed, open_app, healthy, texts):
     app = healthy(open_app("data", door="Saved runs"))
-    assert LABEL in texts(app)
+    assert LABEL in texts(app).replace("\\", "")

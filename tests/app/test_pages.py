@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from core.diagnosis import Diagnosis
 from core.diagnostics import DIAGNOSTICS
+from core.verdict import verdict
 from tests.app.conftest import PAGES
+from tests.core.verdict_runs import no_questions
 
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
 NEED_DATA = ("overview", "influence", "retrieval_quality", "claims", "workbench")
@@ -67,34 +70,51 @@ def test_upload_is_shown_on_every_page(page, open_app, healthy, texts):
     assert "No run is loaded" not in texts(app)
 
 
-def test_overview_shows_findings_and_every_card_with_its_n(open_app, healthy, texts, recorded):
+def test_overview_says_the_verdict_with_a_link_to_every_proof(open_app, healthy, texts, recorded):
     app = healthy(open_app())
-    values = {metric.label: metric.value for metric in app.metric}
+    said = verdict(Diagnosis(recorded))
+    shown = texts(app).replace("\\", "").replace("\u2060", "").replace("\u00a0", " ")
+    for text in (*said.texts, said.advice):
+        assert text in shown
+    links = [link.proto for link in app.get("page_link") if link.proto.label.startswith("See ")]
+    clauses = [clause for sentence in said.sentences for clause in sentence if clause.finding]
+    for clause, link in zip(clauses, links, strict=False):
+        assert f"finding={clause.diagnostic}.{clause.finding}" in link.query_string
+        assert link.page == (clause.diagnostic if clause.diagnostic in PAGES else "workbench")
     # q1 and q2 have an order; q3 is inert and q4 has no answer.
-    assert values["Divergent"] == "1 of 2"
-    said = texts(app).replace("\\", "")
-    assert "n = 2 questions; 95 % interval" in said and "by chance" in said
-    assert "1 × inert" in said and "1 × empty baseline" in said
-    assert "1 of 4 baselines are empty" in said
-    (link,) = [link.proto for link in app.get("page_link") if link.proto.label.startswith("An empty one")]
-    assert "question=q4" in link.query_string
-    # No claims were extracted: the box says so instead of showing numbers.
-    assert "Claims not extracted" in said and "Mean grounding" not in values
+    labels = [metric.label for metric in app.metric]
+    assert labels == ["Correct answers", "nDCG by influence", "Gold passage first"]
+    assert "n = 2 questions; 95 % interval" in shown and "by chance" in shown
+    assert len(app.get("plotly_chart")) == 1
+    (listed,) = [one for one in app.expander if one.label.startswith("All findings")]
+    assert listed.label == f"All findings ({len(Diagnosis(recorded).findings())})"
+    # No claims were extracted: it says so instead of showing numbers.
+    assert "Claims not extracted" in shown
 
 
-def test_a_run_without_findings_says_so(open_app, healthy, texts, small_run, tmp_path):
-    run = small_run.derive({}, queries=small_run.queries.head(1), passages=small_run.passages.head(0))
-    run.save(tmp_path / "samples" / "recorded_run")
-    assert "Nothing stands out" in texts(healthy(open_app()))
+def test_a_run_without_questions_says_so(open_app, healthy, texts, tmp_path):
+    no_questions().save(tmp_path / "samples" / "recorded_run")
+    assert "The run has no questions" in texts(healthy(open_app()))
 
 
 def test_influence_page_compares_with_chance(open_app, healthy, texts, recorded):
     app = healthy(open_app("influence"))
-    assert "a random order of the passages falls below" in texts(app)
+    assert "A random order falls below τ" in texts(app)
     # Without its first passage q1's wrong answer becomes the reference answer.
     assert "Harmful passage** · 1 of 2 questions" in texts(app)
-    # Verdicts, histogram, nDCG, by rank, ranks, entropy, slope, failure modes.
-    assert len(app.get("plotly_chart")) == 8
+    # Ranks, by rank, nDCG, failure modes, histogram, labels, entropy.
+    assert len(app.get("plotly_chart")) == 7
+
+
+def test_the_rank_plot_says_what_the_threshold_does_and_shows_one_label_alone(
+    open_app, healthy, texts, recorded
+):
+    app = healthy(open_app("influence"))
+    assert "No cell of this view depends on τ." in texts(
+        app
+    ) or "no cell of this view depends on it." in texts(app)
+    app.segmented_control(key="influence_shown").set_value("Divergent").run()
+    assert "follows from the choice and is no evidence" in texts(healthy(app))
 
 
 def test_influence_of_an_upload_compares_reported_with_recomputed(open_app, healthy, texts):
@@ -110,17 +130,10 @@ def test_influence_of_a_simulation_shows_what_was_recovered(open_app, healthy, t
 
 
 def test_threshold_drives_the_labels(open_app, healthy, recorded):
-    app = healthy(open_app())
+    app = healthy(open_app("influence"))
     app.slider(key="threshold").set_value(-1.0).run()
     values = {metric.label: metric.value for metric in healthy(app).metric}
     assert values["Divergent"] == "0 of 2"
-
-
-def test_questions_are_filtered_by_label(open_app, healthy, recorded):
-    app = healthy(open_app("influence"))
-    app.multiselect(key="influence_labels").set_value(["Undefined"]).run()
-    shown = healthy(app).dataframe[-1].value
-    assert list(shown["query_id"]) == ["q3", "q4"]
 
 
 def test_hostile_text_reaches_no_page_unescaped(open_app, healthy, texts, recorded):

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.report.exports import exporters
-from core.sources.formats import FORMATS, IMPORT_FORMATS
+from core.sources.formats import FORMATS, IMPORT_FORMATS, import_file
 from tests.app.polling import button
 
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
@@ -83,9 +83,11 @@ def test_ragged_and_impossible_rows_are_listed_and_kept_apart(open_app, healthy)
 
 def test_formulas_and_markup_stay_text(open_app, healthy, texts):
     content = CSV.replace(b"When did it open?", b"\"=cmd|' /C calc'!A0 <script>x</script>\"")
+    queries = import_file(content, "file.csv").run.queries
     app = healthy(upload(open_app("data"), content))
-    app.switch_page("pages/workbench.py").run()
-    said = texts(healthy(app))
+    app.switch_page("pages/workbench.py")
+    app.query_params["question"] = queries["query_id"][queries["question"].str.startswith("=cmd")].iloc[0]
+    said = texts(healthy(app.run()))
     assert r"\=cmd" in said and r"\<script\>" in said
 
 
@@ -319,8 +321,10 @@ def test_nothing_that_needs_texts_is_offered_without_them(open_app, healthy, tex
 
 def test_what_the_file_says_is_shown_and_used_for_nothing(open_app, healthy, texts):
     app = upload(open_app("data"), RAGAS_LINES, "ragas.jsonl")
-    app.switch_page("pages/workbench.py").run()
-    app.selectbox(key="workbench_question").select_index(1).run()
+    app.switch_page("pages/workbench.py")
+    app.query_params["sort"] = "run"
+    app.run()
+    app.button(key="workbench_next").click().run()
     assert any(box.label == "Values from the file (1 value)" for box in healthy(app).expander)
     shown = next(frame.value for frame in app.dataframe if "by" in frame.value)
     assert list(shown["name"]) == ["faithfulness"] and list(shown["value"]) == [0.25]

@@ -7,9 +7,12 @@ import pandas as pd
 import pytest
 
 from core.diagnosis import (
+    BAD,
+    GOOD,
     METRIC,
     MODE,
     REASON,
+    UNCLEAR,
     Definition,
     Diagnosis,
     Diagnostic,
@@ -160,7 +163,9 @@ def test_a_need_is_met_by_rows_by_a_column_or_by_a_step_that_found_nothing(run):
     [
         (Number("k", value=0.123, n=1), "0.12", "n = 1 question"),
         (Number("k", value=-0.5, n=1200, interval=(-1.0, 0.001)), "−0.50", "n = 1,200 questions; 95 % interval −1.00 to 0.00"),
-        (Number("k", value=3, of=12, note="by chance 2"), "3 of 12", "by chance 2"),
+        (Number("k", value=3, of=12, chance=2.04, note="p = 0.5"), "3 of 12", "2.0 by chance; p = 0.5"),
+        (Number("k", value=0.3, n=2, chance=0.0), "0.30", "n = 2 questions; 0 by chance"),
+        (Number("k", value=0.3, chance=0.126), "0.30", "0.13 by chance"),
         (Number("k", value=0, of=0), "—", ""),
         (Number("k", value=None, n=0, noun="answer"), "—", "n = 0 answers"),
         (Number("k", value=1234), "1,234", ""),
@@ -218,4 +223,5 @@ def test_every_number_finding_and_column_is_defined(source):
     for finding in diagnosis.findings():
         of = diagnosis.diagnostic(finding.diagnostic)
         assert any(finding.name == definition.name for definition in of.definitions), finding.name
-        assert set(finding.query_ids) <= set(run.queries["query_id"]) and 0 < finding.n <= finding.of
+        assert set(finding.query_ids) <= set(run.queries["query_id"]) and 0 <= finding.n <= finding.of
+        assert finding.tone in (BAD, GOOD, UNCLEAR)

@@ -111,7 +111,7 @@ LENGTH = Diagnostic(
     numbers=numbers,
     findings=findings,
     settings=(Setting("long_from", "Long from (words)", 3.0, "Longer is long.", 1.0, 50.0, 1.0),),
-    exports=(Export("length-csv", "Lengths (CSV)", ".csv", as_csv),),
+    exports=(Export("length-csv", "Lengths", ".csv", as_csv),),
     definitions=(
         Definition("n_words", "Words", "Words of an answer, separated by white space."),
         Definition("long_answer", "Long answer", "An answer that goes on.", MODE, advice="Ask for less."),
@@ -211,7 +211,7 @@ def test_summary_as_json_and_as_text(answered, capsys):
 def test_export_side_by_side_and_glossary(answered, tmp_path):
     assert command("export", answered, "--format", "length-csv", "--out", tmp_path / "x.csv") == 0
     assert pd.read_csv(tmp_path / "x.csv")["n_words"].to_list() == [1, 2, 3, 4, 5, 6]
-    assert exporters()["length-csv"].title == "Lengths (CSV)"
+    assert exporters()["length-csv"].title == "Lengths"
     run = Run.load(answered)
     sides = sides_of([Diagnosis(run), Diagnosis(run.renamed("Again"))])
     row = headline_table(sides).set_index("Number").loc["Mean answer length"]
@@ -296,5 +296,5 @@ def test_inspector_side_by_side_export_and_glossary_on_screen(
     rows = app.dataframe[-1].value.set_index("Number").loc["Mean answer length"]
     assert rows.to_list() == ["3.50, n = 6"] * 2
     app = healthy(open_app("data", door="Export"))
-    assert "Lengths (CSV)" in app.selectbox(key="export_format").options
+    assert "Lengths (.csv)" in app.selectbox(key="export_format").options
     assert "An answer that goes on." in said(healthy(open_app("methods")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -69,6 +70,15 @@ def _wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path
         except OSError:
             time.sleep(0.2)
     raise RuntimeError(f"The dashboard did not start:\n{log.read_text()}")
+
+
+def pages() -> dict[str, str]:
+    """Return the address of every page by its name; Compare shows the recorded runs."""
+    names = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
+    manifests = sorted((ROOT / "sample_data").glob("recorded_run*/run.json"))
+    runs = [json.loads(one.read_text(encoding="utf-8"))["run_id"] for one in manifests]
+    compare = "compare?" + "&".join(f"compare={run}" for run in runs)
+    return {name: name for name in names} | {"overview": "", "compare": compare}
 
 
 def settle(page, timeout: float = 60_000) -> None:

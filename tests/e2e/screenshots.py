@@ -15,26 +15,14 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.sync_api import sync_playwright  # noqa: E402
 
-from core.sources.simulation import SimulationOptions, simulate  # noqa: E402
-from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, running_app, settle  # noqa: E402
+from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, pages, running_app, settle  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
-PAGES = {
-    "overview": "",
-    "influence": "influence",
-    "retrieval_quality": "retrieval_quality",
-    "claims": "claims",
-    "workbench": "workbench",
-    "compare": "compare?compare={0}&compare={1}&compare={2}",
-    "live": "live",
-    "data": "data",
-    "methods": "methods",
-}
-# File, address, heading that stands at the top (None is the page's own top), height.
+# File, address, height.
 README = (
-    ("influence.png", "influence", None, 1020),
-    ("workbench.png", "workbench", None, 1320),
-    ("claims.png", "claims?question=q17", "One answer", 1240),
+    ("overview.png", "", 1250),
+    ("workbench.png", "workbench", 1320),
+    ("compare.png", pages()["compare"], 1150),
 )
 WIDTHS = (1280, 390)
 TALLEST = 6000
@@ -47,26 +35,21 @@ def main(folder: Path) -> None:
         sys.exit("No Chromium found: install your system's chromium package.")
     folder.mkdir(parents=True, exist_ok=True)
     IMAGES.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
-        runs = [saved_simulation(Path(temporary), noise) for noise in (0.0, 0.1, 0.3)]
-        with running_app(Path(temporary), Path(temporary) / "server.log") as address:
-            browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
-            for theme in ("light", "dark"):
-                for width in WIDTHS:
-                    for name, path in PAGES.items():
-                        shot = folder / f"{name}-{theme}-{width}.png"
-                        photograph(browser, f"{address}/{path.format(*runs)}", theme, width, shot)
-                        sys.stdout.write(f"{shot}\n")
-            for file, path, top, height in README:
-                photograph(browser, f"{address}/{path}", "light", 1280, IMAGES / file, height, top)
-            browser.close()
-
-
-def saved_simulation(folder: Path, noise: float) -> str:
-    """Save a simulated run, for pages that need more than the recorded one; return its id."""
-    run = simulate(SimulationOptions(queries=40, noise=noise)).renamed(f"Simulated, noise {noise:g}")
-    run.save(folder / run.run_id)
-    return run.run_id
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        sync_playwright() as playwright,
+        running_app(Path(temporary), Path(temporary) / "server.log") as address,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
+        for theme in ("light", "dark"):
+            for width in WIDTHS:
+                for name, path in pages().items():
+                    shot = folder / f"{name}-{theme}-{width}.png"
+                    photograph(browser, f"{address}/{path}", theme, width, shot)
+                    sys.stdout.write(f"{shot}\n")
+        for file, path, height in README:
+            photograph(browser, f"{address}/{path}", "light", 1280, IMAGES / file, height)
+        browser.close()
 
 
 def photograph(
@@ -76,25 +59,17 @@ def photograph(
     width: int,
     target: Path,
     height: int | None = None,
-    top: str | None = None,
 ) -> None:
-    """Save one page: without ``height`` the whole of it, with ``top`` what begins with that heading."""
-    whole = height is None or top is not None
-    context = browser.new_context(
-        viewport={"width": width, "height": 900 if whole else height}, color_scheme=theme
-    )
+    """Save the upper part of a page: without ``height`` the whole of it."""
+    context = browser.new_context(viewport={"width": width, "height": height or 900}, color_scheme=theme)
     page = context.new_page()
     page.goto(address)
     settle(page)
-    clip = None
-    if whole:
+    if height is None:
         tall = page.evaluate("document.querySelector(\"[data-testid='stMain']\").scrollHeight")
         page.set_viewport_size({"width": width, "height": min(TALLEST, max(900, int(tall)))})
         settle(page)
-    if top is not None:
-        y = page.get_by_role("heading", name=top).bounding_box()["y"]
-        clip = {"x": 0, "y": y - 12, "width": width, "height": height}
-    page.screenshot(path=str(target), clip=clip)
+    page.screenshot(path=str(target))
     context.close()
 
 

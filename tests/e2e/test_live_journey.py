@@ -58,6 +58,9 @@ def test_a_live_run_reloaded_in_the_middle(app, new_page, width, theme):
         field.press("Enter")
         page.get_by_text(f"Address: {server.address}/v1").wait_for()
         settle(page)
+        # Without claims, whose verifier takes seconds to load.
+        page.get_by_text("Extract and verify claims", exact=True).click()
+        settle(page)
         page.get_by_role("button", name="Estimate cost").click()
         page.get_by_role("button", name="Run", exact=True).wait_for()
         # The plan is where the button is.

@@ -32,44 +32,34 @@ def draw(query_id: str) -> None:
 def metrics() -> None:
     """Draw every metric at every depth, as a figure and as a table."""
     result = cached.diagnosis()["retrieval_quality"]
-    left, right = st.columns([2, 3])
-    with left:
-        show.chart("retrieval_quality", "retrieval_quality_chart")
-    with right:
-        columns = {
-            "metric": "Metric",
-            "k": show.numeric("k", "%d"),
-            "mean": show.numeric("Mean"),
-            "low": show.numeric("95 % from"),
-            "high": show.numeric("to"),
-            "n": show.numeric("n", "localized"),
-            "n_left_out": show.numeric("Undefined", "localized"),
-            "left_out": show.wide("Undefined because"),
-        }
-        titles = {name: metric.title for name, metric in METRICS.items()}
-        frame = result.summary.assign(metric=result.summary["metric"].map(titles))
+    st.markdown(
+        "Thin lines are the same retrieved passages in random order. Only the distance to them is merit."
+    )
+    show.chart("retrieval_quality", "retrieval_quality_chart")
+    columns = {
+        "metric": "Metric",
+        "k": show.numeric("k", "%d"),
+        "mean": show.numeric("Mean"),
+        "low": show.numeric("95 % from"),
+        "high": show.numeric("to"),
+        "n": show.numeric("n", "localized"),
+        "n_left_out": show.numeric("Undefined", "localized"),
+        "left_out": show.wide("Undefined because"),
+    }
+    titles = {name: metric.title for name, metric in METRICS.items()}
+    frame = result.summary.assign(metric=result.summary["metric"].map(titles))
+    with st.expander(f"All metrics ({len(frame)})"):
         show.table(frame, "Retrieval metrics", columns, height="content")
 
 
 def places() -> None:
-    """Draw how often the gold passage is used most, and its two ranks in every question."""
+    """Say how often the gold passage is used most, against chance."""
     result = cached.diagnosis()["retrieval_quality"]
     row = result.summary[result.summary["metric"] == "gold_most_influential"].iloc[0]
     if row["n"]:
         mean, low, high = (number(100 * row[name], "{:.0f}") for name in ("mean", "low", "high"))
+        chance = number(100 * result.queries["gold_most_influential_by_chance"].mean(), "{:.0f}")
         st.markdown(
-            f"In {mean} % of {count(row['n'], 'question')} the gold passage is the one that changes the "
-            f"answer most (95 % interval {low} to {high} %)."
+            f"In **{mean} %** of {count(row['n'], 'question')} the gold passage is the one that changes the "
+            f"answer most (95 % interval {low} to {high} %; {chance} % by chance)."
         )
-    found = result.queries[result.queries["first_gold_rank"].notna()]
-    columns = {
-        "query_id": show.wide("Id", "small"),
-        "question": show.wide("Question"),
-        "first_gold_rank": show.numeric("Retrieval rank", "%g"),
-        "gold_influence_rank": show.numeric("Influence rank", "%g", "1 is used most"),
-        "gold_most_influential": "Used most",
-        "why": "Undefined because",
-    }
-    why = found["influence_reason"].map(lambda code: headlines.reason(code).title, na_action="ignore")
-    with st.expander(f"Ranks of the gold passage ({count(len(found), 'question')})"):
-        show.table(found.assign(why=why), "Ranks of the gold passage, one row per question", columns)

@@ -2,7 +2,6 @@
 
 from core.charts.claims.f1 import f1_at_k_chart
 from core.charts.claims.heatmap import claims_heatmap
-from core.charts.claims.importance import passage_importance_bars
 from core.charts.claims.planted import planted_errors_chart
 from core.charts.claims.quadrants import claims_quadrants
 
@@ -10,6 +9,5 @@ __all__ = [
     "claims_heatmap",
     "claims_quadrants",
     "f1_at_k_chart",
-    "passage_importance_bars",
     "planted_errors_chart",
 ]

@@ -99,7 +99,7 @@ def _row(answer: AnswerClaims, states: Sequence[str], group: Group) -> Row:
     best = float(matrix.support_maximum[i])
     lines = [
         f"C{i + 1}: {safe_text(text, 160)}",
-        f"{answer.verdicts[i]}, {states[i]}",
+        f"{str(answer.verdicts[i]).replace('_', ' ').lower()}, {states[i]}",
         f"U(c) {number(mean)}, best support {number(best)}",
     ]
     lines += [f"P{a + 1} + P{b + 1} together: {number(p)}" for claim, (a, b), p in answer.joint if claim == i]

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from core.arrays import Floats
-from core.charts.theme import BORDER, add_marks, count_heatmap, empty_figure, marker, new_figure, safe_text
+from core.charts.theme import (
+    BORDER,
+    count_heatmap,
+    doors,
+    empty_figure,
+    marker,
+    new_figure,
+    question_door,
+    safe_text,
+    where_door,
+)
 from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.quadrants import DISTRACTOR, IDLE, REDUNDANT, UNDEFINED, USED, quadrant_counts
-from core.text.display import count
+from core.text.display import count, number
+from core.worklist import where
 
 DENSITY_ABOVE = 2_000  # passages
 _CELLS = 30  # a side
 _NAMED = 3  # passages that the hover of one marker names
 _STYLES = {USED: "well supported", DISTRACTOR: "unsupported", REDUNDANT: "fragile", IDLE: "irrelevant"}
-_ROOM = 0.26  # above and below the values, for the names of the quadrants
+_ROOM = 0.34  # above and below the values, for the names of the quadrants
 
 
 class _Data(NamedTuple):
     places: pd.DataFrame  # quadrant, influence, support, n, names: one row per place that passages share
-    counts: pd.DataFrame  # quadrant, n, share; the last row is "undefined"
+    counts: pd.DataFrame  # quadrant, n, share, expected; the last row is "undefined"
     threshold: float
     with_noise: bool  # some influence was compared with repeated calls
     n_passages: int
@@ -40,10 +51,11 @@ def claims_quadrants(analysis: ClaimsAnalysis) -> go.Figure:
     """Draw the best support of every passage for a relevant claim against its influence.
 
     Symbols and colours are the quadrants; their names are in the corners with the number and the share
-    of the passages. There is no jitter: passages with the same numbers share a marker, whose area grows with
-    their number. Above 2,000 passages counts per cell are drawn instead. Where the noise of a question is
-    known, influence counts only above it, so the quadrants have no common border there. Passages with
-    unknown influence or support are left out and counted; empty when all are.
+    of the passages, and the count that chance gives: influence and support paired at random within each
+    question. There is no jitter: passages with the same numbers share a marker, whose area grows with their
+    number and which leads to their questions. Above 2,000 passages counts per cell are drawn instead. Where
+    the noise of a question is known, influence counts only above it, so the quadrants have no common border
+    there. Passages with unknown influence or support are left out and counted; empty when all are.
     """
     return _draw(_data(analysis))
 
@@ -51,6 +63,7 @@ def claims_quadrants(analysis: ClaimsAnalysis) -> go.Figure:
 def _data(analysis: ClaimsAnalysis) -> _Data:
     passages = analysis.passages
     counts = quadrant_counts(passages["quadrant"].tolist())
+    counts["expected"] = _expected(passages[passages["quadrant"] != UNDEFINED])
     known = passages[(passages["quadrant"] != UNDEFINED).to_numpy(dtype=bool)]
     influence = known["influence"].astype(float).to_numpy()
     support = known["support"].astype(float).to_numpy()
@@ -58,24 +71,54 @@ def _data(analysis: ClaimsAnalysis) -> _Data:
     if len(known) > DENSITY_ABOVE:
         cells = _grid(influence, support, analysis.threshold)
         return _Data(pd.DataFrame(), counts, analysis.threshold, with_noise, len(known), cells)
+    titles = _titles(analysis, known)
     frame = pd.DataFrame(
         {
+            "query_id": known["query_id"].to_numpy(),
             "quadrant": known["quadrant"].to_numpy(),
             "influence": influence.round(3),
             # Rounding must not carry a passage over the line that decides.
             "support": np.where(
                 support < analysis.threshold, np.floor(support * 1000) / 1000, support.round(3)
             ),
-            "name": [
-                f"{safe_text(q, 24)} · {safe_text(p, 24)}"
-                for q, p in zip(known["query_id"], known["passage_id"], strict=True)
-            ],
+            "name": titles,
         }
     )
     places = frame.groupby(["quadrant", "influence", "support"], as_index=False).agg(
-        n=("name", "size"), names=("name", lambda names: list(names[:_NAMED]))
+        n=("name", "size"),
+        names=("name", lambda names: list(names[:_NAMED])),
+        query_id=("query_id", "first"),
+        n_questions=("query_id", "nunique"),
     )
     return _Data(places, counts, analysis.threshold, with_noise, len(known), None)
+
+
+def _expected(known: pd.DataFrame) -> list[float]:
+    """Return the count of each quadrant if influence and support were paired at random in each question."""
+    used = known["quadrant"].isin([USED, DISTRACTOR])
+    supports = known["quadrant"].isin([USED, REDUNDANT])
+    one = pd.DataFrame({"n": 1, "used": used, "supports": supports}).groupby(known["query_id"]).sum()
+    return [
+        float((one_way * other_way / one["n"]).sum())
+        for one_way, other_way in (
+            (one["used"], one["supports"]),
+            (one["used"], one["n"] - one["supports"]),
+            (one["n"] - one["used"], one["supports"]),
+            (one["n"] - one["used"], one["n"] - one["supports"]),
+        )
+    ] + [np.nan]
+
+
+def _titles(analysis: ClaimsAnalysis, known: pd.DataFrame) -> list[str]:
+    """Return the title of each passage, by its question: its id where it has none."""
+    keys = ["query_id", "passage_id"]
+    titles = known[keys].merge(analysis.run.passages[[*keys, "title"]], on=keys, how="left")["title"]
+    asked = known["query_id"].map(analysis.run.queries.set_index("query_id")["question"])
+    names = titles.mask(titles.fillna("").str.strip() == "", known["passage_id"].reset_index(drop=True))
+    return [
+        f"{safe_text(name, 40)}<br>{safe_text(question, 60)}"
+        for name, question in zip(names, asked, strict=True)
+    ]
 
 
 def _grid(influence: Floats, support: Floats, threshold: float) -> _Grid:
@@ -103,7 +146,10 @@ def _draw(data: _Data) -> go.Figure:
             if undefined
             else "There are no passages with claims to support."
         )
-    listed = ", ".join(f"{n:,} {name} ({_percent(share)})" for name, n, share in _defined(data))
+    listed = ", ".join(
+        f"{n:,} {name} ({_percent(share)}; {number(by_chance, '{:.1f}')} by chance)"
+        for name, n, share, by_chance in _defined(data)
+    )
     alt = (
         f"Best support against influence of {count(data.n_passages, 'passage')}: {listed}; "
         f"{undefined:,} undefined and not shown."
@@ -127,9 +173,9 @@ def _draw(data: _Data) -> go.Figure:
     return figure
 
 
-def _defined(data: _Data) -> list[tuple[str, int, float]]:
+def _defined(data: _Data) -> list[tuple[str, int, float, float]]:
     rows = data.counts.iloc[:-1]
-    return list(zip(rows["quadrant"], rows["n"], rows["share"], strict=True))
+    return list(zip(*(rows[name] for name in ("quadrant", "n", "share", "expected")), strict=True))
 
 
 def _percent(share: float) -> str:
@@ -150,11 +196,34 @@ def _add_markers(figure: go.Figure, places: pd.DataFrame) -> None:
         chosen = places[places["quadrant"] == quadrant]
         size = 8 + 18 * np.sqrt((chosen["n"].to_numpy() - 1) / most)
         look = {**marker(style), "size": size, "opacity": 0.75, "line": {"width": 0.5, "color": "white"}}
-        hover = f"%{{text}}<br>Influence %{{x:.3f}} · support %{{y:.3f}}<extra>{quadrant}</extra>"
         name = f"{quadrant.capitalize()} ({int(chosen['n'].sum()):,})"
-        text = [_named(row.n, row.names) for row in chosen.itertuples()]
-        x, y = chosen["influence"], chosen["support"]
-        add_marks(figure, name, x, y, look, hover, text=text, cliponaxis=False)
+        if len(chosen):
+            figure.add_scatter(
+                name=name,
+                mode="markers",
+                x=chosen["influence"],
+                y=chosen["support"],
+                marker=look,
+                cliponaxis=False,
+                **doors(
+                    figure,
+                    [_door(row) for row in chosen.itertuples()],
+                    [
+                        f"{_named(row.n, row.names)}<br>Influence {number(row.influence, '{:.3f}')}, "
+                        f"support {number(row.support, '{:.3f}')}<br>{quadrant.capitalize()}"
+                        for row in chosen.itertuples()
+                    ],
+                ),
+            )
+
+
+def _door(row: Any) -> str:
+    if row.n_questions == 1:
+        return question_door(row.query_id)
+    near = {name: (round(v - 0.0005, 4), round(v + 0.0005, 4)) for name, v in (("influence", row.influence),)}
+    # What rounding put on the line may lie a little to its side.
+    near["support"] = (round(row.support - 0.001, 4), round(row.support + 0.001, 4))
+    return where_door(where("claims", "passages", quadrant=row.quadrant, **near))
 
 
 def _named(n: int, names: list[str]) -> str:
@@ -164,10 +233,11 @@ def _named(n: int, names: list[str]) -> str:
 
 def _name_corners(figure: go.Figure, data: _Data) -> None:
     corners = {USED: (1, 1), DISTRACTOR: (1, 0), REDUNDANT: (0, 1), IDLE: (0, 0)}
-    for quadrant, n, share in _defined(data):
+    for quadrant, n, share, by_chance in _defined(data):
         x, y = corners[quadrant]
         figure.add_annotation(
-            text=f"<b>{quadrant.capitalize()}</b><br>{n:,} ({_percent(share)})",
+            text=f"<b>{quadrant.capitalize()}</b><br>{n:,} ({_percent(share)})"
+            f"<br>{number(by_chance, '{:.1f}')} by chance",
             x=x, xref="paper", xanchor="right" if x else "left", align="right" if x else "left",
             y=y, yref="paper", yanchor="top" if y else "bottom", showarrow=False, font={"size": 12},
         )  # fmt: skip

@@ -5,7 +5,6 @@ from core.charts.influence.entropy import entropy_dominance
 from core.charts.influence.labels import label_counts
 from core.charts.influence.modes import failure_mode_counts
 from core.charts.influence.ndcg import ndcg_against_chance
-from core.charts.influence.passages import passage_bars
 from core.charts.influence.ranks import rank_against_rank
 from core.charts.influence.recovery import recovery_chart
 from core.charts.influence.rho import rho_histogram
@@ -18,7 +17,6 @@ __all__ = [
     "influence_by_rank",
     "label_counts",
     "ndcg_against_chance",
-    "passage_bars",
     "rank_against_rank",
     "rank_slope",
     "recovery_chart",

@@ -8,14 +8,28 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import STYLES, add_band, empty_figure, error_bars, marker, new_figure
+from core.charts.theme import (
+    STYLES,
+    add_band,
+    doors,
+    empty_figure,
+    error_bars,
+    marker,
+    new_figure,
+    where_door,
+)
 from core.influence import InfluenceAnalysis
 from core.stats import mean_interval
 from core.text.display import count, number
+from core.worklist import where
+
+_COLUMNS = ["order", "mean", "low", "high", "n", "n_first", "chance", "chance_low", "chance_high"]
 
 
 class _Data(NamedTuple):
-    means: pd.DataFrame  # order, mean, low, high (NaN where n is 1), n questions, chance_low, chance_high
+    means: (
+        pd.DataFrame
+    )  # order, mean, low, high (NaN where n is 1), n questions, n_first, chance and its ends
     n_queries: int
     noise: float  # NaN where no repeats were run
     n_noise: int
@@ -25,9 +39,9 @@ def influence_by_rank(analysis: InfluenceAnalysis) -> go.Figure:
     """Draw the mean influence of the passages at each place of the retriever's order.
 
     Error bars are 95 % t intervals of the mean over questions. Every passage with a known influence counts,
-    including those of inert questions. The grey band holds the middle 95 % of means when each question's
-    influences come in random order. With repeats, a line shows the mean noise floor. Empty when no influence
-    is known.
+    including those of inert questions. The dotted line is the mean when each question's influences come in
+    random order, the grey band its middle 95 %. With repeats, a line shows the mean noise floor. A mark leads
+    to the questions whose most influential passage is there. Empty when no influence is known.
     """
     return _draw(_data(analysis))
 
@@ -37,16 +51,21 @@ def _data(analysis: InfluenceAnalysis) -> _Data:
     # Passages that share a place within a question count once, with their mean.
     at_place = known.groupby(["query_id", "retrieval_order"], sort=False)["influence"].agg(["mean", "size"])
     own = known.groupby("query_id", sort=False)["influence"].agg(["size", "mean", "var"]).add_prefix("own_")
+    first = analysis.passages[analysis.passages["influence_rank"] == 1]
+    n_first = first.groupby("retrieval_order")["query_id"].nunique().to_dict()
     rows = []
     for order, found in at_place.join(own).groupby("retrieval_order"):
         low, high = mean_interval(found["mean"], lower=0.0, upper=1.0)
         # Variance of the mean of that many of the question's own values, drawn without replacement.
         variance = found["own_var"].fillna(0) / found["size"] * (1 - found["size"] / found["own_size"])
         expected, half = found["own_mean"].mean(), 1.96 * np.sqrt(variance.sum()) / len(found)
-        rows.append((order, found["mean"].mean(), low, high, len(found), expected - half, expected + half))
+        ends = max(0.0, expected - half), expected + half
+        rows.append(
+            (order, found["mean"].mean(), low, high, len(found), n_first.get(order, 0), expected, *ends)
+        )
     noise = analysis.queries["noise_quantile"].dropna()
     return _Data(
-        pd.DataFrame(rows, columns=["order", "mean", "low", "high", "n", "chance_low", "chance_high"]),
+        pd.DataFrame(rows, columns=_COLUMNS),
         known["query_id"].nunique(),
         float(noise.mean()) if len(noise) else np.nan,
         len(noise),
@@ -60,12 +79,35 @@ def _draw(data: _Data) -> go.Figure:
     first, last = means.iloc[0], means.iloc[-1]
     alt = (
         f"Mean influence by retrieval order over {count(data.n_queries, 'question')}: "
-        f"{number(first['mean'])} at place {first['order']:g}, {number(last['mean'])} at place "
-        f"{last['order']:g}; mean noise floor {number(data.noise)}."
+        f"{number(first['mean'])} at place {first['order']:g} ({number(first['chance'])} by chance), "
+        f"{number(last['mean'])} at place {last['order']:g} ({number(last['chance'])} by chance); mean noise "
+        f"floor {number(data.noise)}."
     )
-    figure = new_figure(alt, "Retrieval order (1 = first)", "Mean influence")
+    figure = new_figure(alt, "Retrieval rank (1 = first)", "Mean influence")
     add_band(figure, "Middle 95 % by chance", means["order"], means["chance_low"], means["chance_high"])
+    figure.add_scatter(
+        name="Mean by chance",
+        mode="lines",
+        x=means["order"],
+        y=means["chance"],
+        line={"color": STYLES["highlight"].color, "width": 2, "dash": "dot"},
+        hoverinfo="skip",
+    )
     color = STYLES["influence"].color
+    hover = [
+        f"Retrieved {row.order:g}: mean influence {number(row.mean, '{:.3f}')} of "
+        f"{count(row.n, 'question')}<br>95 %: {number(row.low)} to {number(row.high)}<br>"
+        f"By chance {number(row.chance, '{:.3f}')}, 95 %: {number(row.chance_low)} to "
+        f"{number(row.chance_high)}<br>"
+        f"Most influential in {count(row.n_first, 'question')}"
+        for row in means.itertuples()
+    ]
+    leads_to = [
+        where_door(where("influence", "passages", retrieval_order=f"{row.order:g}", influence_rank=1))
+        if row.n_first
+        else ""
+        for row in means.itertuples()
+    ]
     figure.add_scatter(
         name="Mean, 95 % interval",
         mode="lines+markers",
@@ -74,14 +116,9 @@ def _draw(data: _Data) -> go.Figure:
         x=means["order"],
         y=means["mean"],
         error_y=error_bars(means["mean"], means["low"], means["high"], color, 1.5),
-        customdata=[
-            f"95 %: {number(row.low)} to {number(row.high)}<br>{count(row.n, 'question')}<br>"
-            f"By chance {number(row.chance_low)} to {number(row.chance_high)}"
-            for row in means.itertuples()
-        ],
-        hovertemplate="Place %{x}: %{y:.3f}<br>%{customdata}<extra></extra>",
         line={"color": color, "width": 2},
-        marker=marker("influence", 8),
+        marker=marker("influence", 10),
+        **doors(figure, leads_to, hover),
     )
     if not np.isnan(data.noise):
         figure.add_hline(

@@ -14,8 +14,8 @@ from core.text.display import count, number
 def entropy_dominance(analysis: InfluenceAnalysis) -> go.Figure:
     """Draw influence entropy against dominance ratio, one marker a question.
 
-    Up to 5,000 questions have a marker each (drawn by WebGL above 1,000), with the ``query_id`` as
-    ``customdata`` so that a click can select it; more become counts per cell.
+    Up to 5,000 questions have markers (drawn by WebGL above 1,000) that lead to them; more become counts per
+    cell. The order of the passages plays no part in either number, so chance has no say.
     Empty when no question has both numbers.
     """
     points = _data(analysis)

@@ -9,7 +9,8 @@ from core.charts import theme
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import MODES
 from core.influence.summary import p_text
-from core.text.display import count
+from core.text.display import count, number
+from core.worklist import where
 
 
 def failure_mode_counts(analysis: InfluenceAnalysis) -> go.Figure:
@@ -17,7 +18,7 @@ def failure_mode_counts(analysis: InfluenceAnalysis) -> go.Figure:
 
     Horizontal bars in the order of the definitions, with shares of the questions that could show each.
     Modes that depend on the order have a mark at the count expected by chance, with its middle 95 %. Modes
-    that need something the run lacks say "not tested". Empty without questions.
+    that need something the run lacks say "not tested". Bars lead to their questions. Empty without questions.
     """
     return _draw(_data(analysis), len(analysis.queries))
 
@@ -33,38 +34,30 @@ def _draw(data: pd.DataFrame, n_queries: int) -> go.Figure:
     if not n_queries:
         return theme.empty_figure("There are no questions to check for failure modes.")
     chance = data[data["expected"].notna()]
-    listed = [
-        f"{row.title} {row.n:,}" + ("" if pd.isna(row.expected) else f" ({row.expected:.1f} by chance)")
-        for row in data.itertuples()
-        if row.n
-    ]
+    listed = [f"{row.title} {row.n:,}{_by_chance(row)}" for row in data.itertuples() if row.n]
     alt = f"Failure modes among {count(n_queries, 'question')}: {', '.join(listed) or 'none found'}."
     figure = theme.new_figure(alt, "Questions", "", height=80 + 34 * len(data))
     # Room for the text outside the longest bar, on a phone too.
     most = max(int(data["n"].max()), float(chance["expected_high"].max() if len(chance) else 0), 1) * 1.45
+    hover = [
+        f"{row.title}: {row.n:,} of {count(row.of, 'question')}{_by_chance(row)}<br>"
+        f"{theme.safe_text(MODES[row.name].meaning, 160)}"
+        for row in data.itertuples(index=False)
+    ]
+    leads_to = [
+        theme.where_door(where("influence", "queries", **{row.name: True})) if row.n else ""
+        for row in data.itertuples(index=False)
+    ]
     figure.add_bar(
         name="Observed",
         orientation="h",
         x=data["n"],
         y=data["title"],
-        customdata=[theme.safe_text(MODES[name].meaning) for name in data["name"]],
-        hovertemplate="%{y}: %{x:,}<br>%{customdata}<extra></extra>",
         marker=theme.bar_marker("neutral"),
         showlegend=bool(len(chance)),
+        **theme.doors(figure, leads_to, hover),
     )
-    if len(chance):
-        color = theme.STYLES["highlight"].color
-        ranges = [
-            f"{row.expected_low:.0f} to {row.expected_high:.0f}<br>adjusted {p_text(row.p_value)}"
-            for row in chance.itertuples()
-        ]
-        look = {"symbol": "line-ns", "size": 16, "line": {"width": 4, "color": color}}
-        bars = theme.error_bars(chance["expected"], chance["expected_low"], chance["expected_high"], color)
-        hover = "%{y} by chance: %{x:.1f}<br>%{customdata}"
-        more = {"customdata": ranges, "error_x": bars}
-        theme.add_marks(
-            figure, "Chance, middle 95 %", chance["expected"], chance["title"], look, hover, **more
-        )
+    theme.add_chance(figure, chance.assign(note=[f"adjusted {p_text(p)}" for p in chance["p_value"]]))
     # Beyond the bar and the range by chance, so that neither crosses the text.
     for row in data.itertuples():
         end = row.n if pd.isna(row.expected_high) else max(row.n, row.expected_high)
@@ -76,3 +69,8 @@ def _draw(data: pd.DataFrame, n_queries: int) -> go.Figure:
     )
     figure.update_layout(bargap=0.35)
     return figure
+
+
+def _by_chance(row: object) -> str:
+    expected = row.expected  # type: ignore[attr-defined]
+    return "" if pd.isna(expected) else f" ({number(expected, '{:.1f}')} by chance)"

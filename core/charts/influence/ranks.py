@@ -1,163 +1,182 @@
-"""Retrieval order against rank by influence, over all questions or a few."""
+"""Retrieval rank against rank by influence: where passages are more often than chance puts them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.arrays import Floats, Ints
-from core.charts.theme import AXIS, empty_figure, marker, new_figure, safe_text, two_sided
+from core.arrays import Floats
+from core.charts.theme import (
+    AXIS,
+    FONT_SIZE,
+    STYLES,
+    doors,
+    empty_figure,
+    marker,
+    new_figure,
+    two_sided,
+    where_door,
+)
 from core.influence import InfluenceAnalysis
-from core.influence.definitions import MODES
-from core.text.display import count
+from core.influence.places import Places, places
+from core.text.display import count, number
+from core.worklist import where
 
-HEATMAP_ABOVE = 400  # passages
-_LABELS_UP_TO = 30  # passages
-_MOST_CELLS = 50  # a side
-_KINDS = {"other": "neutral", "ignored_top_hit": "Divergent", "buried_evidence": "raised"}
-_SYMBOLS = {"other": "circle", "ignored_top_hit": "triangle-down", "buried_evidence": "triangle-up"}
+_TEXT_UP_TO = 12  # cells a side that have room for their count on a phone
+_DASHES = {"Aligned": "solid", "Divergent": "dash"}
 
 
 class _Data(NamedTuple):
-    places: pd.DataFrame  # kind, order, rank, n, text: one row per kind and place that passages share
-    n_passages: int
-    n_queries: int
-    top: float  # the largest rank
-    cells: _Cells | None
+    cells: Places
+    means: pd.DataFrame  # label, order, mean, n: mean influence rank at each retrieval rank
+    label: str | None
 
 
-class _Cells(NamedTuple):
-    centres: Floats
-    counts: Floats  # rows are influence ranks, columns retrieval orders
-    expected: Floats  # by chance
+def rank_against_rank(analysis: InfluenceAnalysis, label: str | None = None) -> go.Figure:
+    """Draw how many passages of each retrieval rank have which influence rank, against random orders.
 
+    A cell is blue where it has more passages than random orders of each question's own influences would put
+    there, red where it has fewer; ties count in parts at all ranks that they span. Lines are the mean
+    influence rank of aligned and of divergent questions: on the diagonal passages are used as they were
+    retrieved. Cells and marks lead to their questions.
 
-def rank_against_rank(analysis: InfluenceAnalysis, query_ids: Iterable[str] | None = None) -> go.Figure:
-    """Draw each passage's rank by influence against its retrieval order.
-
-    Passages that share a place share one marker, whose area grows with their number. Above 400 passages a
-    heat map below shows where more, or fewer, passages are than random orders of each question's own
-    influences would put there. On the diagonal a passage is used as it was retrieved. Ignored top hits and
-    buried evidence have symbols of their own.
-
-    Only questions with a defined rank agreement enter, and of these only ``query_ids`` where given (unknown
-    ones are ignored); empty when there are none.
+    Only questions with a defined rank agreement enter, and of these only those with ``label``, where given;
+    empty when there are none.
     """
-    return _draw(_data(analysis, query_ids))
+    return _draw(_data(analysis, label))
 
 
-def _data(analysis: InfluenceAnalysis, query_ids: Iterable[str] | None) -> _Data:
-    wanted = analysis.defined["query_id"]
-    if query_ids is not None:
-        wanted = wanted[wanted.isin(list(query_ids))]
-    passages = analysis.passages
-    passages = passages[passages["query_id"].isin(wanted)]
-    order, rank = passages["retrieval_order"].to_numpy(), passages["influence_rank"].to_numpy()
-    n = len(passages)
-    top = float(max(order.max(), rank.max())) if n else 0.0
-    flagged = ["ignored_top_hit", "buried_evidence"]
-    kind = np.select([passages[name].to_numpy(dtype=bool) for name in flagged], flagged, default="other")
-    frame = pd.DataFrame({"kind": kind, "order": order, "rank": rank, "name": passages["passage_id"].array})
-    places = frame.groupby(["kind", "order", "rank"], as_index=False).agg(
-        n=("rank", "size"), name=("name", "first")
+def _data(analysis: InfluenceAnalysis, label: str | None) -> _Data:
+    labels = analysis.defined.set_index("query_id")["label"]
+    rows = analysis.passages[["query_id", "retrieval_order", "influence_rank"]]
+    rows = rows[rows["query_id"].isin(labels.index if label is None else labels.index[labels == label])]
+    rows = rows.assign(label=rows["query_id"].map(labels), order=np.floor(rows["retrieval_order"] + 0.5))
+    means = rows.groupby(["label", "order"], as_index=False).agg(
+        mean=("influence_rank", "mean"), n=("influence_rank", "size")
     )
-    single = n <= _LABELS_UP_TO
-    places["text"] = [
-        safe_text(name, 16) if single and shared == 1 else ""
-        for name, shared in zip(places["name"], places["n"], strict=True)
-    ]
-    group = pd.factorize(passages["query_id"])[0].astype(np.int64)
-    cells = _cells(order, rank, group, top) if n > HEATMAP_ABOVE else None
-    return _Data(places.drop(columns="name"), n, len(wanted), top, cells)
-
-
-def _cells(order: Floats, rank: Floats, group: Ints, top: float) -> _Cells:
-    """Count per cell of whole ranks; a tied half rank counts half in each neighbouring cell."""
-    width = int(np.ceil(top / _MOST_CELLS))
-    side = int(np.ceil(top / width))
-    columns, rows = (
-        ((np.stack([np.floor(v), np.ceil(v)]) - 1) // width).astype(np.int64) for v in (order, rank)
-    )
-    counts = np.zeros(side * side)
-    for row in rows:
-        for column in columns:
-            counts += np.bincount(row * side + column, minlength=side * side) / 4
-    # By chance, each passage of a question is equally likely to get each of its influence ranks.
-    size = np.bincount(group)
-    used, retrieved = (
-        np.bincount((group * side + halves).ravel(), minlength=size.size * side).reshape(-1, side) / 2
-        for halves in (rows, columns)
-    )
-    expected = (used / size[:, None]).T @ retrieved
-    centres = (np.arange(side) * width + (width + 1) / 2).astype(np.float64)
-    return _Cells(centres, counts.reshape(side, side), expected)
+    return _Data(places(analysis, label), means, label)
 
 
 def _draw(data: _Data) -> go.Figure:
-    if not data.n_passages:
-        return empty_figure("No question with a defined rank agreement is among those chosen.")
-    number_of = data.places.groupby("kind")["n"].sum().to_dict()
-    ignored, buried = (int(number_of.get(kind, 0)) for kind in ("ignored_top_hit", "buried_evidence"))
-    alt = (
-        f"Influence rank against retrieval order of {count(data.n_passages, 'passage')} from "
-        f"{count(data.n_queries, 'question')}: {count(ignored, 'ignored top hit')}, "
-        f"{buried:,} passages of buried evidence."
-    )
-    figure = new_figure(alt, "Retrieval order (1 = first)", "Influence rank (1 = most used)", height=420)
-    hover = "Retrieved as %{x}, used as %{y}"
-    if data.cells:
-        figure.add_trace(_excess_heatmap(data.cells, hover))
-    # Over the cells the diagonal needs a colour that shows on pale and on dark ones.
-    line = {"color": "#E69F00" if data.cells else AXIS, "width": 2, "dash": "dot"}
-    figure.add_shape(type="line", x0=1, y0=1, x1=data.top, y1=data.top, line=line)
-    outline = {"width": 1.5 if data.cells else 0, "color": "white"}
-    largest = max(int(data.places["n"].max()), 1)
-    for kind, style in _KINDS.items():
-        chosen = data.places[data.places["kind"] == kind]
-        if not len(chosen) or (data.cells and kind == "other"):
-            continue
-        title = MODES[kind].title if kind in MODES else "Passages"
-        size = 12 if data.cells else 11 + 19 * np.sqrt((chosen["n"].to_numpy() - 1) / largest)
-        figure.add_scatter(
-            name=f"{title} ({int(chosen['n'].sum()):,})",
-            mode="markers+text" if chosen["text"].any() and kind != "other" else "markers",
-            x=chosen["order"],
-            y=chosen["rank"],
-            text=chosen["text"],
-            textposition="middle left" if kind == "buried_evidence" else "middle right",
-            customdata=[
-                count(int(n), "passage") + (f"<br>{text}" if text else "")
-                for n, text in zip(chosen["n"], chosen["text"], strict=True)
-            ],
-            hovertemplate=f"{hover}<br>%{{customdata}}<extra>{title}</extra>",
-            marker={**marker(style), "symbol": _SYMBOLS[kind], "size": size, "opacity": 0.9, "line": outline},
+    cells = data.cells
+    whose = "" if data.label is None else f"{data.label.lower()} "
+    if not cells.n:
+        return empty_figure(
+            f"No question is {data.label.lower()} at this threshold."
+            if data.label
+            else "No question has a defined rank agreement."
         )
-    ticks = _ticks(data.top)
-    figure.update_xaxes(range=[0.4, data.top + 0.6], tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
-    figure.update_yaxes(range=[data.top + 0.6, 0.4], tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
+    top, diagonal = cells.last[-1], np.trace(cells.observed)
+    alt = (
+        f"Influence rank against retrieval rank of {count(cells.n_passages, 'passage')} from "
+        f"{count(cells.n, f'{whose}question')}: {number(diagonal, '{:.1f}')} passages on the diagonal, "
+        f"{number(np.trace(cells.expected), '{:.1f}')} by chance; at retrieval rank 1 and influence rank 1 "
+        f"{number(cells.observed[0, 0], '{:.1f}')}, {number(cells.expected[0, 0], '{:.1f}')} by chance."
+    )
+    figure = new_figure(alt, "Retrieval rank (1 = first)", "Influence rank (1 = most used)", height=460)
+    middle = (cells.first + cells.last) / 2
+    figure.add_trace(_heatmap(cells, middle))
+    figure.add_shape(type="line", x0=1, y0=1, x1=top, y1=top, line={"color": AXIS, "width": 2, "dash": "dot"})
+    _add_doors(figure, cells, middle, data.label)
+    for label in ("Aligned", "Divergent"):
+        _add_means(figure, data.means[data.means["label"] == label], label)
+    ticks = _ticks(top)
+    figure.update_xaxes(range=[0.4, top + 0.6], tickvals=ticks, showgrid=False)
+    figure.update_yaxes(range=[top + 0.6, 0.4], tickvals=ticks, showgrid=False)
+    figure.update_layout(hoverdistance=100)
     return figure
 
 
-def _excess_heatmap(cells: _Cells, hover: str) -> go.Heatmap:
-    """Passages beyond chance per cell: blue where there are more, red where there are fewer."""
-    excess = cells.counts - cells.expected
+def _heatmap(cells: Places, middle: Floats) -> go.Heatmap:
+    excess = cells.observed - cells.expected
     most = max(float(np.abs(excess).max()), 1.0)
+    small = len(middle) <= _TEXT_UP_TO
     return go.Heatmap(
-        x=cells.centres,
-        y=cells.centres,
-        z=np.round(excess, 1),
+        x=middle,
+        y=middle,
+        z=np.round(excess, 2),
         zmin=-most,
         zmax=most,
-        colorscale=two_sided(),
-        customdata=np.round(np.dstack([cells.counts, cells.expected]), 1),
-        hovertemplate=hover + "<br>%{customdata[0]:,} passages, %{customdata[1]:,} by chance<extra></extra>",
+        # Pale enough for the page's own text colour on top.
+        colorscale=two_sided(0.0, 0.6),
+        text=[[f"{n:.0f}" for n in row] for row in cells.observed] if small else None,
+        texttemplate="%{text}" if small else None,
+        hoverinfo="skip",
         xgap=1,
         ygap=1,
-        colorbar={"title": {"text": "beyond chance", "side": "right"}, "thickness": 10, "outlinewidth": 0},
+        colorbar={
+            "title": {"text": "passages beyond chance", "side": "right", "font": {"size": FONT_SIZE - 1}},
+            "thickness": 10,
+            "outlinewidth": 0,
+        },
+    )
+
+
+def _add_doors(figure: go.Figure, cells: Places, middle: Floats, label: str | None) -> None:
+    """Lay a clear square over each cell: heat maps themselves cannot be selected."""
+    side = len(middle)
+    rows, columns = (part.ravel().tolist() for part in np.indices((side, side)))
+    leads_to, hover = [], []
+    for row, column in zip(rows, columns, strict=True):
+        n, own = int(cells.n_questions[row, column]), {} if label is None else {"label": label}
+        condition = where(
+            "influence",
+            "passages",
+            retrieval_order=_whole(cells, column),
+            best_influence_rank=(None, int(cells.last[row] + 1)),
+            worst_influence_rank=(int(cells.first[row]), None),
+            **own,
+        )
+        leads_to.append(where_door(condition) if n else "")
+        observed, expected = cells.observed[row, column], cells.expected[row, column]
+        hover.append(
+            f"Retrieved {_ranks(cells, column)}, used {_ranks(cells, row)}<br>"
+            f"{number(observed, '{:.1f}')} passages, {number(expected, '{:.1f}')} by chance<br>"
+            f"{count(n, 'question')}, ties included"
+        )
+    figure.add_scatter(
+        mode="markers",
+        x=middle[columns],
+        y=middle[rows],
+        marker={"symbol": "square", "size": 26, "opacity": 0, "color": STYLES["highlight"].color},
+        selected={"marker": {"opacity": 0.5}},
+        showlegend=False,
+        **doors(figure, leads_to, hover),
+    )
+
+
+def _whole(cells: Places, column: int) -> int | tuple[float, float]:
+    """Return the retrieval ranks of a column as a condition."""
+    first, last = cells.first[column], cells.last[column]
+    return int(first) if first == last and cells.whole else (float(first - 0.5), float(last + 0.5))
+
+
+def _ranks(cells: Places, i: int) -> str:
+    first, last = cells.first[i], cells.last[i]
+    return f"{first:g}" if first == last else f"{first:g} to {last:g}"
+
+
+def _add_means(figure: go.Figure, means: pd.DataFrame, label: str) -> None:
+    if not len(means):
+        return
+    hover = [
+        f"{label} questions: mean influence rank {number(row.mean, '{:.1f}')} of {count(row.n, 'passage')} "
+        f"retrieved {row.order:g}"
+        for row in means.itertuples()
+    ]
+    leads_to = [where_door(where("influence", "queries", label=label))] * len(means)
+    n = int(means["n"].max())
+    figure.add_scatter(
+        name=f"{label} ({n:,}), mean",
+        mode="lines+markers",
+        x=means["order"],
+        y=means["mean"],
+        line={"color": STYLES[label].color, "width": 2, "dash": _DASHES[label]},
+        marker={**marker(label, 8), "line": {"width": 1, "color": "white"}},
+        **doors(figure, leads_to, hover),
     )
 
 

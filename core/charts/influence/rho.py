@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Floats, Ints
-from core.charts.theme import add_band, bar_marker, count_step, empty_figure, new_figure
+from core.charts.theme import (
+    STYLES,
+    add_band,
+    bar_marker,
+    count_step,
+    doors,
+    empty_figure,
+    new_figure,
+    where_door,
+)
 from core.influence import InfluenceAnalysis
 from core.text.display import count, number
+from core.worklist import where
 
 N_BINS = 20
 _NARROWEST = 0.02  # a bar that a mouse can still hit
@@ -31,8 +42,9 @@ def rho_histogram(analysis: InfluenceAnalysis) -> go.Figure:
     """Draw how many questions have which rank agreement ρ.
 
     Twenty bins over [-1, 1]; the bin that holds the threshold is split there, so the change of
-    colour and hatch lies exactly on it. The grey band holds the middle 95 % of the counts
-    that random orders of each question's own influences give. Empty when no question has a ρ.
+    colour and hatch lies exactly on it. The line is the count that random orders of each question's own
+    influences give, the grey band its middle 95 %. Bars lead to their questions. Empty when no question has
+    a ρ.
     """
     return _draw(_data(analysis))
 
@@ -79,21 +91,17 @@ def _draw(data: _Data) -> go.Figure:
     figure = new_figure(alt, "Rank agreement ρ", "Questions")
     steps = np.repeat(edges, 2)[1:-1]
     add_band(figure, "Middle 95 % by chance", steps, np.repeat(data.low, 2), np.repeat(data.high, 2))
-    hover = [
-        f"{number(a)} to {number(b)}<br>By chance {expected:.1f} ({low:.1f} to {high:.1f})"
-        for a, b, expected, low, high in zip(edges, edges[1:], *data[2:5], strict=False)
-    ]
     for name, title in _NAMES.items():
         if shown[name]:
-            figure.add_bar(
-                name=f"{title} ({shown[name]:,})",
-                x=(edges[:-1] + edges[1:]) / 2,
-                y=data.counts[name],
-                width=np.diff(edges),
-                marker=bar_marker(name),
-                customdata=hover,
-                hovertemplate=f"ρ %{{customdata}}<br>%{{y:,}} questions<extra>{title}</extra>",
-            )
+            _add_bars(figure, data, name, f"{title} ({shown[name]:,})")
+    figure.add_scatter(
+        name="Chance, expected count",
+        mode="lines",
+        x=steps,
+        y=np.repeat(data.expected, 2),
+        line={"color": STYLES["highlight"].color, "width": 2},
+        hoverinfo="skip",
+    )
     figure.add_vline(
         x=data.threshold, line={"color": "rgba(128, 128, 128, 0.95)", "width": 2, "dash": "dash"}
     )
@@ -110,3 +118,29 @@ def _draw(data: _Data) -> go.Figure:
     most = max(float(data.high.max()), *(counts.max() for counts in data.counts.values()))
     figure.update_yaxes(rangemode="tozero", tickformat=",d", dtick=count_step(most))
     return figure
+
+
+def _add_bars(figure: go.Figure, data: _Data, name: str, title: str) -> None:
+    edges, counts = data.edges, data.counts[name]
+    ends = list(pairwise(edges))
+    hover = [
+        f"ρ {number(low)} to {number(high)}<br>{count(int(n), f'{_NAMES[name].lower()} question')}<br>"
+        f"By chance {number(expected, '{:.1f}')} in all, 95 %: {number(least, '{:.1f}')} to "
+        f"{number(most, '{:.1f}')}"
+        for (low, high), n, expected, least, most in zip(ends, counts, *data[2:5], strict=True)
+    ]
+    leads_to = [
+        # The last bin holds a ρ of 1 too.
+        where_door(where("influence", "queries", rho=(low, high if high < 1 else None), label=name))
+        if n
+        else ""
+        for (low, high), n in zip(ends, counts, strict=True)
+    ]
+    figure.add_bar(
+        name=title,
+        x=(edges[:-1] + edges[1:]) / 2,
+        y=counts,
+        width=np.diff(edges),
+        marker=bar_marker(name),
+        **doors(figure, leads_to, hover),
+    )

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from scipy.special import comb
 
-from core.charts.theme import STYLES, empty_figure, error_bars, marker, new_figure
+from core.charts.theme import (
+    STYLES,
+    doors,
+    empty_figure,
+    error_bars,
+    marker,
+    new_figure,
+    safe_text,
+    where_door,
+)
 from core.retrieval_quality.analysis import RetrievalQuality
 from core.retrieval_quality.definitions import METRICS
 from core.text.display import count, number
+from core.worklist import where
 
 _APART = 0.09  # of the distance between two depths, so that intervals do not hide each other
 
@@ -20,25 +32,44 @@ _LOOKS = {  # title, style, symbol, dash
 }
 
 
-def retrieval_quality_chart(quality: RetrievalQuality | pd.DataFrame) -> go.Figure:
+def retrieval_quality_chart(quality: RetrievalQuality) -> go.Figure:
     """Draw the mean hit, recall and nDCG at each depth k with their 95 % intervals.
 
-    ``quality`` may also be given as its summary (`RetrievalQuality.to_frame`). Metrics without a value at a
-    depth have no point there; empty when none has any.
+    Thin lines are what the same retrieved passages give in random order. A mark leads to the questions that
+    fall short there. Metrics without a value at a depth have no point; empty when none has any.
     """
-    frame = quality if isinstance(quality, pd.DataFrame) else quality.to_frame()
-    return _draw(_data(frame))
+    return _draw(_data(quality))
 
 
-def _data(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row per metric and depth with a value: metric, k, mean, low, high, n, n_left_out, place."""
+def _data(quality: RetrievalQuality) -> pd.DataFrame:
+    """One row per metric and depth with a value: as in the summary, chance, n_short and place."""
+    frame, q = quality.summary, quality.queries
     data = frame[frame["metric"].isin(_LOOKS) & frame["mean"].notna()].reset_index(drop=True)
     data["k"] = data["k"].astype(int)
+    data["column"] = [f"{name[:-1]}{k}" for name, k in zip(data["metric"], data["k"], strict=True)]
+    data["n_short"] = [int((q[column] < 1).sum()) for column in data["column"]]
+    data["chance"] = [_by_chance(q, row.metric, row.k, row.column) for row in data.itertuples()]
     # Depths are at equal distances: 1, 3, 5 and 10 in true proportion would crowd on a phone.
     depths = {k: i for i, k in enumerate(sorted(set(data["k"])))}
     offsets = dict(zip(_LOOKS, (-_APART, 0.0, _APART), strict=True))
     data["place"] = data["k"].map(depths).astype(float) + data["metric"].map(offsets).astype(float)
     return data
+
+
+def _by_chance(q: pd.DataFrame, metric: str, k: int, column: str) -> float:
+    """Return the mean of a metric when each question's retrieved passages come in random order; exact."""
+    q = q[q[column].notna()]
+    retrieved, found, gold = (q[name].to_numpy(dtype=np.float64) for name in ("k", "n_found", "n_gold"))
+    depth = np.minimum(k, retrieved)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        density = np.where(retrieved > 0, found / retrieved, 0.0)
+    if metric == "hit_at_k":
+        return float((1 - comb(retrieved - found, depth) / np.maximum(comb(retrieved, depth), 1)).mean())
+    if metric == "recall_at_k":
+        return float((density * depth / gold).mean())
+    gains = np.r_[0.0, np.cumsum(1 / np.log2(np.arange(2, k + 2)))]
+    ideal = gains[np.minimum(gold, k).astype(np.int64)]
+    return float((density * gains[depth.astype(np.int64)] / ideal).mean())
 
 
 def _draw(data: pd.DataFrame) -> go.Figure:
@@ -59,7 +90,9 @@ def _alt(data: pd.DataFrame) -> str:
     for name, rows in data.groupby("metric", sort=False):
         first, last = rows.iloc[0], rows.iloc[-1]
         ends = [first] if len(rows) == 1 else [first, last]
-        values = " and ".join(f"{number(row['mean'])} at k = {row['k']}" for row in ends)
+        values = " and ".join(
+            f"{number(row['mean'])} at k = {row['k']} ({number(row['chance'])} by chance)" for row in ends
+        )
         parts.append(f"{_LOOKS[str(name)][0]} {values} ({count(int(last['n']), 'question')})")
     return f"Retrieval of gold passages: {'; '.join(parts)}."
 
@@ -67,6 +100,17 @@ def _alt(data: pd.DataFrame) -> str:
 def _add_line(figure: go.Figure, name: str, rows: pd.DataFrame) -> None:
     title, style, symbol, dash = _LOOKS[name]
     color = STYLES[style].color
+    hover = [
+        f"{title} at {row.k}: {number(row.mean, '{:.3f}')}, {number(row.chance, '{:.3f}')} by chance<br>"
+        f"95 %: {number(row.low)} to {number(row.high)}<br>"
+        f"{count(row.n, 'question')}, {row.n_left_out:,} left out; below 1 in {row.n_short:,}<br>"
+        f"{safe_text(METRICS[name].meaning, 160)}"
+        for row in rows.itertuples()
+    ]
+    leads_to = [
+        where_door(where("retrieval_quality", "queries", **{row.column: (None, 1)})) if row.n_short else ""
+        for row in rows.itertuples()
+    ]
     figure.add_scatter(
         name=title,
         mode="lines+markers",
@@ -74,13 +118,16 @@ def _add_line(figure: go.Figure, name: str, rows: pd.DataFrame) -> None:
         x=rows["place"],
         y=rows["mean"],
         error_y=error_bars(rows["mean"], rows["low"], rows["high"], color, 1.5),
-        customdata=[
-            f"{title} at {row.k}: {number(row.mean, '{:.3f}')}<br>"
-            f"95 %: {number(row.low)} to {number(row.high)}<br>"
-            f"{count(row.n, 'question')}, {row.n_left_out:,} left out<br>{METRICS[name].meaning}"
-            for row in rows.itertuples()
-        ],
-        hovertemplate="%{customdata}<extra></extra>",
         line={"color": color, "width": 2, "dash": dash},
         marker={**marker(style, 9), "symbol": symbol},
+        **doors(figure, leads_to, hover),
+    )
+    figure.add_scatter(
+        name=f"{title} by chance",
+        mode="lines",
+        x=rows["place"],
+        y=rows["chance"],
+        line={"color": color, "width": 1, "dash": dash},
+        opacity=0.6,
+        hoverinfo="skip",
     )

@@ -1,5 +1,12 @@
 """Files of other tools: one module for each format, read into records and written from them."""
 
-from core.sources.formats.importing import FORMATS, IMPORT_FORMATS, INFLUENCE_CSV, detect, import_file
+from core.sources.formats.importing import (
+    FORMATS,
+    IMPORT_FORMATS,
+    INFLUENCE_CSV,
+    UnknownFormatError,
+    detect,
+    import_file,
+)
 
-__all__ = ["FORMATS", "IMPORT_FORMATS", "INFLUENCE_CSV", "detect", "import_file"]
+__all__ = ["FORMATS", "IMPORT_FORMATS", "INFLUENCE_CSV", "UnknownFormatError", "detect", "import_file"]

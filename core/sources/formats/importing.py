@@ -50,6 +50,10 @@ def detect(content: Content) -> Format | None:
     return FORMATS[best] if found[best] > 0 else None
 
 
+class UnknownFormatError(InputError):
+    """A file has none of the formats that can be told by the names of their fields."""
+
+
 def import_file(
     source: bytes | str | os.PathLike[str],
     name: str | None = None,
@@ -153,7 +157,9 @@ def _format_of(content: Content, file_format: str, given: Mapping[str, str]) -> 
     if found is None and given:
         found = jsonl.FORMAT
     if found is None:
-        raise InputError(_unasked(content) or _unknown(content))
+        if unasked := _unasked(content):
+            raise InputError(unasked)
+        raise UnknownFormatError(_unknown(content))
     if not given:
         return found, content
     if not found.fields:

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from core.answers.diagnostic import ANSWERS
-from core.diagnosis import Diagnosis
+from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis
 from core.run import Run
 
 
@@ -49,12 +49,29 @@ def test_without_references_nothing_is_judged():
 
 
 def test_answers_that_are_not_there_are_a_finding():
-    _, finding = diagnosis(MIXED).findings()  # more than a tenth is empty, and said so first
+    _, finding, wrong = diagnosis(MIXED).findings()  # more than a tenth is empty, and said so first
     assert finding.sentence == "3 of 6 questions have no answer (1 empty, 1 abstained, 1 failed)."
     assert (finding.n, finding.of, finding.severity, finding.diagnostic) == (3, 6, "high", "answers")
     assert finding.query_ids == ("q4", "q5", "q6")
     assert finding.expected_by_chance is None
-    assert diagnosis(MIXED[:3]).findings() == ()
+    assert (wrong.name, wrong.query_ids) == ("wrong_answers", ("q2",))
+
+
+@pytest.mark.parametrize(
+    ("n_wrong", "of", "tone", "severity", "clause"),
+    [
+        (18, 20, BAD, "high", "90 % of 20 answers are incorrect (70–97 %)"),
+        (10, 20, BAD, "medium", "50 % of 20 answers are incorrect (30–70 %)"),
+        (2, 20, GOOD, "low", "90 % of 20 answers are correct (70–97 %)"),
+        (1, 2, UNCLEAR, "low", "1 of 2 answers are correct (9–91 %)"),
+    ],
+)
+def test_incorrect_answers_are_grave_where_they_are_surely_most(n_wrong, of, tone, severity, clause):
+    rows = [("no", "answered", ["yes"])] * n_wrong + [("yes", "answered", ["yes"])] * (of - n_wrong)
+    (found,) = diagnosis(rows).findings()
+    assert (found.n, found.of, found.tone, found.severity) == (n_wrong, of, tone, severity)
+    assert found.clause == clause and found.query_ids == tuple(f"q{i}" for i in range(1, n_wrong + 1))
+    assert found.interval == pytest.approx(tuple(stats.binomtest(n_wrong, of).proportion_ci(method="wilson")))
 
 
 def test_questions_that_were_not_asked_yet_are_no_finding():

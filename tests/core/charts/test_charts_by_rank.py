@@ -38,7 +38,7 @@ def test_the_band_of_random_orders_by_hand():
     # Dealt at random, a place gets 0, 0.3 or 0.6 alike: mean 0.3, variance 0.06; two questions halve it.
     data = _data(analyse(make_run([[0.6, 0.3, 0], [0, 0.3, 0.6]])))
     half = 1.96 * np.sqrt(0.06 / 2)
-    assert data.means["chance_low"].tolist() == pytest.approx([0.3 - half] * 3)
+    assert data.means["chance_low"].tolist() == pytest.approx([max(0, 0.3 - half)] * 3)
     assert data.means["chance_high"].tolist() == pytest.approx([0.3 + half] * 3)
 
 
@@ -68,14 +68,21 @@ def test_noise_floor():
 
 def test_figure():
     figure = influence_by_rank(analyse(make_run([[0.9, 0, 0.1], [0.5, 0, None]])))
-    band, trace = figure.data
+    band, chance, trace = figure.data
     assert band.name == "Middle 95 % by chance"
     assert list(trace.x) == [1, 2, 3]
     assert list(trace.y) == pytest.approx([0.7, 0, 0.1])
     assert trace.error_y.array[2] == 0
-    assert trace.customdata[2].startswith("95 %: — to —<br>1 question<br>By chance ")
+    assert trace.customdata[2][1].startswith(
+        "Retrieved 3: mean influence 0.100 of 1 question<br>95 %: — to —<br>By chance "
+    )
+    assert chance.y[0] == pytest.approx((1 / 3 + 0.25) / 2)
+    door = "where=influence.passages.retrieval_order%3A1%2Cinfluence_rank%3A1"
+    assert [point[0] for point in trace.customdata] == [door, "", ""]
     assert not figure.layout.shapes
-    assert "over 2 questions: 0.70 at place 1, 0.10 at place 3" in alt_text(figure)
+    assert "over 2 questions: 0.70 at place 1 (0.29 by chance), 0.10 at place 3 (0.33 by chance)" in alt_text(
+        figure
+    )
 
 
 def test_no_influence_known():

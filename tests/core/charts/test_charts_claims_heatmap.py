@@ -81,7 +81,7 @@ def test_hover_of_the_verdict_names_state_scores_and_pairs():
     (row,) = heatmap_cells(answer).rows
     assert row.style == "joint"
     assert row.hover == (
-        "C1: Claim 1 is so.<br>SUPPORTED, joint<br>U(c) 0.80, best support 0.30<br>P1 + P3 together: 0.71"
+        "C1: Claim 1 is so.<br>supported, joint<br>U(c) 0.80, best support 0.30<br>P1 + P3 together: 0.71"
     )
 
 

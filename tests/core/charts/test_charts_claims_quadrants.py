@@ -26,8 +26,9 @@ def test_each_quadrant_by_hand():
     ]
     assert len({t.marker.symbol for t in figure.data}) == len({t.marker.color for t in figure.data}) == 4
     assert alt_text(figure) == (
-        "Best support against influence of 4 passages: 1 used evidence (25 %), 1 distractor (25 %), "
-        "1 redundant or wasted (25 %), 1 idle (25 %); 2 undefined and not shown."
+        "Best support against influence of 4 passages: 1 used evidence (25 %; 1.0 by chance), "
+        "1 distractor (25 %; 1.0 by chance), 1 redundant or wasted (25 %; 1.0 by chance), "
+        "1 idle (25 %; 1.0 by chance); 2 undefined and not shown."
     )
 
 
@@ -35,10 +36,10 @@ def test_corners_have_names_counts_and_shares():
     figure = claims_quadrants(claims_analysis([MATRIX], influence=[INFLUENCE]))
     corners = {(note.x, note.y): note.text for note in figure.layout.annotations}
     assert corners == {
-        (1, 1): "<b>Used evidence</b><br>1 (25 %)",
-        (1, 0): "<b>Distractor</b><br>1 (25 %)",
-        (0, 1): "<b>Redundant or wasted</b><br>1 (25 %)",
-        (0, 0): "<b>Idle</b><br>1 (25 %)",
+        (1, 1): "<b>Used evidence</b><br>1 (25 %)<br>1.0 by chance",
+        (1, 0): "<b>Distractor</b><br>1 (25 %)<br>1.0 by chance",
+        (0, 1): "<b>Redundant or wasted</b><br>1 (25 %)<br>1.0 by chance",
+        (0, 0): "<b>Idle</b><br>1 (25 %)<br>1.0 by chance",
     }
     assert figure.layout.yaxis.range[0] < -0.1 and figure.layout.yaxis.range[1] > 1.1  # room for them
 
@@ -48,8 +49,9 @@ def test_passages_at_one_place_share_a_marker_and_none_is_moved():
     (trace,) = figure.data
     assert (list(trace.x), list(trace.y)) == ([0.4, 0.4], [0.6, 0.9])
     assert trace.marker.size[1] > trace.marker.size[0]
-    assert trace.text[0] == "q1 · p6"
-    assert trace.text[1] == "q1 · p1<br>q1 · p2<br>q1 · p3<br>and 2 more"
+    assert trace.customdata[0][0] == trace.customdata[1][0] == "question=q1"
+    assert trace.customdata[0][1].startswith("p6<br>")
+    assert trace.customdata[1][1].count("<br>and 2 more<br>Influence 0.400, support 0.900<br>") == 1
 
 
 def test_rounding_carries_no_passage_over_the_threshold():
@@ -69,14 +71,25 @@ def test_influence_has_a_border_only_where_no_noise_is_known():
     assert figure.layout.xaxis.title.text == "Influence (used = above the noise)"
 
 
+def test_chance_pairs_influence_and_support_within_each_question():
+    # One of two passages is influential and supports, in each question: 2 · 1/2 by chance in each quadrant.
+    data = _data(claims_analysis([[[0.9, 0.1]], [[0.9, 0.1]]], influence=[[0.4, 0.0], [0.4, 0.0]]))
+    assert data.counts["n"].tolist() == [2, 0, 0, 2, 0]
+    assert data.counts["expected"].tolist()[:4] == [1, 1, 1, 1]
+    # Nothing to pair: in each question all passages are alike in one of the two.
+    data = _data(claims_analysis([[[0.9, 0.9]], [[0.1, 0.1]]], influence=[[0.4, 0.0], [0.4, 0.0]]))
+    assert data.counts["expected"].tolist()[:4] == data.counts["n"].tolist()[:4] == [1, 1, 1, 1]
+
+
 @dataclasses.dataclass
 class _Other:
+    run: object
     passages: pd.DataFrame
     threshold: float
 
 
 def _with_passages(analysis, passages):
-    return _Other(passages, analysis.threshold)
+    return _Other(analysis.run, passages, analysis.threshold)
 
 
 def test_the_threshold_is_drawn():
@@ -110,7 +123,7 @@ def test_more_than_two_thousand_passages_become_counts():
     assert [t.type for t in figure.data] == ["heatmap"]
     assert figure.data[0].customdata.sum() == 2_020
     assert figure.layout.xaxis.ticktext[0] == "0"
-    assert "1,010 used evidence (50 %)" in alt_text(figure)
+    assert "1,010 used evidence (50 %; 505.0 by chance)" in alt_text(figure)
     assert len(figure.to_json()) < 100_000
     assert _data(analysis).cells.counts.sum() == 2_020
 
@@ -134,6 +147,7 @@ def test_hostile_ids_are_escaped_in_quadrants():
     analysis = claims_analysis([MATRIX], influence=[INFLUENCE])
     poisoned = analysis.passages.assign(query_id=HOSTILE, passage_id=HOSTILE)
     found = shown_strings(claims_quadrants(_with_passages(analysis, poisoned)))
+    assert any(text.startswith("question=%3Cscript%3E") for _, text in found)
     assert any("&lt;scrip" in text for _, text in found)
     for _, text in found:
         assert "<" not in re.sub(r"<br>|</?b>|</?extra>", "", text)

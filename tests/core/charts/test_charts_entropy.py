@@ -1,4 +1,5 @@
 import math
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -6,7 +7,9 @@ from core.charts.influence import entropy_dominance
 from core.charts.influence.entropy import _data
 from core.charts.influence.points import density
 from core.charts.theme import alt_text
+from core.diagnosis import Diagnosis
 from core.influence import analyse
+from core.worklist import matching
 from tests.core.charts.chart_runs import make_run
 
 
@@ -21,17 +24,31 @@ def test_data_by_hand():
 
 def test_one_trace_per_label_with_ids_for_selection():
     figure = entropy_dominance(analyse(make_run([[0.9, 0.5, 0.1], [0.1, 0.5, 0.9], [0.4, 0.4, 0.4]])))
-    assert [t.name for t in figure.data] == ["Aligned (1)", "Divergent (1)", "Undefined (1)"]
-    assert [t.customdata[0] for t in figure.data] == ["q1", "q2", "q3"]
+    assert [t.name for t in figure.data] == [
+        "Aligned (1 question)", "Divergent (1 question)", "Undefined (1 question)",
+    ]  # fmt: skip
+    assert [t.customdata[0][0] for t in figure.data] == ["question=q1", "question=q2", "question=q3"]
     assert len({t.marker.symbol for t in figure.data}) == len({t.marker.color for t in figure.data}) == 3
     assert {t.type for t in figure.data} == {"scatter"}
-    assert figure.data[1].text[0] == "Question q2?<br>ρ −1.00"
+    assert figure.data[1].customdata[0][1] == (
+        "Question q2?<br>Divergent<br>Entropy 0.85, dominance 0.60<br>ρ −1.00<br>Click to open it"
+    )
+
+
+def test_questions_at_one_place_share_a_marker_that_lists_them():
+    diagnosis = Diagnosis(make_run([[0.9, 0.5, 0.1]] * 5 + [[0.8, 0.5, 0.1]]))
+    (trace,) = entropy_dominance(diagnosis["influence"]).data
+    doors = {hover.split("<br>")[0]: door for door, hover in trace.customdata}
+    assert len(trace.x) == 2 and max(trace.marker.size) > min(trace.marker.size)
+    assert doors["Question q6?"] == "question=q6"
+    assert matching(diagnosis, parse_qsl(doors["Question q1?"])[0][1]) == ("q1", "q2", "q3", "q4", "q5")
+    assert any("and 2 more questions" in hover for _, hover in trace.customdata)
 
 
 def test_many_points_are_drawn_by_webgl():
     figure = entropy_dominance(analyse(make_run([[0.9, 0.5, 0.1]] * 1_001)))
     assert [t.type for t in figure.data] == ["scattergl"]
-    assert len(figure.data[0].x) == 1_001
+    assert list(figure.data[0].x) == [0.853]
 
 
 def test_very_many_become_counts():

@@ -1,6 +1,8 @@
+import pytest
+
 from core.charts.influence import label_counts
 from core.charts.influence.labels import _data
-from core.charts.theme import alt_text
+from core.charts.theme import alt_text, has_doors
 from core.influence import analyse
 from core.influence.definitions import REASONS
 from tests.core.charts.chart_runs import make_run
@@ -8,36 +10,38 @@ from tests.core.charts.chart_runs import make_run
 RUN = make_run([[0.9, 0.5, 0.1], [0.1, 0.5, 0.9], [0.1, 0.6, 0.9], [0, 0, 0], [0.5, 0.5]])
 
 
-def test_parts_by_hand():
-    parts = _data(analyse(RUN))
-    assert [(part.name, part.n) for part in parts] == [
-        ("Aligned", 1),
-        ("Divergent", 2),
-        ("Undefined: too few passages", 1),
-        ("Undefined: inert", 1),
-    ]
-    assert parts[3].meaning == REASONS["inert"].meaning
+def test_rows_by_hand():
+    data = _data(analyse(RUN))
+    assert data[["name", "n"]].to_numpy().tolist() == [
+        ["Aligned", 1], ["Divergent", 2], ["Too few passages", 1], ["Inert", 1],
+    ]  # fmt: skip
+    assert data["rule"].tolist()[3] == REASONS["inert"].meaning
+    # Three untied questions of three passages: 1 of 6 orders reaches 0.7.
+    assert data["expected"].tolist()[:2] == pytest.approx([0.5, 2.5])
+    assert data["expected"].isna().tolist() == [False, False, True, True]
+    assert data["expected_low"].tolist()[:2] == [0, 1] and data["expected_high"].tolist()[:2] == [2, 3]
 
 
-def test_labels_that_ties_leave_undefined_are_a_part_of_their_own():
+def test_labels_that_ties_leave_undefined_are_a_row_of_their_own():
     analysis = analyse(make_run([[0, 1] + [0] * 8, [0.9, 0.5, 0.1]]))
-    aligned, tied = _data(analysis)
-    assert (tied.name, tied.n, tied.style) == ("Undefined: ties cannot reach τ", 1, "neutral")
-    # One untied question of three passages: 5 of 6 orders are below 0.7.
-    assert aligned.meaning == "ρ ≥ 0.7; 0.2 by chance"
-    assert [part.name for part in _data(analysis.labelled(0.7, as_published=True))] == [
-        "Aligned",
-        "Divergent",
-    ]
+    assert _data(analysis)["n"].tolist() == [1, 0, 1]
+    assert _data(analysis)["name"].tolist()[2] == "Ties cannot reach τ"
+    assert _data(analysis.labelled(0.7, as_published=True))["name"].tolist() == ["Aligned", "Divergent"]
 
 
 def test_figure():
     figure = label_counts(analyse(RUN))
-    assert [trace.x[0] for trace in figure.data] == [1, 2, 1, 1]
-    assert len({(trace.marker.color, trace.marker.pattern.shape) for trace in figure.data}) == 4
-    assert figure.layout.barmode == "stack"
+    assert [list(trace.x) for trace in figure.data] == [[1], [2], [1, 1], pytest.approx([0.5, 2.5])]
+    assert has_doors(figure)
+    assert [point[0] for point in figure.data[2].customdata] == [
+        "where=influence.queries.label_reason%3Atoo_few_passages", "where=influence.queries.label_reason%3Ainert",
+    ]  # fmt: skip
+    assert figure.data[1].customdata[0][1] == (
+        "2 of 5 divergent (2.5 by chance)<br>ρ &lt; 0.7<br>Click to list these questions"
+    )
     assert alt_text(figure) == (
-        "Labels of 5 questions: 1 aligned, 2 divergent, 1 undefined: too few passages, 1 undefined: inert."
+        "Labels of 5 questions: 1 aligned (0.5 by chance), 2 divergent (2.5 by chance), "
+        "1 undefined: too few passages, 1 undefined: inert."
     )
 
 

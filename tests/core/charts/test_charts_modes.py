@@ -53,7 +53,15 @@ def test_chance_is_marked_where_it_can_produce_the_mode():
     assert list(chance.y) == ["Ignored top hit", "Buried evidence", "Inverted order"]
     assert chance.x[0] == pytest.approx(2 * 0.95)
     assert (chance.error_x.array[0], chance.error_x.arrayminus[0]) == pytest.approx((0.1, 0.9))
-    assert chance.customdata[0].startswith("1 to 2<br>adjusted p = ")
+    assert chance.customdata[0].startswith("By chance 1.9<br>95 %: 1 to 2<br>adjusted p = ")
+
+
+def test_bars_lead_to_their_questions():
+    bars, _ = failure_mode_counts(analyse(make_run([UPSIDE_DOWN, [0.3, 0.2, 0.1]]))).data
+    doors = dict(zip(bars.y, bars.customdata, strict=True))
+    assert doors["Inverted order"][0] == "where=influence.queries.inverted%3ATrue"
+    assert doors["Inverted order"][1].startswith("Inverted order: 1 of 1 question (0.0 by chance)<br>")
+    assert doors["Inert"][0] == ""  # there is no such question
 
 
 def test_no_questions(empty_analysis):

@@ -1,10 +1,14 @@
+from urllib.parse import parse_qsl
+
 import numpy as np
 import pytest
 
 from core.charts.influence import rho_histogram
 from core.charts.influence.rho import _counts, _data, _edges
 from core.charts.theme import alt_text
+from core.diagnosis import Diagnosis
 from core.influence import analyse
+from core.worklist import matching
 from tests.core.charts.chart_runs import make_run
 
 # rho 1, -1, 0.5 (ranks 1 3 2), undefined (all 0)
@@ -68,14 +72,14 @@ def test_chance_follows_the_ties_of_each_question():
 @pytest.mark.parametrize(("threshold", "aligned"), [(1, 1), (-1, 3)])
 def test_every_question_is_drawn_at_the_outermost_thresholds(threshold, aligned):
     figure = rho_histogram(analyse(make_run(FOUR), threshold))
-    counts = {bars.name.split()[0]: sum(bars.y) for bars in figure.data[1:]}
+    counts = {bars.name.split()[0]: sum(bars.y) for bars in figure.data[1:-1]}
     assert counts == {"Aligned": aligned} | ({"Divergent": 3 - aligned} if aligned < 3 else {})
-    assert all((bars.width > 0).all() for bars in figure.data[1:])
+    assert all((bars.width > 0).all() for bars in figure.data[1:-1])
 
 
 def test_figure():
     figure = rho_histogram(analyse(make_run(FOUR), 0.65))
-    band, divergent, aligned = figure.data
+    band, divergent, aligned, expected = figure.data
     assert band.name == "Middle 95 % by chance" and len(band.x) == len(band.y) == 4 * len(divergent.x)
     assert (divergent.name, aligned.name) == ("Divergent (2)", "Aligned (1)")
     drawn = divergent.x[np.flatnonzero(divergent.y)], aligned.x[np.flatnonzero(aligned.y)]
@@ -84,7 +88,23 @@ def test_figure():
     assert divergent.marker.pattern.shape == "/" and aligned.marker.pattern.shape == ""
     (line,) = figure.layout.shapes
     assert line.x0 == line.x1 == 0.65
-    assert divergent.customdata[0] == "−1.00 to −0.90<br>By chance 0.5 (0.0 to 1.8)"
+    assert divergent.customdata[0][1] == (
+        "ρ −1.00 to −0.90<br>1 divergent question<br>By chance 0.5 in all, 95 %: 0.0 to 1.8<br>"
+        "Click to list these questions"
+    )
+    assert sum(expected.y) == pytest.approx(2 * 3)  # both ends of each step
+
+
+def test_every_bar_leads_to_as_many_questions_as_it_has():
+    diagnosis = Diagnosis(make_run([[0, 1] + [0] * 8, *FOUR]), {"threshold": 0.5})
+    figure = rho_histogram(diagnosis["influence"])
+    for bars in figure.data[1:-1]:
+        for n, (door, _) in zip(bars.y, bars.customdata, strict=True):
+            assert (len(matching(diagnosis, parse_qsl(door)[0][1])) if door else 0) == n
+
+
+def test_the_description_names_what_chance_gives():
+    figure = rho_histogram(analyse(make_run(FOUR), 0.65))
     assert "3 questions: 2 divergent below the threshold of 0.65, 1 aligned, 1 undefined" in alt_text(figure)
     assert alt_text(figure).endswith("chance alone puts 2.5 below the threshold.")
     assert any(a.text == "n = 3 · 1 undefined" for a in figure.layout.annotations)

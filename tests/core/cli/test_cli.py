@@ -171,7 +171,7 @@ def test_bad_rows_are_listed_on_standard_error(tmp_path, capsys):
         (["analyze", "{questions}", "--k", "many", "--out", "r"], "--k"),
         (["summary", "{folder}"], "is not a saved run"),
         (["summary", "nowhere"], "is not a saved run"),
-        (["export", "{folder}", "--format", "xlsx", "--out", "x"], "--format must be one of csv"),
+        (["export", "{folder}", "--format", "xlsx", "--out", "x"], "--format must be one of worklist-csv"),
         (["import", "{questions}", "--format", "xml", "--out", "r"], "The format must be one of auto, influence-csv"),
         (["import", "{questions}", "--map", "question", "--out", "r"], "--map must be name=value, got 'question'"),
         (["simulate", "--queries", "many", "--out", "r"], "--queries"),

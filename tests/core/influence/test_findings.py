@@ -117,10 +117,13 @@ def test_modes_without_chance_are_findings_when_seen():
     )
     seen = found(run)
     assert seen["over_reliance"].query_ids == ("q0", "q1")  # the largest dominance first
-    assert (seen["over_reliance"].severity, seen["missed_evidence"].severity) == ("low", "high")
+    assert (seen["over_reliance"].severity, seen["missed_evidence"].severity) == ("low", "medium")
     assert seen["over_reliance"].expected_by_chance is None and seen["over_reliance"].p_value is None
     assert seen["missed_evidence"].sentence == "In 1 of 3 questions a gold passage was not retrieved."
     assert "harmful_passage" not in seen
+    # Two of three are surely more than a tenth (Wilson's interval starts at 21 %), one of three is not (6 %).
+    two = make([[0.9, 0.05, 0.05]] * 3, query={"n_gold": [1, 1, 0]})
+    assert found(two)["missed_evidence"].severity == "high"
 
 
 def test_of_answers_that_no_passage_changes_those_with_most_passages_come_first():
@@ -219,7 +222,7 @@ def test_moving_a_setting_measures_nothing_again(monkeypatch):
     other = diagnosis.at({"threshold": 0.5, "as_published": True})["influence"]
     assert other.queries["label"].tolist() == ["Aligned", "Aligned"]
     assert first.queries["label"].tolist() == ["Aligned", "Undefined"]
-    assert other.passages is first.passages
+    assert other.passages.drop(columns="label").equals(first.passages.drop(columns="label"))
 
 
 def test_mode_counts_of_a_part_of_a_run():

@@ -13,6 +13,17 @@ def test_rate_and_time_left():
     assert progress.line() == "5 of 20 calls, 2.0 s each, 30 s left · question 1 of 4"
 
 
+def test_a_call_that_is_waited_for_slows_the_rate():
+    now = [0.0]
+    progress = Progress(lambda: now[0])
+    now[0] = 10.0
+    progress.update(5, 20)
+    now[0] = 12.0  # as long as the others took
+    assert progress.seconds_left == 30.0
+    now[0] = 24.0  # 5 calls in 22 s, as it seems now
+    assert progress.seconds_left == pytest.approx(66.0)
+
+
 def test_calls_from_the_cache_do_not_shorten_the_time_left():
     """Of 300 calls 100 are cached; each of the others takes 2 s."""
     now = [0.0]

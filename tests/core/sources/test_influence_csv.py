@@ -326,7 +326,7 @@ def test_a_partly_simulated_file_makes_a_simulated_run(marks):
     rows = [f"q,{place},{place + 1},0.5,{mark}\n" for place, mark in enumerate(marks)]
     imported = read(HEADER.replace("\n", ",data_source\n") + "".join(rows))
     assert imported.run.simulated and len(imported.run.passages) == 2
-    assert imported.report.notes[-1].startswith("The file says that its numbers are simulated")
+    assert imported.report.notes[-1].startswith("The file says that its data are simulated")
     real = read(HEADER.replace("\n", ",data_source\n") + "q,0,1,0.5,upload\nq,1,2,0.5,\n")
     assert not real.run.simulated
 

@@ -124,6 +124,7 @@ def _table(query_id: str, answer: AnswerClaims) -> None:
     places = {name: passage_name(answer, at) for at, name in enumerate(answer.passage_ids)}
     frame = frame.assign(
         state=[f"{SIGNS[str(state)]} {state}" for state in frame["state"]],
+        verdict=frame["verdict"].str.replace("_", " ").str.lower(),
         best=frame["best_passage_id"].map(places.get, na_action="ignore"),
         removed=[_of(n, total) for n, total in zip(frame["n_removed"], frame["n_removals"], strict=True)],
         **{name: [_listed(words) for words in frame[name]] for name in ("added", "dropped")},

@@ -121,7 +121,8 @@ def lines(answer: AnswerClaims, claim: int) -> list[str]:
     """Return everything known of a claim, in sentences; texts from data are in them as they are."""
     m = answer.matrix
     best, u = m.support_maximum[claim], m.uncertainty[claim]
-    said = [f"Verdict {answer.verdicts[claim]} · U(c) {number(u)} · best support {number(best)}"]
+    verdict = str(answer.verdicts[claim]).replace("_", " ").lower()
+    said = [f"Verdict {verdict} · U(c) {number(u)} · best support {number(best)}"]
     if best == best:
         passage = int(np.nanargmax(m.probabilities[claim]))
         sentence = str(answer.sentences[claim, passage])

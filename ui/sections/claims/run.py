@@ -17,7 +17,6 @@ from ui.plain import plain, shortened
 from ui.state import session
 
 _CARDS = 4  # unsupported claims with a box of their own
-_PAGE = "pages/claims.py"
 _FIGURE = "ExpertQA all AUROC"
 
 
@@ -110,7 +109,7 @@ def unsupported() -> None:
                 # A bare value has its question in front already.
                 about = "" if str(row.text).startswith(asked) else f"{shortened(asked, 120)} · "
                 st.caption(plain(f"{about}best support {number(row.support_maximum)}", one_line=True))
-                questions.link(str(row.query_id), "Read the answer", _PAGE)
+                questions.open_link(str(row.query_id), "Read the answer")
     columns = {
         "text": show.wide("Claim"),
         "question": show.wide("Question", "medium"),
@@ -120,7 +119,7 @@ def unsupported() -> None:
         "query_id": show.wide("Question id", "small"),
     }
     with st.expander(f"All unsupported claims ({count(len(frame), 'claim')})"):
-        show.table(frame, "Unsupported claims", columns)
+        questions.table(frame, "Unsupported claims; choosing one opens its answer", columns, "unsupported")
 
 
 def quadrants() -> None:

@@ -2,39 +2,113 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from core.influence.definitions import LABELS, MODES
 from core.influence.recovery import recovery
 from core.influence.reported import WHY, compare_reported
 from core.text.display import count, number
-from ui import cached, headlines, questions, show
-from ui.state import session
+from ui import cached, show
+from ui.state import session, settings
 
 
-def chance() -> None:
+def ranks() -> None:
+    """Draw retrieval rank against influence rank, of all questions or of those with one label."""
+    st.subheader("Influence rank vs retrieval rank", anchor=False)
+    st.markdown(
+        "Blue cells hold more passages than random orders of the same influences would put there, red cells "
+        "fewer. A model that follows the retriever makes the diagonal blue."
+    )
+    labels = cached.diagnosis()["influence"].defined["label"].value_counts()
+    counts = {name: int(labels.get(name, 0)) for name in LABELS}
+    titles = {"": f"All ({sum(counts.values()):,})"} | {
+        name: f"{name} ({n:,})" for name, n in counts.items() if name != "Undefined"
+    }
+    shown = st.segmented_control(
+        "Questions",
+        list(titles),
+        default="",
+        key="influence_shown",
+        format_func=lambda name: titles.get(name, name),
+        persist_state="session",
+        required=True,
+    )
+    show.chart("influence", "rank_against_rank", label=shown or None)
+    st.caption(_what_tau_does(counts, shown or ""))
+
+
+def _what_tau_does(counts: Mapping[str, int], shown: str) -> str:
+    """Say what the threshold changes in the figure, and what it cannot."""
+    tau = number(float(settings()["threshold"]))
+    split = (
+        f"At τ = {tau}, {count(counts['Aligned'], 'question is', 'questions are')} aligned and "
+        f"{counts['Divergent']:,} divergent"
+    )
+    if shown:
+        return (
+            f"{split}. Questions are aligned because they lie along the diagonal: in this view the surplus "
+            "there follows from the choice and is no evidence."
+        )
+    if not counts["Aligned"] or not counts["Divergent"]:
+        return f"{split}: only a τ between their values of ρ splits them. No cell of this view depends on τ."
+    return f"{split}. τ moves this split and the two lines; no cell of this view depends on it."
+
+
+def order_of_use() -> None:
+    """Draw what the retriever puts first against what the model uses, by rank and by question."""
+    left, right = st.columns(2)
+    with left:
+        st.subheader("Influence by retrieval rank", anchor=False)
+        st.markdown("Where the line leaves the band, this rank is used more, or less, than chance explains.")
+        show.chart("influence", "influence_by_rank")
+    with right:
+        st.subheader("Is the most used passage first?", anchor=False)
+        st.markdown("Above the diagonal the retriever does better than chance for that question.")
+        show.chart("influence", "ndcg_against_chance")
+
+
+def agreement() -> None:
+    """Draw ρ of every question and the labels that follow from it, with what chance makes of τ."""
+    left, right = st.columns([3, 2])
+    with left:
+        st.subheader("Rank agreement of every question", anchor=False)
+        st.markdown(_chance() or "No question has a label at this threshold.")
+        show.chart("influence", "rho_histogram")
+    with right:
+        st.subheader("Labels", anchor=False)
+        st.markdown("Only a count beyond the range of chance says something of the retriever.")
+        show.chart("influence", "label_counts")
+
+
+def _chance() -> str:
     """Say in one sentence what the threshold makes of random orders."""
     facts = {one.key: one.value for one in cached.numbers("influence")}
     share = facts["p_random_divergent"]
-    if share is not None:
-        weak, strong = ("divergent", "aligned") if share > 0.5 else ("aligned", "divergent")
-        st.markdown(
-            "**Chance baseline:** a random order of the passages falls below the threshold of "
-            f"{number(facts['threshold'])} in **{number(100 * share, '{:.1f}')} %** of cases. Chance alone "
-            f"mostly gives “{weak}”, so “{strong}” is the stronger evidence."
-        )
+    if share is None:
+        return ""
+    weak, strong = ("divergent", "aligned") if share > 0.5 else ("aligned", "divergent")
+    return (
+        f"A random order falls below τ = {number(facts['threshold'])} in "
+        f"**{number(100 * share, '{:.1f}')} %** of cases: chance alone mostly gives “{weak}”, so "
+        f"“{strong}” is the stronger evidence."
+    )
 
 
-def slope() -> None:
-    """Draw the two orders of one chosen question."""
-    chosen = questions.picker("influence_question", of="influence")
-    if chosen is not None:
-        show.chart("influence", "rank_slope", query_id=chosen)
-        questions.link(chosen)
+def spread() -> None:
+    """Draw how concentrated the influence of each question is."""
+    st.subheader("How concentrated the influence is", anchor=False)
+    st.markdown(
+        "Top left, one passage carries the answer; bottom right, all do a little. The order of the passages "
+        "plays no part, so there is no chance baseline."
+    )
+    show.chart("influence", "entropy_dominance")
 
 
 def modes() -> None:
     """Draw how often each failure mode occurs, of the questions that could show it, with chance and rule."""
+    st.markdown("Only a bar that ends beyond its chance mark is a finding, where chance can give the mode.")
     show.chart("influence", "failure_mode_counts")
     numbers = {one.key: one for one in cached.numbers("influence")}
     with st.grid(3, min_column_width=250):
@@ -43,58 +117,6 @@ def modes() -> None:
             found = f"{one.text} questions" if one.of else "not tested"
             facts = {"Rule": mode.meaning, "Chance baseline": one.note}
             show.definition(mode.title, mode.advice, facts, found)
-
-
-def table() -> None:
-    """Draw the table of questions with its filters and download."""
-    frame = cached.diagnosis()["influence"].queries
-    left, right = st.columns(2)
-    labels = left.multiselect(
-        "Label", LABELS, key="influence_labels", persist_state="session", placeholder="All labels"
-    )
-    chosen = right.multiselect(
-        "Failure mode",
-        list(MODES),
-        key="influence_modes",
-        persist_state="session",
-        format_func=lambda name: MODES[name].title,
-        placeholder="All, with or without",
-    )
-    if labels:
-        frame = frame[frame["label"].isin(labels)]
-    if chosen:
-        frame = frame[frame[chosen].any(axis=1)]
-    st.caption(count(len(frame), "question"))
-    why = frame["label_reason"].map(lambda name: headlines.reason(name).title, na_action="ignore")
-    show.table(frame.assign(label_reason=why), "Questions with their metrics", _COLUMNS)
-    show.csv("Download these questions (CSV)", frame, "questions", "influence_csv", session().run)
-
-
-_COLUMNS = {
-    "query_id": show.wide("Id", "small"),
-    "question": show.wide("Question"),
-    "label": "Label",
-    "rho": show.numeric("ρ"),
-    "influence_ndcg": show.numeric("nDCG by influence"),
-    "ndcg_by_chance": show.numeric("nDCG by chance"),
-    "label_reason": "Undefined because",
-    "k": "k",
-    "dominance": show.numeric("Dominance"),
-    "entropy": show.numeric("Entropy (nats)"),
-    "rank_biased_overlap": show.numeric("RBO"),
-    "p_value": show.numeric("p", "%.3f"),
-    "answer_status": "Answer",
-    "correct": "Correct",
-    "n_modes": "Failure modes",
-}
-
-
-def checks() -> None:
-    """Draw what the file reports against what was recomputed, and what was planted against what was found."""
-    reported()
-    run = session().run
-    if run is not None and run.simulated:
-        planted()
 
 
 def reported() -> None:
@@ -126,7 +148,10 @@ def reported() -> None:
 
 
 def planted() -> None:
-    """Draw what a simulation planted against what the metrics found."""
+    """Draw what a simulation planted against what the metrics found; nothing of other runs."""
+    run = session().run
+    if run is None or not run.simulated:
+        return
     frame = cached.once("recovery", lambda d: recovery(d.run, d["influence"]))
     st.subheader("Ground truth vs recovered", anchor=False)
     st.markdown("The simulation knows the truth that it planted, so the metrics can be checked against it.")

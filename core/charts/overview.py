@@ -1,0 +1,113 @@
+"""Counts against chance, over all diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.charts import theme
+from core.diagnosis import Diagnosis, Number
+from core.stats import wilson_interval
+from core.text.display import count, percent
+
+_LOOKS = ((True, "Interval leaves out chance", "Aligned"), (False, "Interval holds chance", "neutral"))
+_COLUMNS = ["title", "share", "low", "high", "chance", "n", "noun", "door"]
+
+
+def against_chance(diagnosis: Diagnosis) -> go.Figure:
+    """Draw every share that chance fills as well, with its 95 % interval and a tick at what chance gives.
+
+    One row per count, and per share on a card, that has a chance value, in the order of the diagnostics. An
+    interval that leaves out the tick is drawn strong, the others pale. A mark leads to the finding of that
+    name or, where chance explains the count, to the questions counted. Empty where no number has a chance
+    value.
+    """
+    return _draw(_data(diagnosis))
+
+
+def _data(diagnosis: Diagnosis) -> pd.DataFrame:
+    """One row per share: its title, ends and chance in [0, 1], n, what is counted, and where it leads."""
+    rows = []
+    for diagnostic in diagnosis.diagnostics:
+        found = {one.name for one in diagnosis.findings_of(diagnostic.name)}
+        if diagnostic.lacks(diagnosis.run) is None:
+            for one, *shares in _shares(diagnosis, diagnostic.name):
+                name = next((name for name in (one.key, one.define) if name in found), None)
+                door = f"finding={quote(f'{diagnostic.name}.{name}')}" if name else ""
+                if not door and one.cases:
+                    door = f"where={quote(f'{diagnostic.name}.{one.cases}', safe='')}"
+                rows.append((one.title, *shares, one.noun, door))
+    frame = pd.DataFrame(rows, columns=_COLUMNS)
+    return frame.assign(beyond=(frame["chance"] < frame["low"]) | (frame["chance"] > frame["high"]))
+
+
+def _shares(diagnosis: Diagnosis, name: str) -> Iterator[tuple[Number, float, float, float, float, int]]:
+    """Yield the numbers that are shares, with share, interval, chance and n."""
+    for one in diagnosis.numbers(name):
+        if one.chance is None or one.value is None or one.place not in ("card", "row"):
+            continue
+        if one.of:
+            share = one.value / one.of
+            yield one, share, *wilson_interval(share, one.of), one.chance / one.of, one.of
+        elif one.is_share and one.place == "card" and one.n and one.interval:
+            yield one, one.value, *one.interval, one.chance, one.n
+
+
+def _draw(data: pd.DataFrame) -> go.Figure:
+    if not len(data):
+        return theme.empty_figure("No number of this run can be compared with chance.")
+    figure = theme.new_figure(_alt(data), "Share of the questions, %", "", height=110 + 44 * len(data))
+    for beyond, name, style in (
+        (True, "Observed, beyond chance", "Aligned"),
+        (False, "Observed, as by chance", "neutral"),
+    ):
+        rows = data[data["beyond"] == beyond]
+        if len(rows):
+            figure.add_scatter(
+                name=name,
+                mode="markers",
+                x=100 * rows["share"],
+                y=rows["title"],
+                error_x=theme.error_bars(100 * rows["share"], 100 * rows["low"], 100 * rows["high"],
+                                         theme.STYLES[style].color),
+                marker=theme.marker(style, 11),
+                customdata=[[row.door, _hover(row)] for row in rows.itertuples()],
+                hovertemplate="%{customdata[1]}<extra></extra>",
+                cliponaxis=False,
+            )  # fmt: skip
+    color = theme.STYLES["highlight"].color
+    figure.add_scatter(
+        name="By chance",
+        mode="markers",
+        x=100 * data["chance"],
+        y=data["title"],
+        marker={"symbol": "line-ns", "size": 18, "line": {"width": 3, "color": color}},
+        customdata=[[row.door, _hover(row)] for row in data.itertuples()],
+        hovertemplate="%{customdata[1]}<extra></extra>",
+        cliponaxis=False,
+    )
+    figure.update_xaxes(range=[-1, 101], tick0=0, dtick=20)
+    figure.update_yaxes(
+        autorange="reversed", categoryarray=data["title"], categoryorder="array", showgrid=False
+    )
+    figure.update_layout(meta={**figure.layout.meta, "doors": True})
+    return figure
+
+
+def _hover(row: object) -> str:
+    ends = percent(row.share, (row.low, row.high))  # type: ignore[attr-defined]
+    return (
+        f"{row.title}: {percent(row.share)} of {count(row.n, row.noun)}<br>"  # type: ignore[attr-defined]
+        f"95 % interval {ends}<br>{percent(row.chance)} by chance"  # type: ignore[attr-defined]
+    )
+
+
+def _alt(data: pd.DataFrame) -> str:
+    parts = [
+        f"{row.title} {percent(row.share)} of {row.n:,} ({percent(row.chance)} by chance)"
+        for row in data.itertuples()
+    ]
+    return f"Counts against chance: {'; '.join(parts)}."

@@ -1,0 +1,277 @@
+"""The worklist on screen: filter and question are held everywhere, reviews are never lost silently."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.reviews import Review, path_of, read, write
+from ui import library
+
+NO_ANSWER = "answers.empty_baselines"  # of the small run only q4
+
+
+def listed(app) -> list[str]:
+    return list(next(frame.value for frame in app.dataframe if "question" in frame.value)["question"])
+
+
+def warned(app) -> str:
+    return "\n".join(warning.value for warning in app.warning).replace("\\", "").replace("\u2060", "")
+
+
+def parts():
+    """Draw what pages draw, without the frame: a test chooses the mark that was selected."""
+    import streamlit as st
+
+    from ui import doors, sources, worklist
+
+    sources.follow_link()
+    st.caption(f"current {worklist.current()}, next {worklist.step(1)}, before {worklist.step(-1)}")
+    st.caption("listed " + " ".join(worklist.ids()))
+    worklist.review(worklist.current() or "")
+    worklist.narrow()
+    marks = st.session_state.get("marks", [])
+    points = [{"customdata": mark} for mark in marks]
+    doors.follow({"selection": {"points": points}} if marks else None, "figure")
+
+
+@pytest.fixture
+def open_parts(monkeypatch):
+    monkeypatch.setattr("ui.sources.link", lambda *_, **__: None)  # it needs the frame's pages
+
+    def opened(**params: str) -> AppTest:
+        app = AppTest.from_function(parts, default_timeout=120)
+        for name, value in params.items():
+            app.query_params[name] = value
+        return app.run()
+
+    return opened
+
+
+def captions(app) -> str:
+    assert not app.exception, app.exception
+    return "\n".join(caption.value for caption in app.caption)
+
+
+# ---- filter, order and question in the address ----
+
+
+def test_the_address_filters_and_sorts_on_first_sight(open_app, healthy, recorded):
+    app = healthy(open_app(words="question?", sort="run", kind="", unrelated="x"))
+    assert listed(app) == ["An inert question?"]
+    assert app.query_params["words"] == "question?" and app.query_params["sort"] == "run"
+    assert "1 of 4 questions" in "\n".join(text.value for text in app.markdown)
+
+
+def test_the_filter_is_held_on_every_page_and_in_every_link(open_app, healthy, recorded):
+    app = healthy(open_app(finding=NO_ANSWER, question="q3"))
+    assert listed(app) == ["An empty one?"]
+    # A link to a proof carries the finding that it proves instead.
+    links = [link.proto for link in app.get("page_link") if not link.proto.label.startswith("See ")]
+    assert links and all("finding=answers.empty_baselines" in link.query_string for link in links)
+    app.switch_page("pages/methods.py")
+    for name in ("run", "finding", "question"):
+        del app.query_params[name]  # what the browser does when the menu is used
+    assert healthy(app.run()).query_params["finding"] == NO_ANSWER
+    app.switch_page("pages/overview.py").run()
+    assert listed(healthy(app)) == ["An empty one?"] and app.query_params["question"] == "q3"
+
+
+def test_widgets_write_the_address_and_chips_clear_it(open_app, healthy, recorded):
+    app = healthy(open_app())
+    assert len(listed(app)) == 4
+    app.text_input(key="overview_words").set_value(" garden ").run()
+    app.selectbox(key="overview_status").select("open").run()
+    assert app.query_params["words"] == "garden" and app.query_params["status"] == "open"
+    assert listed(healthy(app)) == ["Who designed the garden city?"]
+    assert app.button(key="overview_clear_words").label == "Words\\:\u2060 garden".replace("\u2060", "")
+    app.button(key="overview_clear").click().run()
+    assert len(listed(healthy(app))) == 4 and "words" not in app.query_params
+
+
+def test_a_link_that_names_a_filter_takes_the_place_of_the_old_one(open_app, healthy, recorded):
+    app = healthy(open_app(words="garden", sort="run"))
+    app.query_params["finding"] = NO_ANSWER
+    del app.query_params["words"]
+    assert listed(healthy(app.run())) == ["An empty one?"]
+    assert "words" not in app.query_params
+
+
+JUNK = ("<script>alert(1)</script>", "q" * 5000, "a.b.c:1")
+
+
+@pytest.mark.parametrize("part", ["finding", "where", "label", "kind", "status", "sort"])
+def test_junk_in_the_address_is_one_sentence_and_the_whole_list(part, open_parts, recorded):
+    for junk in JUNK:
+        app = open_parts(**{part: junk})
+        assert len(listed_ids(app)) == 4
+        assert len([one for one in app.warning if one.value]) == 1
+        assert (junk[:20] in warned(app) or part == "where") and len(warned(app)) < 300
+
+
+# ---- doors ----
+
+
+@pytest.mark.parametrize(
+    ("door", "ids"),
+    [
+        ("where=answers.queries.answer_status%3Aempty", "q4"),
+        (f"finding={NO_ANSWER}", "q4"),
+        ("where=influence.queries.k%3A4..9", "q1 q2 q3 q4"),
+    ],
+)
+@pytest.mark.parametrize("form", [lambda door: [door, 1], lambda door: {"0": door}], ids=["list", "mapping"])
+def test_a_mark_sets_the_filter_and_says_how_many_match(open_parts, recorded, form, door, ids):
+    app = open_parts(words="nothing of this")
+    app.session_state["marks"] = [form(door)]
+    app.run()
+    assert sorted(listed_ids(app)) == ids.split()
+    assert "words" not in app.query_params
+    said = "\n".join(text.value for text in app.markdown)
+    assert f"{len(ids.split())} of 4 questions" in said
+
+
+def test_a_mark_is_followed_once(open_parts, recorded):
+    app = open_parts()
+    app.session_state["marks"] = [[f"finding={NO_ANSWER}"]]
+    app.run()
+    app.button(key="beside_clear_finding").click().run()
+    assert "finding" not in app.query_params  # the mark is still selected
+    app.session_state["marks"] = []
+    app.run()
+    app.session_state["marks"] = [[f"finding={NO_ANSWER}"]]
+    app.run()
+    assert app.query_params["finding"] == NO_ANSWER  # selected anew
+
+
+@pytest.mark.parametrize(
+    "door",
+    ["junk", "question=nobody", "finding=no.ne", "where=a", "run=x", "a=1&b=2", "<b>", "question", "&=", "%"],
+)
+def test_a_mark_that_leads_nowhere_is_one_sentence(open_parts, recorded, door):
+    app = open_parts()
+    app.session_state["marks"] = [[door]]
+    app.run()
+    assert len(app.warning) == 1 and "listed" in captions(app)
+    assert len(listed_ids(app)) == 4
+
+
+def listed_ids(app) -> list[str]:
+    return captions(app).split("listed ")[1].split("\n")[0].split()
+
+
+@pytest.mark.parametrize("mark", [None, [], {}, 5, [None], [""], [5], {"1": "x"}])
+def test_a_mark_without_a_door_does_nothing(open_parts, recorded, mark):
+    app = open_parts()
+    app.session_state["marks"] = [mark]
+    app.run()
+    assert not app.warning and len(listed_ids(app)) == 4
+
+
+# ---- the current question ----
+
+
+def test_next_and_previous_go_along_the_filtered_list(open_parts, recorded):
+    order = open_parts(sort="run")
+    assert "current q1, next q2, before None" in captions(order)
+    assert "current q2, next q3, before q1" in captions(open_parts(sort="run", question="q2"))
+    assert "current q4, next None, before q3" in captions(open_parts(sort="run", question="q4"))
+    outside = open_parts(sort="run", question="q1", finding=NO_ANSWER)
+    assert "current q1, next q4, before None" in captions(outside)
+
+
+# ---- reviews ----
+
+
+def noted(run) -> dict[str, Review]:
+    return dict(read(library.runs_folder(), run.run_id))
+
+
+def review(app, question: str, status: str, note: str | None = None) -> None:
+    app.button_group(key=f"review_status_{question}").set_value(status).run()
+    if note is not None:
+        app.text_area(key=f"review_note_{question}").set_value(note).run()
+    assert not app.exception, app.exception
+
+
+def test_a_review_is_kept_beside_the_run_and_the_run_is_not_touched(open_parts, recorded, tmp_path):
+    before = {path: path.read_bytes() for path in (tmp_path / "samples").rglob("*.*")}
+    app = open_parts(question="q2")
+    review(app, "q2", "flagged", "=1+1 <b>")
+    assert noted(recorded) == {"q2": Review("flagged", "=1+1 <b>")}
+    assert {path: path.read_bytes() for path in (tmp_path / "samples").rglob("*.*")} == before
+    again = open_parts(question="q2", status="flagged")  # another tab
+    assert again.text_area(key="review_note_q2").value == "=1+1 <b>" and listed_ids(again) == ["q2"]
+
+
+def test_two_tabs_do_not_overwrite_each_other_unseen(open_parts, recorded):
+    mine, theirs = open_parts(question="q1"), open_parts(question="q1")
+    review(theirs, "q1", "flagged", "theirs")
+    review(mine, "q1", "reviewed")
+    assert noted(recorded)["q1"] == Review("flagged", "theirs")
+    assert "another tab" in warned(mine) and "theirs" in warned(mine)
+    mine.button(key="review_mine").click().run()
+    assert noted(recorded)["q1"] == Review("reviewed", "") and not warned(mine)
+
+
+def test_the_other_tabs_review_can_be_taken(open_parts, recorded):
+    mine = open_parts(question="q1")
+    write(library.runs_folder(), recorded.run_id, "q1", Review("flagged", "theirs"))
+    review(mine, "q1", "reviewed")
+    mine.button(key="review_other").click().run()
+    assert mine.text_area(key="review_note_q1").value == "theirs" and not warned(mine)
+
+
+@pytest.mark.parametrize("content", ["{", '{"run_id": "other", "reviews": {}}', "[]"])
+def test_a_broken_file_is_told_and_what_is_noted_stays_in_the_tab(open_parts, recorded, content):
+    path = path_of(library.runs_folder(), recorded.run_id)
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    app = open_parts(question="q1")
+    assert len(app.warning) == 1 and "reviews" in warned(app)
+    review(app, "q1", "flagged", "kept")
+    assert path.read_text() == content and "this tab only" in warned(app)
+    assert app.text_area(key="review_note_q1").value == "kept"
+    path.unlink()
+    review(app, "q1", "reviewed")
+    assert noted(recorded)["q1"] == Review("reviewed", "kept") and not app.warning
+
+
+def test_a_disk_that_refuses_is_told_and_nothing_is_lost(open_parts, recorded):
+    app = open_parts(question="q1")
+    library.runs_folder().mkdir(parents=True)
+    (library.runs_folder() / "reviews").write_text("in the way")
+    review(app, "q1", "flagged", "kept")
+    assert "cannot be" in warned(app) and app.text_area(key="review_note_q1").value == "kept"
+
+
+def test_reviews_of_a_run_that_is_not_saved_are_saved_with_it_and_deleted_with_it(
+    open_app, healthy, small_run, recorded, tmp_path
+):
+    app = healthy(open_app())
+    state = app.session_state["leadline"]
+    run = small_run.renamed("Uploaded")
+    run = type(run)({**run.manifest, "run_id": "feed"}, run.tables)
+    state.show(run, "upload", saved=False, link={"run": "feed"})
+    state.reviews["feed"] = {"q1": Review("flagged", "look")}
+    app.switch_page("pages/data.py")
+    app.query_params["door"], app.query_params["run"] = "Export", "feed"
+    healthy(app.run())
+    assert not noted(run)
+    app.button(key="export_save").click().run()
+    assert noted(run) == {"q1": Review("flagged", "look")}
+    saved = library.find("feed")
+    assert saved is not None
+    library.delete(saved)
+    assert not noted(run) and not path_of(library.runs_folder(), "feed").exists()
+
+
+def test_the_file_of_reviews_is_plain_json(open_parts, recorded):
+    review(open_parts(question="q3"), "q3", "reviewed", "ok")
+    content = json.loads(path_of(library.runs_folder(), recorded.run_id).read_text())
+    assert content == {
+        "run_id": recorded.run_id,
+        "reviews": {"q3": {"status": "reviewed", "note": "ok"}},
+    }

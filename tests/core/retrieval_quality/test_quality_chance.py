@@ -1,0 +1,105 @@
+"""What random orders of the same passages give, against every order of them."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from core.diagnosis import BAD, GOOD, UNCLEAR
+from core.retrieval_quality.findings import findings
+from core.retrieval_quality.metrics import hit_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
+from tests.core.retrieval_quality.test_quality import make_run, one, quality, row
+
+CASES = [
+    (2, [True, False, False, True]),
+    (3, [False, True, False, False, False]),
+    (1, [True]),
+    (2, [False, False, False]),
+    (4, [True, True, False, True]),
+]
+
+
+@pytest.mark.parametrize(("n_gold", "marks"), CASES)
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_chance_is_the_mean_over_all_orders(n_gold, marks, k):
+    orders = list(permutations(marks))
+    q = one(n_gold, marks, ks=(k,))
+    if k > len(marks):
+        assert np.isnan(q[f"hit_at_{k}_by_chance"])
+        return
+    for name, values in (
+        (f"hit_at_{k}", [hit_at_k(order, k) for order in orders]),
+        (f"recall_at_{k}", [recall_at_k(order, k, n_gold) for order in orders]),
+        (f"ndcg_at_{k}", [ndcg_at_k(order, k, n_gold) for order in orders]),
+        ("reciprocal_rank", [reciprocal_rank(order) for order in orders]),
+    ):
+        assert q[f"{name}_by_chance"] == pytest.approx(np.mean(values)), name
+
+
+@pytest.mark.parametrize("influences", [[0.4, 0.3, 0.2, 0.1], [0.4, 0.4, 0.2, 0.0], [0.4, 0.4, 0.4, 0.0]])
+def test_gold_used_most_by_chance_is_the_share_of_all_deals(influences):
+    marks = [True, False, True, False]
+    dealt = [one(2, marks, influences=list(order)) for order in permutations(influences)]
+    expected = np.mean([q["gold_most_influential"] for q in dealt])
+    assert dealt[0]["gold_most_influential_by_chance"] == pytest.approx(expected)
+
+
+def test_the_summary_has_the_mean_by_chance_of_the_questions_that_count():
+    result = quality(make_run([(1, [True, False], None, None), (1, [False, True, False, False], None, None),
+                               (None, [None, None], None, None)]), (1,))  # fmt: skip
+    assert row(result, "hit_at_k", 1)["chance"] == pytest.approx((1 / 2 + 1 / 4) / 2)
+    assert row(result, "mrr")["chance"] == pytest.approx((0.75 + (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4) / 2)
+    assert np.isnan(row(result, "gold_most_influential")["chance"])
+
+
+def found(n_first, n_used, n=20, k=4):
+    """The two findings of n questions of which so many have gold first, and so many use it most."""
+    questions = []
+    for i in range(n):
+        place, used = (0 if i < n_first else k - 1), i < n_used
+        influences = [0.1] * k
+        influences[place if used else 1] = 0.9
+        questions.append((1, [j == place for j in range(k)], None, influences))
+    return findings(quality(make_run(questions)))
+
+
+def test_gold_first_and_hardly_used():
+    first, used = found(19, 4)
+    assert (first.tone, first.severity, first.n, first.of) == (GOOD, "low", 19, 20)
+    assert first.expected_by_chance == pytest.approx(5)
+    assert first.p_value == pytest.approx(stats.binom.sf(18, 20, 0.25))
+    assert first.interval == pytest.approx(tuple(stats.binomtest(19, 20).proportion_ci(method="wilson")))
+    assert first.query_ids == ("q20",)
+    assert (
+        first.clause
+        == "retrieval puts a gold passage first in 95 % of 20 questions (76–99 %; 25 % by chance)"
+    )
+    assert (used.tone, used.severity, used.n, used.topic) == (BAD, "high", 4, first.topic)
+    assert used.sentence == (
+        "The answer leans most on a gold passage in 4 of 20 questions, and on another passage in 16; "
+        "chance alone gives 5."
+    )
+    assert used.clause == "the answer leans on it most in only 20 % of 20 (8–42 %; 25 % by chance)"
+    # Those with gold in the first place come first: what was found best and is not used.
+    assert used.query_ids == tuple(f"q{i}" for i in range(5, 21)) and "change the retriever" in used.advice
+
+
+def test_half_is_unclear_and_a_retriever_no_better_than_chance_is_grave():
+    first, used = found(10, 18)
+    assert (first.tone, first.severity, used.tone) == (UNCLEAR, "medium", GOOD)
+    assert found(6, 18)[0].severity == "medium" or found(6, 18)[0].tone == UNCLEAR
+    lazy = found(5, 18)[0]
+    assert (lazy.tone, lazy.severity) == (BAD, "high") and lazy.p_value > 0.05
+    assert found(0, 18)[0].clause == (
+        "retrieval puts a gold passage first in none of 20 questions (0–16 %; 25 % by chance)"
+    )
+
+
+def test_a_share_that_chance_may_explain_says_how_many_questions_it_takes():
+    # 6 of 20 against 5: mean difference 0.05, sd 0.47.
+    assert found(6, 18)[0].clause.endswith("25 % by chance; about 700 questions would be needed to tell)")
+
+
+def test_without_gold_there_is_nothing_to_find():
+    assert findings(quality(make_run([(None, [None, None], None, None)]))) == ()

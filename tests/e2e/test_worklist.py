@@ -1,0 +1,99 @@
+"""The worklist in a real browser: a filter is a link, a row is a way to the question, a review stays."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.e2e.running_app import settle
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+VIEWS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+# Streamlit's browser code asks a page's own address whether the server is there before it asks the root.
+PROBES = ("/_stcore/health", "/_stcore/host-config")
+
+
+def place(page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def search(page, words: str) -> None:
+    box = page.get_by_label("Find", exact=True).first
+    box.scroll_into_view_if_needed()
+    box.fill(words)
+    page.keyboard.press("Enter")
+    page.wait_for_function("words => new URL(location).searchParams.get('words') === words", arg=words)
+    settle(page)
+
+
+def listed(page) -> str:
+    return page.get_by_text(re.compile(r"reviewed · ")).first.inner_text()
+
+
+def choose_row(page, row: int) -> None:
+    """Click on the question of a row: the table is a drawing, so by its place."""
+    table = page.locator("[data-testid='stDataFrame']").last
+    table.scroll_into_view_if_needed()
+    page.wait_for_timeout(500)
+    box = table.bounding_box()
+    page.mouse.click(box["x"] + 180, box["y"] + 35 * (row + 1) + 17)
+    page.wait_for_url("**/workbench?**")
+    settle(page)
+
+
+@pytest.mark.parametrize(("width", "theme"), VIEWS)
+def test_a_link_with_a_filter_opens_the_same_list_elsewhere(app, new_page, width, theme):
+    page = new_page(width, 900, color_scheme=theme)
+    page.goto(app)
+    settle(page)
+    everything = listed(page)
+    search(page, "the")
+    found = listed(page)
+    assert found != everything
+
+    elsewhere = new_page(width, 900, color_scheme=theme)  # another context: nothing is shared but the link
+    elsewhere.goto(page.url)
+    settle(elsewhere)
+    assert listed(elsewhere) == found and place(elsewhere) == place(page)
+
+    choose_row(elsewhere, 1)
+    opened = place(elsewhere)
+    assert opened["words"] == "the" and opened["question"]
+    status, note = elsewhere.get_by_role("button", name="Flagged"), elsewhere.get_by_label("Note", exact=True)
+    status.or_(elsewhere.get_by_role("radio", name="Flagged")).first.click()
+    settle(elsewhere)
+    note.fill(f"=look {width} {theme}")
+    note.blur()
+    settle(elsewhere)
+
+    # Back on the list: the filter is held, and the row that was chosen is not followed again.
+    elsewhere.goto(f"{app}/?run={opened['run']}&words=the&status=flagged")
+    settle(elsewhere)
+    assert "workbench" not in elsewhere.url and "1 flagged" in listed(elsewhere)
+    with elsewhere.expect_download() as download:
+        elsewhere.get_by_role("button", name="with reviews (CSV)").click()
+    rows = list(csv.DictReader(io.StringIO(download.value.path().read_text("utf-8-sig"))))
+    assert [(row["query_id"], row["note"]) for row in rows] == [
+        (opened["question"], f"'=look {width} {theme}")
+    ]
+    assert download.value.suggested_filename.endswith("-worklist.csv")
+    assert not elsewhere.evaluate("document.documentElement.scrollWidth > innerWidth + 1")
+
+
+def test_links_within_the_app_meet_nothing_that_is_missing(app, new_page):
+    page, missing = new_page(), []
+    page.on("response", lambda answer: answer.status >= 400 and missing.append(urlsplit(answer.url).path))
+    page.goto(app)
+    settle(page)
+    for name in ("Influence vs retrieval", "Workbench", "Compare", "Data", "Overview"):
+        page.get_by_role("link", name=name).first.click()
+        page.wait_for_timeout(500)
+        settle(page)
+    assert missing == []
+    page.goto(f"{app}/workbench")
+    settle(page)
+    assert set(missing) <= {f"/workbench{probe}" for probe in PROBES}
