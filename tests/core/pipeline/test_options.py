@@ -66,7 +66,8 @@ def test_the_recorded_run_keeps_its_id():
     assert run.run_id == manifest["run_id"]
     assert run.manifest["options"] == manifest["options"]
     assert run.manifest["prompt"] == manifest["prompt"]
-    assert plan.n_calls == manifest["cost"]["calls"]
+    # Closed-book answers of the run with shorter passages, recorded before it, came from the cache.
+    assert plan.n_calls == manifest["cost"]["calls"] + manifest["cost"]["cached"]
 
 
 def test_another_retriever_is_another_run():
