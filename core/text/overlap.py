@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import regex
+from numpy.typing import NDArray
+from rapidfuzz import process
 from rapidfuzz.distance import LCSseq
 from rouge_score import tokenize
 
@@ -96,6 +99,46 @@ def rouge_l(target: str, prediction: str, stem: bool = True) -> RougeL:
     if _readable(target) and _readable(prediction):
         return rouge_l_words(_rouge_words(target, stem), _rouge_words(prediction, stem))
     return rouge_l_words(_unicode_words(target), _unicode_words(prediction))
+
+
+def rouge_l_matrix(texts: Sequence[str], stem: bool = True) -> NDArray[np.float64]:
+    """ROUGE-L F1 of every text against every other, all pairs in one go.
+
+    Parameters
+    ----------
+    texts : sequence of str, length n
+        Such as the answers that were sampled for one question.
+    stem : bool
+        As in `rouge_l`.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+        Symmetric, with the very values of `rouge_l`: NaN for two texts without a word.
+
+    Examples
+    --------
+    >>> rouge_l_matrix(["the cat sat", "the cat ran", "a dog"]).round(2).tolist()
+    [[1.0, 0.67, 0.0], [0.67, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    readable = np.array([_readable(text) for text in texts], dtype=bool)
+    found = _f1_matrix([_rouge_words(text, stem) for text in texts])
+    if not readable.all():
+        both = readable[:, None] & readable
+        found = np.where(both, found, _f1_matrix([_unicode_words(text) for text in texts]))
+    return found
+
+
+def _f1_matrix(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    # Each distinct word becomes one character: the library compares strings in batches.
+    code: dict[str, int] = {}
+    strings = ["".join(chr(code.setdefault(word, len(code))) for word in text) for text in texts]
+    common = process.cdist(strings, strings, scorer=LCSseq.similarity, dtype=np.int32)
+    n_words = np.array([[len(string)] for string in strings], dtype=np.float64).reshape(-1, 1)
+    precision, recall = common / np.maximum(1, n_words.T), common / np.maximum(1, n_words)
+    # The order of operations is that of `rouge_l_words`, so that the last digit is the same.
+    f1 = 2 * precision * recall / np.where(common, precision + recall, 1.0)
+    return np.where((n_words + n_words.T) > 0, f1, np.nan)
 
 
 def rouge_l_words(target: Sequence[str], prediction: Sequence[str]) -> RougeL:

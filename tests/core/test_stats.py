@@ -15,6 +15,7 @@ from core.stats import (
     auprc,
     aurc,
     auroc,
+    auroc_difference,
     bootstrap_interval,
     e_aurc,
     holm,
@@ -26,6 +27,7 @@ from core.stats import (
     poisson_binomial_interval,
     poisson_binomial_tail,
     prr,
+    ranking_quality,
     risk_coverage,
     wilson_interval,
 )
@@ -407,3 +409,65 @@ def test_no_rows_and_unequal_rows(measure):
     assert math.isnan(measure([], [])) and math.isnan(measure([NAN], [True]))
     with pytest.raises(ValueError, match="shape"):
         measure([0.1, 0.2], [True])
+
+
+# All measures of a ranking at once, and two rankings
+
+
+@given(RANKINGS)
+def test_all_measures_at_once_are_those_one_by_one(rows):
+    confidence, correct = columns(rows)
+    found = ranking_quality(confidence, correct, n_resamples=20)
+    wrong = 1 - correct
+    assert same(found["auroc"][0], auroc(-confidence, wrong))
+    assert same(found["auprc"][0], auprc(-confidence, wrong))
+    for name, measure in (("prr", prr), ("aurc", aurc), ("e_aurc", e_aurc)):
+        assert found[name][0] == pytest.approx(measure(confidence, correct), abs=1e-12, nan_ok=True), name
+
+
+def test_intervals_of_all_measures_are_those_of_the_bootstrap():
+    confidence = np.round(RNG.normal(size=80), 1)
+    correct = (confidence + RNG.normal(size=80) > 0).astype(float)
+    found = ranking_quality(confidence, correct, n_resamples=4_000)
+    for name, measure in (("auroc", auroc), ("prr", prr), ("aurc", aurc), ("e_aurc", e_aurc)):
+        low, high = bootstrap_interval((confidence, correct), measure, 4_000, seed=1)
+        assert found[name][1:] == pytest.approx((low, high), abs=0.02), name
+
+
+def test_measures_of_nothing_are_undefined():
+    assert np.isnan(list(ranking_quality([NAN], [1]).values())).all()
+    one = ranking_quality([0.5], [1])
+    assert one["aurc"][0] == 0 and math.isnan(one["aurc"][1]) and math.isnan(one["auroc"][0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.booleans()), min_size=1, max_size=20))
+def test_the_difference_of_two_aurocs(rows):
+    a, b, positive = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    difference, low, high, p = auroc_difference(a, b, positive)
+    assert difference == pytest.approx(auroc(a, positive) - auroc(b, positive), abs=1e-12, nan_ok=True)
+    if not math.isnan(low):
+        assert low < difference < high and 0 <= p <= 1
+        assert (p < 0.05) == (low > 0 or high < 0)
+        assert auroc_difference(b, a, positive) == pytest.approx((-difference, -high, -low, p))
+
+
+def test_delong_by_hand():
+    # a: the two positives beat all, and half of the negatives; b: the other way round.
+    a, b, positive = [3, 1, 0, 2], [1, 3, 0, 2], [1, 1, 0, 0]
+    difference, low, high, p = auroc_difference(a, b, positive)
+    # Placements of the positives 1 and 1/2, of b 1/2 and 1: differences 1/2 and -1/2, variance 1/2; the
+    # negatives stand alike. Standard error √(1/2 / 2) = 1/2 about a difference of 0.
+    assert difference == 0 and p == 1 and (low, high) == pytest.approx((-0.98, 0.98), abs=0.001)
+
+
+def test_delong_agrees_with_the_bootstrap_and_knows_equal_rankings():
+    positive = RNG.integers(0, 2, 150)
+    a, b = positive + RNG.normal(size=150), positive + 2 * RNG.normal(size=150)
+    found = auroc_difference(a, b, positive)
+    low, high = bootstrap_interval((a, b, positive), lambda x, y, z: auroc(x, z) - auroc(y, z))
+    assert found[1:3] == pytest.approx((low, high), abs=0.02)
+    assert auroc_difference(a, 2 * a + 1, positive)[3] == 1
+    # Perfect against perfectly wrong: no spread to judge by.
+    assert auroc_difference([1, 2, 3, 4], [4, 3, 2, 1], [0, 0, 1, 1])[0] == 1
+    assert math.isnan(auroc_difference([1, 2, 3, 4], [4, 3, 2, 1], [0, 0, 1, 1])[3])
+    assert np.isnan(auroc_difference([1, 2], [2, 1], [1, 1])).all()

@@ -27,7 +27,7 @@ def lines(records):
 
 @pytest.fixture
 def data(tmp_path):
-    """Return a folder with a dozen made-up records of each development file of the claims."""
+    """Return a folder with a dozen made-up records of each development file."""
     answers = [
         {
             "question": f"Who built bridge {i}?",
@@ -57,7 +57,19 @@ def data(tmp_path):
         "model_atomic_facts": ["It was built in 1903.", {"text": "Unwin"}],
     }
     bios = [{"sentences": [facts, {"text": "It is old.", "model_atomic_facts": None}]}]
-    for name, records in (("expertqa_claims", answers), ("halueval_qa", pairs), ("factscore", bios)):
+    sampled = [
+        {
+            "generations": [("Unwin", "Parker", f"Smith of {i}")[(i + j) % (1 + i % 3)] for j in range(20)],
+            "rouge_l": [float((i + j) % (1 + i % 3) == 0) for j in range(20)],
+        }
+        for i in range(12)
+    ]
+    for name, records in (
+        ("expertqa_claims", answers),
+        ("halueval_qa", pairs),
+        ("factscore", bios),
+        ("triviaqa_generations", sampled),
+    ):
         (tmp_path / f"{name}_dev.jsonl").write_text(lines(records), encoding="utf-8")
     return tmp_path
 

@@ -1,0 +1,85 @@
+"""How sure a model is of an answer, told from several answers to the same question."""
+
+from core.uncertainty.clusters import (
+    OrderDependence,
+    both_ways,
+    clusters_of_equals,
+    greedy_clusters,
+    order_dependence,
+)
+from core.uncertainty.embedding import centroid_distances, consensus, embedding_variance
+from core.uncertainty.entropy import (
+    discrete_semantic_entropy,
+    kuhn_entropy,
+    number_of_semantic_sets,
+    semantic_entropy,
+)
+from core.uncertainty.estimator import Estimator
+from core.uncertainty.estimators import ESTIMATORS, TEXT_ONLY, Scores, score
+from core.uncertainty.lexical import answer_length, distinct_answers, lexical_diversity, mean_pairwise_rouge
+from core.uncertainty.quality import Pair, Quality, comparisons, leaderboard, risk_coverage_band
+from core.uncertainty.samples import Estimate, Samples
+from core.uncertainty.similarity import agreement, cosine, jaccard, mean_off_diagonal
+from core.uncertainty.spectral import (
+    answer_eccentricity,
+    degree_confidence,
+    degree_uncertainty,
+    eccentricity,
+    eigenvalues,
+    kernel_language_entropy,
+    sum_eigen,
+)
+from core.uncertainty.tokens import (
+    contradiction_rate,
+    mean_token_entropy,
+    p_true,
+    perplexity,
+    verbalised_confidence,
+)
+
+__all__ = [
+    "ESTIMATORS",
+    "TEXT_ONLY",
+    "Estimate",
+    "Estimator",
+    "OrderDependence",
+    "Pair",
+    "Quality",
+    "Samples",
+    "Scores",
+    "agreement",
+    "answer_eccentricity",
+    "answer_length",
+    "both_ways",
+    "centroid_distances",
+    "clusters_of_equals",
+    "comparisons",
+    "consensus",
+    "contradiction_rate",
+    "cosine",
+    "degree_confidence",
+    "degree_uncertainty",
+    "discrete_semantic_entropy",
+    "distinct_answers",
+    "eccentricity",
+    "eigenvalues",
+    "embedding_variance",
+    "greedy_clusters",
+    "jaccard",
+    "kernel_language_entropy",
+    "kuhn_entropy",
+    "leaderboard",
+    "lexical_diversity",
+    "mean_off_diagonal",
+    "mean_pairwise_rouge",
+    "mean_token_entropy",
+    "number_of_semantic_sets",
+    "order_dependence",
+    "p_true",
+    "perplexity",
+    "risk_coverage_band",
+    "score",
+    "semantic_entropy",
+    "sum_eigen",
+    "verbalised_confidence",
+]

@@ -1,0 +1,117 @@
+"""Groups of answers that mean the same: greedy, first match, stop."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from core.arrays import Bools, Ints
+
+COSINE_THRESHOLD = 0.7
+ROUGE_THRESHOLD = 0.5
+ENTAILMENT_THRESHOLD = 0.5
+
+
+class OrderDependence(NamedTuple):
+    """How the number of groups depends on the order of the samples.
+
+    Attributes
+    ----------
+    given : int
+        Number of groups in the order given.
+    low, high : int
+        Fewest and most in any of the orders tried.
+    share_other : float
+        Share of the orders with another number than the order given.
+    """
+
+    given: int
+    low: int
+    high: int
+    share_other: float
+
+
+def greedy_clusters(equivalent: ArrayLike) -> Ints:
+    """Group answers: each joins the first group whose first member it is equivalent to, or opens a new one.
+
+    Parameters
+    ----------
+    equivalent : array_like of bool, shape (n, n)
+        Symmetric: whether two answers mean the same, by entailment both ways or by a threshold.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        Group numbers from 0 in order of appearance.
+
+    Examples
+    --------
+    The third answer is equivalent to both of the first two, which differ; the first match wins:
+
+    >>> greedy_clusters([[1, 0, 1], [0, 1, 1], [1, 1, 1]]).tolist()
+    [0, 1, 0]
+    """
+    same = _square(equivalent)
+    firsts: list[int] = []
+    found = np.empty(len(same), dtype=np.int64)
+    for i, row in enumerate(same.tolist()):
+        match = next((number for number, first in enumerate(firsts) if row[first]), len(firsts))
+        if match == len(firsts):
+            firsts.append(i)
+        found[i] = match
+    return found
+
+
+def clusters_of_equals(keys: Sequence[Hashable]) -> Ints:
+    """Group equal keys, such as the words of each answer; numbers from 0 in order of appearance."""
+    number: dict[Hashable, int] = {}
+    return np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.int64)
+
+
+def both_ways(entailment: ArrayLike, threshold: float = ENTAILMENT_THRESHOLD) -> Bools:
+    """Whether two answers entail each other: ``entailment[i, j]`` is the probability that i entails j."""
+    given = np.asarray(entailment, dtype=np.float64)
+    return np.asarray(np.minimum(given, given.T) >= threshold)
+
+
+def order_dependence(equivalent: ArrayLike, n_orders: int = 200, seed: int = 0) -> OrderDependence:
+    """Count the groups in shuffled orders: the order matters where equivalence is not transitive.
+
+    Parameters
+    ----------
+    equivalent : array_like of bool, shape (n, n)
+        As for `greedy_clusters`.
+    n_orders, seed : int
+        Number of random orders; same seed, same orders.
+
+    Returns
+    -------
+    OrderDependence
+
+    Examples
+    --------
+    A chain, where only neighbours are equivalent, is one group or two:
+
+    >>> order_dependence([[1, 1, 0], [1, 1, 1], [0, 1, 1]])[:3]
+    (2, 1, 2)
+    """
+    same = _square(equivalent)
+    given = int(greedy_clusters(same).max(initial=-1)) + 1
+    if not np.any((same.astype(int) @ same > 0) & ~same):  # transitive
+        return OrderDependence(given, given, given, 0.0)
+    rng = np.random.default_rng(seed)
+    orders = [rng.permutation(len(same)) for _ in range(n_orders)]
+    counts = np.array([greedy_clusters(same[np.ix_(order, order)]).max() + 1 for order in orders])
+    return OrderDependence(
+        given, int(min(given, counts.min())), int(max(given, counts.max())), float((counts != given).mean())
+    )
+
+
+def _square(equivalent: ArrayLike) -> Bools:
+    same = np.asarray(equivalent, dtype=bool)
+    if same.ndim != 2 or same.shape[0] != same.shape[1]:
+        raise ValueError(f"equivalence must be a square matrix, got shape {same.shape}")
+    return same

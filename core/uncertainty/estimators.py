@@ -1,0 +1,231 @@
+"""The table of estimators: what each measures, what it needs, what it costs, and who proposed it.
+
+Adding one is one entry; everything that scores, compares or shows estimators reads this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from core.arrays import Floats
+from core.uncertainty import embedding, entropy, lexical, spectral, tokens
+from core.uncertainty.estimator import ANSWER, REASONS, Estimator
+from core.uncertainty.samples import Samples
+from core.uncertainty.similarity import agreement, mean_off_diagonal
+
+Measure = Callable[[Samples], float]
+
+_LIN = "Lin, Trivedi, Sun 2023, arXiv 2305.19187"
+_FARQUHAR = "Farquhar et al. 2024, Nature 630"
+_KUHN = "Kuhn, Gal, Farquhar 2023, arXiv 2302.09664"
+_NIKITIN = "Nikitin et al. 2024, arXiv 2405.20003"
+_OWN = "own; after Lin, Trivedi, Sun 2023"
+
+# What two answers may share, and what must have been measured for it.
+_KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "jaccard": ("shared words", ()),
+    "rouge_l": ("ROUGE-L", ()),
+    "cosine": ("cosine", ("embeddings",)),
+    "entailment": ("entailment", ("entailment",)),
+}
+_RULES = {"exact": ("same words", ())} | {kind: _KINDS[kind] for kind in ("rouge_l", "cosine", "entailment")}
+
+_ON_GRAPH = (
+    ("sum_eigen", "SumEigen", "Soft number of meanings among the samples.",
+        spectral.sum_eigen, "[1, n]", _LIN),
+    ("degree", "Degree", "Mean dissimilarity of the samples.",
+        spectral.degree_uncertainty, "[0, 1 − 1/n]", _LIN),
+    ("eccentricity", "Eccentricity", "Spread of the samples over the leading eigenvectors of their graph.",
+        spectral.eccentricity, "[0, √n)", _LIN),
+    ("kernel_entropy", "Kernel language entropy", "Entropy of the heat kernel of the samples' graph.",
+        spectral.kernel_language_entropy, "(0, ln n]", _NIKITIN),
+)  # fmt: skip
+_ON_ANSWER = (
+    ("agreement", "Agreement", "Mean likeness of this answer to its samples.",
+        agreement, "[0, 1]", _OWN, "confidence"),
+    ("answer_eccentricity", "Eccentricity of the answer",
+        "Distance of this answer from the centre of the graph's leading eigenvectors.",
+        lambda graph: float(spectral.answer_eccentricity(graph)[0]), "[0, 1)", _LIN, "uncertainty"),
+)  # fmt: skip
+_ON_CLUSTERS = (
+    ("semantic_sets", "Number of meanings", "Groups of samples that mean the same.",
+        entropy.number_of_semantic_sets, "1 to n", _LIN),
+    ("semantic_entropy", "Semantic entropy", "Entropy of the share of samples in each group of one meaning.",
+        entropy.discrete_semantic_entropy, "[0, ln n]", _FARQUHAR),
+)  # fmt: skip
+_ON_WEIGHTED_CLUSTERS = (
+    ("weighted_entropy", "Semantic entropy by probability",
+        "Entropy of groups weighted by the probability of their answers, at equal length.",
+        entropy.semantic_entropy, "[0, ln n]", _KUHN),
+    ("kuhn_entropy", "Semantic entropy, not normalised",
+        "Mean over groups of minus the log of their summed probability, as TruthTorchLM has it.",
+        entropy.kuhn_entropy, "any number", _KUHN),
+)  # fmt: skip
+
+
+def _on_graph(measure: Callable[[Floats], float], kind: str) -> Measure:
+    return lambda s: measure(s.graph(kind))
+
+
+def _on_answer(measure: Callable[[Floats], float], kind: str) -> Measure:
+    return lambda s: measure(s.similarity(kind))
+
+
+def _on_clusters(measure: Callable[..., float], rule: str, *weights: str) -> Measure:
+    return lambda s: measure(s.clusters(rule), *(s.rows(name) for name in weights))
+
+
+def _mix(*kinds: str) -> Measure:
+    return lambda s: float(np.mean([agreement(s.similarity(kind)) for kind in kinds]))
+
+
+def _variance(variant: embedding.Variant) -> Measure:
+    return lambda s: embedding.embedding_variance(s.rows("embeddings"), variant)
+
+
+def _for_all_kinds() -> Iterator[Estimator]:
+    """Yield the measures that exist for every kind of likeness or rule of equivalence."""
+    for kind, (words, needs) in _KINDS.items():
+        for name, title, meaning, graph_measure, limits, paper in _ON_GRAPH:
+            measure = _on_graph(graph_measure, kind)
+            yield Estimator(
+                f"{name}_{kind}", f"{title}, {words}", meaning, measure, limits, paper, needs=needs
+            )
+        for name, title, meaning, answer_measure, limits, paper, rises_with in _ON_ANSWER:
+            measure = _on_answer(answer_measure, kind)
+            yield Estimator(
+                f"{name}_{kind}",
+                f"{title}, {words}",
+                meaning,
+                measure,
+                limits,
+                paper,
+                rises_with,
+                ANSWER,
+                needs,
+            )
+    for rule, (words, needs) in _RULES.items():
+        for table, weights in ((_ON_CLUSTERS, ()), (_ON_WEIGHTED_CLUSTERS, ("logprobs",))):
+            for name, title, meaning, cluster_measure, limits, paper in table:
+                measure = _on_clusters(cluster_measure, rule, *weights)
+                needed = (*needs, *weights)
+                yield Estimator(
+                    f"{name}_{rule}", f"{title}, {words}", meaning, measure, limits, paper, needs=needed
+                )
+
+
+_EMBEDDED = ("embeddings",)
+_SINGLE = (
+    Estimator("embedding_variance", "Embedding variance",
+        "Mean squared distance of the samples from their centroid.",
+        _variance("mean_squared"), "[0, 1]", needs=_EMBEDDED),
+    Estimator("mean_distance", "Mean distance to the centroid", "Another definition of embedding variance.",
+        _variance("mean_distance"), "[0, 1]", needs=_EMBEDDED),
+    Estimator("std_distance", "Spread of the distances to the centroid",
+        "Another definition of embedding variance; 0 for any two answers.",
+        _variance("std_distance"), "[0, 1]", needs=_EMBEDDED),
+    Estimator("lexical_diversity", "Lexical diversity",
+        "Share of different words among all words of the samples.",
+        lambda s: lexical.lexical_diversity(s.sampled), "(0, 1]"),
+    Estimator("mean_pairwise_rouge", "Mean pairwise ROUGE-L", "Mean ROUGE-L of every two samples.",
+        _on_graph(mean_off_diagonal, "rouge_l"), "[0, 1]", _KUHN, "confidence"),
+    Estimator("agreement_text", "Agreement, words and ROUGE-L",
+        "Mean of the agreement by shared words and by ROUGE-L.",
+        _mix("jaccard", "rouge_l"), "[0, 1]", _OWN, "confidence", ANSWER),
+    Estimator("agreement_cosine_jaccard", "Agreement, cosine and words",
+        "Mean of the agreement by cosine and by shared words.",
+        _mix("cosine", "jaccard"), "[0, 1]", _OWN, "confidence", ANSWER, _EMBEDDED),
+    Estimator("agreement", "Agreement, all three",
+        "Mean of the agreement by cosine, by shared words and by ROUGE-L.",
+        _mix("cosine", "jaccard", "rouge_l"), "[0, 1]", _OWN, "confidence", ANSWER, _EMBEDDED),
+    Estimator("perplexity", "Perplexity", "How surprised the model is by its own answer, per token.",
+        lambda s: tokens.perplexity(s.array("token_logprobs")), "[1, ∞)", "",
+        level=ANSWER, needs=("token_logprobs",), samples=False),
+    Estimator("mean_token_entropy", "Mean token entropy", "How undecided the model is, token by token.",
+        lambda s: tokens.mean_token_entropy(s.distributions or ()), "[0, ∞)", "",
+        level=ANSWER, needs=("distributions",), samples=False),
+    Estimator("p_true", "P(True)", "Probability that the model calls its own answer true.",
+        lambda s: float(s.array("p_true")), "[0, 1]", "Kadavath et al. 2022, arXiv 2207.05221",
+        "confidence", ANSWER, ("p_true",), samples=False, extra_calls=1),
+    Estimator("verbalised", "Stated confidence", "The confidence that the model states when asked.",
+        lambda s: float(s.array("verbalised")), "[0, 1]", "Tian et al. 2023, arXiv 2305.14975",
+        "confidence", ANSWER, ("verbalised",), samples=False, extra_calls=1),
+    Estimator("contradiction_rate", "Self-check",
+        "How often the samples contradict a sentence of the answer.",
+        lambda s: tokens.contradiction_rate(s.array("contradiction")), "[0, 1]",
+        "Manakul, Liusie, Gales 2023, arXiv 2303.08896", level=ANSWER, needs=("contradiction",)),
+    Estimator("distinct_answers", "Different answers", "How many different answers were sampled.",
+        lambda s: lexical.distinct_answers(s.sampled), "1 to n", is_baseline=True),
+    Estimator("answer_length", "Length of the answer", "Words of the answer.",
+        lambda s: lexical.answer_length(s.texts[0]), "whole numbers from 1",
+        level=ANSWER, samples=False, is_baseline=True),
+)  # fmt: skip
+
+ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
+    {estimator.name: estimator for estimator in (*_SINGLE, *_for_all_kinds())}
+)
+DEFINITIONS = (*(estimator.definition for estimator in ESTIMATORS.values()), *REASONS.values())
+# Those that need nothing but the texts of the answers.
+TEXT_ONLY = tuple(name for name, estimator in ESTIMATORS.items() if not estimator.needs)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The values of one estimator for many questions.
+
+    Attributes
+    ----------
+    estimator : Estimator
+        What was measured.
+    values : ndarray of shape (n,)
+        NaN where undefined.
+    reasons : tuple of (str or None)
+        Why, for each question.
+    """
+
+    estimator: Estimator
+    values: Floats
+    reasons: tuple[str | None, ...]
+
+    @property
+    def uncertainty(self) -> Floats:
+        """The values, turned so that higher means more uncertain."""
+        return -self.values if self.estimator.rises_with == "confidence" else self.values
+
+
+def score(questions: Sequence[Samples], names: Iterable[str] | None = None) -> dict[str, Scores]:
+    """Score many questions by many estimators.
+
+    Parameters
+    ----------
+    questions : sequence of Samples
+        One per question.
+    names : iterable of str, optional
+        Keys of `ESTIMATORS`; all by default. What a question lacks is undefined, with a reason.
+
+    Returns
+    -------
+    dict of str to Scores
+        In the order of the names.
+
+    Examples
+    --------
+    >>> questions = [Samples(["Paris", "Paris."]), Samples(["Paris", "Rome"]), Samples(["Paris"])]
+    >>> found = score(questions, ["agreement_text"])["agreement_text"]
+    >>> found.values.tolist(), found.reasons
+    ([1.0, 0.0, nan], (None, None, 'one_sample'))
+    """
+    chosen = [ESTIMATORS[name] for name in (ESTIMATORS if names is None else names)]
+    rows = [[estimator.estimate(samples) for estimator in chosen] for samples in questions]
+    return {
+        estimator.name: Scores(
+            estimator,
+            np.array([row[i].value for row in rows], dtype=np.float64),
+            tuple(row[i].reason for row in rows),
+        )
+        for i, estimator in enumerate(chosen)
+    }

@@ -1,0 +1,173 @@
+"""The sampled answers to one question, with whatever else was measured of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from core.arrays import Bools, Floats, Ints
+from core.text.abstention import answer_status
+from core.text.overlap import rouge_l_matrix
+from core.text.words import words
+from core.uncertainty.clusters import (
+    COSINE_THRESHOLD,
+    ROUGE_THRESHOLD,
+    both_ways,
+    clusters_of_equals,
+    greedy_clusters,
+)
+from core.uncertainty.similarity import cosine, jaccard
+
+
+class Estimate(NamedTuple):
+    """A value, NaN with a reason where it is undefined."""
+
+    value: float
+    reason: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The answers to one question; what was not measured is None.
+
+    Attributes
+    ----------
+    texts : sequence of str
+        The answers. The first is the one whose agreement with the others is asked.
+    baseline : bool
+        Whether the first was given at temperature 0 and is no sample itself: then measures of the question
+        leave it out.
+    embeddings : array_like of shape (n, d), optional
+        One row per text.
+    entailment : array_like of shape (n, n), optional
+        Probability that text i, as an answer to the question, entails text j.
+    logprobs : array_like of shape (n,), optional
+        Log-probability of each text divided by its number of tokens.
+    token_logprobs : array_like of shape (n_tokens,), optional
+        Of the first text.
+    distributions : sequence of array_like, optional
+        Log-probabilities of the tokens that could stand at each place of the first text.
+    p_true, verbalised : float, optional
+        What the model says of the first text.
+    contradiction : array_like of shape (n_sentences, n_samples), optional
+        Probability that a sample contradicts a sentence of the first text.
+    """
+
+    texts: Sequence[str]
+    baseline: bool = False
+    embeddings: ArrayLike | None = None
+    entailment: ArrayLike | None = None
+    logprobs: ArrayLike | None = None
+    token_logprobs: ArrayLike | None = None
+    distributions: Sequence[ArrayLike] | None = None
+    p_true: float | None = None
+    verbalised: float | None = None
+    contradiction: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse arrays of another length than the texts."""
+        for name in ("embeddings", "entailment", "logprobs"):
+            given = getattr(self, name)
+            if given is not None and len(np.asarray(given)) != len(self.texts):
+                raise ValueError(f"{name} has {len(np.asarray(given))} rows for {len(self.texts)} texts")
+
+    @property
+    def sampled(self) -> Sequence[str]:
+        """The samples, without a baseline."""
+        return self.texts[int(self.baseline) :]
+
+    @cached_property
+    def status(self) -> list[str]:
+        """Of each text: ``answered``, ``abstained`` or ``empty``."""
+        return [_status(text) for text in self.texts]
+
+    @property
+    def sampled_status(self) -> list[str]:
+        """Of each sample."""
+        return self.status[int(self.baseline) :]
+
+    def array(self, name: str) -> Floats:
+        """Return a field as numbers."""
+        return np.asarray(getattr(self, name), dtype=np.float64)
+
+    def rows(self, name: str) -> Floats:
+        """Return the rows of a field that belong to samples, without a baseline."""
+        return self.array(name)[int(self.baseline) :]
+
+    def similarity(self, kind: str) -> Floats:
+        """Return how alike all texts are, shape (n, n).
+
+        Two refusals are alike, however they are worded, and so are two empty answers; neither is like an
+        answer.
+        """
+        if kind not in self._similarities:
+            self._similarities[kind] = self._by_outcome(_SIMILARITIES[kind](self))
+        return self._similarities[kind]
+
+    def graph(self, kind: str) -> Floats:
+        """Return how alike the samples are, without a baseline."""
+        return self.similarity(kind)[int(self.baseline) :, int(self.baseline) :]
+
+    def equivalent(self, rule: str) -> Bools:
+        """Return which samples mean the same: the same words, alike enough, or entailed both ways."""
+        if rule == "entailment":
+            same = self._by_outcome(both_ways(self.array("entailment")).astype(float))
+            return same[int(self.baseline) :, int(self.baseline) :] > 0
+        if rule == "exact":
+            ids = self.clusters("exact")
+            return ids[:, None] == ids
+        return self.graph(rule) >= {"cosine": COSINE_THRESHOLD, "rouge_l": ROUGE_THRESHOLD}[rule]
+
+    def clusters(self, rule: str) -> Ints:
+        """Return the group of each sample under ``exact``, ``rouge_l``, ``cosine`` or ``entailment``."""
+        if rule not in self._clusters:
+            self._clusters[rule] = (
+                clusters_of_equals(
+                    [
+                        status if status != "answered" else tuple(words(text))
+                        for status, text in zip(self.sampled_status, self.sampled, strict=True)
+                    ]
+                )
+                if rule == "exact"
+                else greedy_clusters(self.equivalent(rule))
+            )
+        return self._clusters[rule]
+
+    def _by_outcome(self, found: Floats) -> Floats:
+        """Set the likeness of texts of which at least one is no answer."""
+        if set(self.status) <= {"answered"}:
+            return found
+        status = np.array(self.status)
+        equal = status[:, None] == status
+        both_answered = (status[:, None] == "answered") & equal
+        return np.where(both_answered, found, equal)
+
+    @cached_property
+    def _similarities(self) -> dict[str, Floats]:
+        return {}
+
+    @cached_property
+    def _clusters(self) -> dict[str, Ints]:
+        return {}
+
+
+def _mean_of_both(entailment: Floats) -> Floats:
+    return np.asarray((entailment + entailment.T) / 2)
+
+
+_SIMILARITIES: dict[str, Callable[[Samples], Floats]] = {
+    "jaccard": lambda s: jaccard(s.texts),
+    "rouge_l": lambda s: np.nan_to_num(rouge_l_matrix(s.texts)),
+    "cosine": lambda s: cosine(s.array("embeddings")),
+    "entailment": lambda s: _mean_of_both(s.array("entailment")),
+}
+
+
+@lru_cache(maxsize=16_384)
+def _status(text: str) -> str:
+    return answer_status(text)

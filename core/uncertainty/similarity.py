@@ -1,0 +1,112 @@
+"""How alike two answers are: symmetric matrices with values in [0, 1] and 1 on the diagonal.
+
+ROUGE-L is in `core.text.overlap.rouge_l_matrix`; entailment comes from a verifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from core.arrays import Floats
+from core.text.words import words
+
+
+def jaccard(texts: Sequence[str], tokenizer: Literal["words", "split"] = "words") -> Floats:
+    """Share of the distinct words of two texts that they have in common.
+
+    Parameters
+    ----------
+    texts : sequence of str, length n
+        Answers to one question.
+    tokenizer : {"words", "split"}
+        ``words`` reads any script; ``split`` is lower case cut at white space, as in the published code, so
+        that a comma makes another word and a Chinese sentence is one.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+        Two different texts without a word share nothing: 0.
+
+    References
+    ----------
+    Lin, Trivedi, Sun 2023, arXiv 2305.19187.
+
+    Examples
+    --------
+    >>> jaccard(["St Petersburg", "Petersburg", "Moscow"]).tolist()
+    [[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    sets = [set(words(text) if tokenizer == "words" else text.lower().split()) for text in texts]
+    place = {word: i for i, word in enumerate(dict.fromkeys(word for found in sets for word in found))}
+    holds = np.zeros((len(sets), len(place)))
+    for row, found in zip(holds, sets, strict=True):
+        row[[place[word] for word in found]] = 1.0
+    common, size = holds @ holds.T, holds.sum(axis=1)
+    found = common / np.maximum(1.0, size[:, None] + size - common)
+    np.fill_diagonal(found, 1.0)
+    return found
+
+
+def cosine(embeddings: ArrayLike) -> Floats:
+    """Cosine of every two embeddings; a negative one counts as 0, because a graph has no negative weights.
+
+    Parameters
+    ----------
+    embeddings : array_like of shape (n, d)
+        Of any length; a row of zeros is like no other.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+
+    Examples
+    --------
+    >>> cosine([[2, 0], [1, 1], [-1, 0]]).round(2).tolist()
+    [[1.0, 0.71, 0.0], [0.71, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    rows = unit(embeddings)
+    found = np.clip(rows @ rows.T, 0.0, 1.0)
+    np.fill_diagonal(found, 1.0)
+    return found
+
+
+def unit(embeddings: ArrayLike) -> Floats:
+    """Return the rows divided by their length; a row of zeros stays one."""
+    rows = np.asarray(embeddings, dtype=np.float64)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(length > 0, length, 1.0)
+
+
+def mean_off_diagonal(similarity: ArrayLike) -> float:
+    """Mean similarity of two different answers; NaN for fewer than two."""
+    given = np.asarray(similarity, dtype=np.float64)
+    n = len(given)
+    return float((given.sum() - np.trace(given)) / (n * (n - 1))) if n > 1 else np.nan
+
+
+def agreement(similarity: ArrayLike, answer: int = 0) -> float:
+    """How far one answer agrees with all the others: the mean similarity to them.
+
+    Parameters
+    ----------
+    similarity : array_like of shape (n, n)
+        Of the answer and its samples.
+    answer : int
+        The row of the answer.
+
+    Returns
+    -------
+    float
+        In [0, 1], higher = the samples say the same; NaN where there is no other.
+
+    Examples
+    --------
+    >>> agreement([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
+    0.75
+    """
+    others = np.delete(np.asarray(similarity, dtype=np.float64)[answer], answer)
+    return float(others.mean()) if others.size else np.nan
