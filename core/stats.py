@@ -409,10 +409,10 @@ def auroc_difference(
     """
     first, second, label = (np.asarray(x, dtype=np.float64) for x in (a, b, positive))
     known = ~np.isnan(first + second + label)
-    label = label[known].astype(bool)
-    if not label.any() or label.all():
+    is_positive = label[known].astype(bool)
+    if not is_positive.any() or is_positive.all():
         return (math.nan,) * 4
-    (hits_a, alarms_a), (hits_b, alarms_b) = (_placements(x[known], label) for x in (first, second))
+    (hits_a, alarms_a), (hits_b, alarms_b) = (_placements(x[known], is_positive) for x in (first, second))
     hits, alarms = hits_a - hits_b, alarms_a - alarms_b
     difference = float(hits.mean())
     if not hits.any() and not alarms.any():

@@ -19,7 +19,7 @@ from core.uncertainty.estimators import ESTIMATORS, TEXT_ONLY, Scores, score
 from core.uncertainty.lexical import answer_length, distinct_answers, lexical_diversity, mean_pairwise_rouge
 from core.uncertainty.quality import Pair, Quality, comparisons, leaderboard, risk_coverage_band
 from core.uncertainty.samples import Estimate, Samples
-from core.uncertainty.similarity import agreement, cosine, jaccard, mean_off_diagonal
+from core.uncertainty.similarity import agreement, cosine, jaccard, mean_off_diagonal, typical_agreement
 from core.uncertainty.spectral import (
     answer_eccentricity,
     degree_confidence,
@@ -81,5 +81,6 @@ __all__ = [
     "score",
     "semantic_entropy",
     "sum_eigen",
+    "typical_agreement",
     "verbalised_confidence",
 ]

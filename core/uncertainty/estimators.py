@@ -15,7 +15,7 @@ from core.arrays import Floats
 from core.uncertainty import embedding, entropy, lexical, spectral, tokens
 from core.uncertainty.estimator import ANSWER, REASONS, Estimator
 from core.uncertainty.samples import Samples
-from core.uncertainty.similarity import agreement, mean_off_diagonal
+from core.uncertainty.similarity import agreement, mean_off_diagonal, typical_agreement
 
 Measure = Callable[[Samples], float]
 
@@ -79,8 +79,8 @@ def _on_clusters(measure: Callable[..., float], rule: str, *weights: str) -> Mea
     return lambda s: measure(s.clusters(rule), *(s.rows(name) for name in weights))
 
 
-def _mix(*kinds: str) -> Measure:
-    return lambda s: float(np.mean([agreement(s.similarity(kind)) for kind in kinds]))
+def _mix(*kinds: str, measure: Callable[[Floats], float] = agreement) -> Measure:
+    return lambda s: float(np.mean([measure(s.similarity(kind)) for kind in kinds]))
 
 
 def _variance(variant: embedding.Variant) -> Measure:
@@ -136,6 +136,9 @@ _SINGLE = (
     Estimator("agreement_text", "Agreement, words and ROUGE-L",
         "Mean of the agreement by shared words and by ROUGE-L.",
         _mix("jaccard", "rouge_l"), "[0, 1]", _OWN, "confidence", ANSWER),
+    Estimator("agreement_typical", "Agreement with typical samples",
+        "As agreement by words and ROUGE-L, but a sample that is like no other counts less.",
+        _mix("jaccard", "rouge_l", measure=typical_agreement), "[0, 1]", _OWN, "confidence", ANSWER),
     Estimator("agreement_cosine_jaccard", "Agreement, cosine and words",
         "Mean of the agreement by cosine and by shared words.",
         _mix("cosine", "jaccard"), "[0, 1]", _OWN, "confidence", ANSWER, _EMBEDDED),

@@ -110,3 +110,33 @@ def agreement(similarity: ArrayLike, answer: int = 0) -> float:
     """
     others = np.delete(np.asarray(similarity, dtype=np.float64)[answer], answer)
     return float(others.mean()) if others.size else np.nan
+
+
+def typical_agreement(similarity: ArrayLike, answer: int = 0) -> float:
+    """How far one answer agrees with the typical among the others.
+
+    As `agreement`, but each of the others counts by how alike the others are to it: an odd one says less.
+
+    Parameters
+    ----------
+    similarity : array_like of shape (n, n)
+        Of the answer and its samples.
+    answer : int
+        The row of the answer.
+
+    Returns
+    -------
+    float
+        In [0, 1], higher = the typical samples say the same; NaN where there is no other.
+
+    Examples
+    --------
+    Two samples that are alike weigh 2 each, the odd one 1:
+
+    >>> typical_agreement([[1, 1, 1, 0], [1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1]])
+    0.8
+    """
+    given = np.asarray(similarity, dtype=np.float64)
+    others = np.delete(np.arange(len(given)), answer)
+    weight = given[np.ix_(others, others)].sum(axis=1)
+    return float(weight @ given[answer, others] / weight.sum()) if others.size else np.nan

@@ -61,6 +61,7 @@ def data(tmp_path):
         {
             "generations": [("Unwin", "Parker", f"Smith of {i}")[(i + j) % (1 + i % 3)] for j in range(20)],
             "rouge_l": [float((i + j) % (1 + i % 3) == 0) for j in range(20)],
+            "exact_match": [int((i + j) % (1 + i % 3) == 0) for j in range(20)],
         }
         for i in range(12)
     ]

@@ -39,6 +39,7 @@ from core.uncertainty import (
     perplexity,
     semantic_entropy,
     sum_eigen,
+    typical_agreement,
     verbalised_confidence,
 )
 
@@ -137,6 +138,9 @@ def test_agreement_by_hand():
     graph = np.array([[1, 0.2, 0.6], [0.2, 1, 1], [0.6, 1, 1]])
     assert [agreement(graph, i) for i in range(3)] == pytest.approx([0.4, 0.6, 0.8])
     assert mean_off_diagonal(graph) == pytest.approx(0.6)
+    # The others of the first: alike, so each weighs 2; of the second: 0.6 alike, 1.6 each.
+    assert [typical_agreement(graph, i) for i in range(2)] == pytest.approx([0.4, 0.6])
+    assert math.isnan(typical_agreement([[1.0]]))
     assert math.isnan(agreement([[1.0]])) and math.isnan(mean_off_diagonal([[1.0]]))
 
 

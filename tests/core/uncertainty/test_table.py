@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.uncertainty import ESTIMATORS, TEXT_ONLY, Samples, score
 from core.uncertainty.estimator import ANSWER, QUESTION, REASONS
@@ -142,6 +144,29 @@ def test_the_mixes_are_means():
     assert found["agreement_text"] == pytest.approx((1 / 4 + 1 / 3) / 2)
     assert found["agreement_cosine_jaccard"] == pytest.approx((1 / 2 + 1 / 4) / 2)
     assert found["agreement"] == pytest.approx((1 / 4 + 1 / 3 + 1 / 2) / 3)
+
+
+OUTCOMES = ["Paris", "Paris, France", "Rome", "", "?", "I don't know", "巴黎", "không biết"]
+
+
+@given(st.lists(st.sampled_from(OUTCOMES), max_size=6), st.booleans())
+def test_any_mix_of_outcomes_has_a_value_or_a_reason(texts, baseline):
+    samples = full(texts, baseline)
+    n = len(samples.sampled)
+    ends = {
+        "0": 0,
+        "1": 1,
+        "n": n,
+        "ln n": math.log(max(1, n)),
+        "√n": math.sqrt(n),
+        "1 − 1/n": 1 - 1 / max(1, n),
+    }
+    for name, found in score([samples]).items():
+        value, (reason,), limits = found.values[0], found.reasons, found.estimator.range
+        assert math.isnan(value) == (reason in REASONS), name
+        parts = limits.strip("[]()").split(", ") if limits[0] in "[(" else limits.split(" to ")
+        if len(parts) == 2 and not math.isnan(value) and {*parts} <= {*ends}:
+            assert ends[parts[0]] - 1e-9 <= value <= ends[parts[1]] + 1e-9, name
 
 
 def test_missing_numbers_are_named():
