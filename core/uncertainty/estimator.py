@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from core.diagnosis import REASON, Definition, by_name
 from core.uncertainty.samples import Estimate, Samples
 
@@ -21,6 +23,9 @@ REASONS = by_name(
     Definition("abstained_answer", "Refusal", "The answer is a refusal: it claims nothing.", REASON),
     Definition("missing_values", "Missing values", "A value that the estimator needs is missing.", REASON),
 )  # fmt: skip
+
+
+_WHOLE = {"embeddings", "entailment"}  # fields of which no value may be missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,9 @@ class Estimator:
     def _undefined(self, samples: Samples) -> str | None:
         if any(getattr(samples, need) is None for need in self.needs):
             return "not_measured"
+        # A failed check is no "they differ".
+        if any(not np.isfinite(samples.array(need)).all() for need in _WHOLE & {*self.needs}):
+            return "missing_values"
         # An answer is compared with at least one more text; a question needs two samples.
         texts = samples.texts if self.level == ANSWER else samples.sampled
         if not texts or (self.samples and len(texts) < 2):

@@ -173,6 +173,17 @@ def test_missing_numbers_are_named():
     samples = Samples(["Paris", "Rome"], logprobs=[-1.0, math.nan], p_true=math.nan)
     found = score([samples], ["weighted_entropy_exact", "p_true"])
     assert [s.reasons[0] for s in found.values()] == ["missing_values"] * 2
+    # A verifier that failed on one pair has not said that the two differ.
+    failed = Samples(["Paris", "Rome"], entailment=[[1, math.nan], [0, 1]], embeddings=[[1.0], [math.nan]])
+    kinds = [
+        name for name, one in ESTIMATORS.items() if len({*one.needs} & {"entailment", "embeddings"}) == 1
+    ]
+    found = score([failed], [name for name in kinds if "logprobs" not in ESTIMATORS[name].needs])
+    assert {s.reasons[0] for s in found.values()} == {"missing_values"}
+    # The log-probability of a baseline is not asked for.
+    assert values(Samples(["Rome", "Paris", "Oslo"], True, logprobs=[math.nan, -1, -1]))[
+        "weighted_entropy_exact"
+    ] == pytest.approx(math.log(2))
 
 
 def test_the_order_of_the_samples_does_not_matter():
