@@ -41,7 +41,8 @@ EMBEDDED = tuple(name for name, one in ESTIMATORS.items() if one.needs == ("embe
 # Those whose differences are of interest: every further one costs power.
 COMPARED = (
     "agreement_text", "agreement_typical", "agreement_jaccard", "agreement_rouge_l",
-    "agreement_cosine_jaccard", "degree_jaccard", "mean_pairwise_rouge", "semantic_entropy_exact", "distinct_answers", "answer_length",
+    "agreement_cosine_jaccard", "degree_jaccard", "mean_pairwise_rouge", "semantic_entropy_exact",
+    "distinct_answers", "answer_length",
 )  # fmt: skip
 RESAMPLES, SPLITS, TIMED = 1_000, 200, 400
 
