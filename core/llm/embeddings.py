@@ -33,15 +33,9 @@ class Embedder(Protocol):
 
 
 class SentenceEmbedder:
-    """A sentence-transformers model; loaded on first use.
+    """A sentence-transformers model by name or path; loaded on first use.
 
-    Parameters
-    ----------
-    model : str or None
-        None is the packaged all-MiniLM-L6-v2, which needs no network. Else any name or path that
-        sentence-transformers knows.
-    device : str or None
-        None takes a GPU if available.
+    None is the packaged all-MiniLM-L6-v2, which needs no network.
     """
 
     def __init__(self, model: str | None = None, device: str | None = None) -> None:
@@ -87,12 +81,7 @@ class SentenceEmbedder:
 class RememberingEmbedder:
     """Caches another embedder's results, so that planning and running embed the passages only once.
 
-    Parameters
-    ----------
-    embedder : Embedder
-        Does the work.
-    most_bytes : int
-        Limit of the cache; the least recently used vectors are dropped first.
+    Beyond ``most_bytes`` the least recently used vectors are dropped first.
     """
 
     def __init__(self, embedder: Embedder, most_bytes: int = _MOST_BYTES) -> None:
@@ -127,13 +116,7 @@ class RememberingEmbedder:
 
 
 def shared_embedder(model: str | None = None) -> RememberingEmbedder:
-    """Return this process's embedder for a model; nothing is loaded before its first use.
-
-    Parameters
-    ----------
-    model : str or None
-        None is the packaged all-MiniLM-L6-v2; else a name or path that sentence-transformers knows.
-    """
+    """Return this process's embedder for a model, see `SentenceEmbedder`; not loaded before its first use."""
     with _lock:
         if model not in _shared:
             _shared[model] = RememberingEmbedder(SentenceEmbedder(model))

@@ -299,23 +299,10 @@ def _cells(text: str) -> set[str]:
 
 
 def dataset_jsonl(dataset: Dataset) -> bytes:
-    """Write a data set as JSON Lines in UTF-8, as `load_dataset` and `read_dataset` read them.
+    """Write a data set as JSON Lines in UTF-8, each question with its documents in one line.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Any; a question's documents are written into its own line.
-
-    Returns
-    -------
-    bytes
-        One line a question. Reading it gives equal questions, and so the same digest.
-
-    Raises
-    ------
-    InputError
-        The file would be too large to be read again: questions that share a large corpus are better kept
-        beside it.
+    Reading it gives equal questions, and so the same digest. `InputError` where the file would be too large
+    to be read again: questions that share a large corpus are better kept beside it.
     """
     lines: list[bytes] = []
     size = 0
