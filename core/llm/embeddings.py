@@ -38,10 +38,9 @@ class SentenceEmbedder:
     None is the packaged all-MiniLM-L6-v2, which needs no network.
     """
 
-    def __init__(self, model: str | None = None, device: str | None = None) -> None:
+    def __init__(self, model: str | None = None) -> None:
         self.name = model or PACKAGED_EMBEDDER
         self._model = model
-        self._device = device
         self._loaded: Any = None
         self._lock = threading.Lock()
 
@@ -71,7 +70,7 @@ class SentenceEmbedder:
             packaged = self._model is None
             source = str(packaged_embedder()) if packaged else self._model
             try:
-                self._loaded = SentenceTransformer(source, device=self._device, local_files_only=packaged)
+                self._loaded = SentenceTransformer(source, local_files_only=packaged)
             except (OSError, ValueError, RuntimeError) as error:
                 first = str(error).strip().split("\n")[0]
                 raise BackendError(f"The embedding model {self.name} cannot be loaded: {first}") from error

@@ -30,7 +30,6 @@ class Speed:
     model: str
     seconds_per_token: float
     n_calls: int
-    from_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +278,7 @@ def measure_speed(llm: LLM, plan: CallPlan, cache: CompletionCache | None = None
     known = cache.get_many(keys) if cache is not None else {}
     if len(known) == len(set(keys)):
         seconds = sum(c.latency for c in known.values())
-        return Speed(llm.name, _rate(seconds, list(known.values())), len(known), from_cache=True)
+        return Speed(llm.name, _rate(seconds, list(known.values())), len(known))
     timed: list[Completion] = []
     ends: list[float] = []
 

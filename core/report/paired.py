@@ -34,7 +34,6 @@ class Difference:
     column: QuestionColumn
     letters: tuple[str, str]
     rows: pd.DataFrame
-    n_shared: int
     interval: tuple[float, float]
     p_value: float
     moved_by_passages: bool = False
@@ -154,9 +153,7 @@ def _difference(
     a, b = (shared[f"{column.name}_{letter}"].astype("Float64").astype("float64") for letter in letters)
     rows = shared[["query_id", "question"]].assign(a=a, b=b, difference=b - a)
     rows = rows[rows["difference"].notna()].reset_index(drop=True)
-    found = Difference(
-        diagnostic, column, letters, rows, len(shared), (float("nan"),) * 2, float("nan"), moved
-    )
+    found = Difference(diagnostic, column, letters, rows, (float("nan"),) * 2, float("nan"), moved)
     up, down = found.words
     rows["change"] = [SAME if abs(d) < _SAME else up if d > 0 else down for d in rows["difference"]]
     return replace(

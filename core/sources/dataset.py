@@ -144,7 +144,6 @@ def single_question(
     documents_text: str | Sequence[str],
     *,
     reference_answers: Sequence[str] = (),
-    name: str = "Typed question",
 ) -> Dataset:
     """Make a data set of one typed question and pasted documents; InputError if one is missing or too long.
 
@@ -163,7 +162,7 @@ def single_question(
         raise InputError(
             f"The field {error.field} holds {shorten(error.value)!r}; expected {error.expected}."
         ) from error
-    return make_dataset(name, (parsed,))
+    return make_dataset("Typed question", (parsed,))
 
 
 def make_dataset(name: str, questions: Sequence[Question], report: ValidationReport | None = None) -> Dataset:
