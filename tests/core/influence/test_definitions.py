@@ -27,6 +27,7 @@ def test_every_computed_number_and_mode_is_described():
         "has_ties",
         "correct",
         "n_modes",
+        "influences",  # the passages' influence, in their order of retrieval
     }
     assert set(q.columns) <= described | plain | by_chance, set(q.columns) - described - plain - by_chance
     assert set(q["reason"]) <= set(REASONS)
