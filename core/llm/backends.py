@@ -23,28 +23,14 @@ from core.llm.types import DEFAULT_MAX_TOKENS, LLM, PullProgress
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One kind of back end.
+    """One kind of back end: its name in commands and for people, and one sentence on where text is sent.
 
-    Attributes
-    ----------
-    kind, title, about : str
-        Its name in commands, its name for people, and one sentence about where text is sent.
-    open : callable
-        ``open(model, **options) -> LLM``; its signature lists the options.
-    default_model : str or None
-        What ``model=None`` means; None where the server decides.
-    max_tokens : int
-        Max answer tokens by default.
-    takes_base_url : bool
-        Whether ``base_url`` is one of its options.
-    list_models : callable or None
-        ``list_models(base_url=None) -> sequence of str``: the server's models; `BackendError` where it does
-        not answer.
-    pull : callable or None
-        ``pull(model, base_url=None) -> iterator of PullProgress``: fetches a model while iterated.
-    address : callable or None
-        ``address(base_url=None) -> str``: the server that texts go to, without contacting it and without
-        user and password; `InputError` where it is not an address.
+    ``open(model, **options) -> LLM`` lists the options in its signature. ``default_model`` is what None
+    means, itself None where the server decides; ``max_tokens`` of an answer by default.
+    ``list_models(base_url=None)`` names the server's models; `BackendError` where it does not answer.
+    ``pull(model, base_url=None)`` fetches a model while iterated. ``address(base_url=None)`` is the server
+    that texts go to, without contacting it and without user and password; `InputError` where it is not an
+    address.
     """
 
     kind: str
