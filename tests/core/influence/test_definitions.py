@@ -21,7 +21,6 @@ def test_every_computed_number_and_mode_is_described():
         "reason",
         "label_reason",
         "reported_label",
-        "influences",
         "n_repeats",
         "n_above_noise",
         "has_ties",
