@@ -16,7 +16,8 @@ from core.diagnosis import QuestionColumn
 from core.report.exports import exporters
 from core.run import Run
 from core.spreadsheet import csv_bytes
-from core.text.display import number
+from core.text.display import count, number
+from core.worklist import matching
 from ui import cached, doors, router, sources
 from ui.plain import plain
 from ui.state import session
@@ -175,13 +176,22 @@ def column(one: QuestionColumn, title: str, values: pd.Series) -> Any:
     return st.column_config.TextColumn(title, width="small")
 
 
-def definition(title: str, meaning: str, facts: Mapping[str, str], count: str = "") -> None:
-    """Draw one entry of a glossary; facts that are empty are left out."""
+def definition(
+    title: str, meaning: str, facts: Mapping[str, str], found: str = "", condition: str = ""
+) -> None:
+    """Draw one entry of a glossary; facts that are empty are left out.
+
+    ``found`` says how often it occurs; the questions that meet ``condition`` have a link.
+    """
     with st.container(border=True, gap="xsmall", height="stretch"):
-        st.markdown(f"**{plain(title)}**" + (f" · {count}" if count else ""))
+        st.markdown(f"**{plain(title)}**" + (f" · {found}" if found else ""))
         st.markdown(plain(meaning))
         lines = [f"{name}: {plain(fact)}" for name, fact in facts.items() if fact]
         st.caption("\\\n".join(lines))
+        ids = matching(cached.diagnosis(), condition) if condition else ()
+        if ids:
+            label = f"Read {count(len(ids), 'question')}"
+            sources.link(router.WORKBENCH, label, where=condition, question=ids[0])
 
 
 def quote(value: Any, absent: str = "none") -> None:

@@ -20,6 +20,7 @@ def test_every_computed_number_and_mode_is_described():
         "k",
         "reason",
         "label_reason",
+        "reported_label",
         "n_repeats",
         "n_above_noise",
         "has_ties",
