@@ -39,7 +39,6 @@ class Backend:
     open: Callable[..., LLM]
     default_model: str | None = None
     max_tokens: int = DEFAULT_MAX_TOKENS
-    takes_base_url: bool = False
     list_models: Callable[..., Sequence[str]] | None = None
     pull: Callable[..., Iterator[PullProgress]] | None = None
     address: Callable[..., str] | None = None
@@ -62,7 +61,6 @@ BACKENDS: Mapping[str, Backend] = {
             OpenAICompatibleLLM,
             # Many of these models reason before they answer; the others stop by themselves.
             max_tokens=300,
-            takes_base_url=True,
             list_models=openai_models,
             address=openai_address,
         ),
@@ -73,7 +71,6 @@ BACKENDS: Mapping[str, Backend] = {
             OllamaLLM,
             default_model=DEFAULT_MODEL,
             max_tokens=300,
-            takes_base_url=True,
             list_models=ollama_models,
             pull=ollama_pull,
             address=ollama_address,
