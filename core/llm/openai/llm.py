@@ -217,9 +217,13 @@ class OpenAICompatibleLLM:
             return self._client
 
 
-def list_models(base_url: str | None = None) -> list[str]:
-    """Return the names of the server's models, in its own order; `BackendError` where it does not answer."""
-    server = find_endpoint(base_url)
+def list_models(base_url: str | None = None, api_key: str | None = None) -> list[str]:
+    """Return the names of the server's models, in its own order.
+
+    The parameters are those of `OpenAICompatibleLLM`, and a caller passes those that the signature names: without
+    ``api_key`` the environment's own key would go to any address. `BackendError` where it does not answer.
+    """
+    server = find_endpoint(base_url, api_key)
     opened = server.client(_FORGET_SECONDS)
 
     async def ask() -> list[str]:
