@@ -9,7 +9,8 @@ import streamlit as st
 from core.errors import LeadlineError
 from core.report.exports import exporters
 from core.sources.formats import FORMATS
-from core.sources.simulation import SimulationOptions, read_options
+from core.sources.simulation import SimulationOptions
+from core.sources.simulation_text import read_options
 from core.text.display import count
 from ui import library, router, show, sources, uploads
 from ui.plain import plain

@@ -145,7 +145,8 @@ def _simulate(
     as_json: JsonOpt = False,
 ) -> None:
     """Make a run with known ground truth; it is always labelled as simulated."""
-    from core.sources.simulation import options_from_pairs, simulate
+    from core.sources.simulation import simulate
+    from core.sources.simulation_text import options_from_pairs
 
     sizes = [("queries", str(queries)), ("passages", str(passages)), ("seed", str(seed))]
     run = simulate(options_from_pairs([*sizes, *option_pairs("--set", knobs or [])]))

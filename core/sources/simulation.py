@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from core.arrays import constant_within, ranks_within, spearman_within
 from core.errors import InputError
 from core.run import Run
+from core.sources.simulation_words import WORDS
 
 ANSWER_WORDS = 20
 CASES = ("aligned", "divergent", "ties", "empty", "inert", "redundant", "parametric", "position")
 # Words replaced when an influential passage is left out: influences from 0.2 to 0.9.
 _STRENGTHS = np.arange(4, 19)
-_DEFAULT = "default"
 _INERT = ("inert", "redundant", "parametric")
 
 _RANGES: dict[str, tuple[float, float]] = {
@@ -102,38 +102,6 @@ class SimulationOptions:
     def special_shares(self) -> dict[str, float]:
         """Share of all questions for each case that is not ordinary."""
         return {case: getattr(self, f"share_{case}") for case in CASES[2:]}
-
-
-def write_options(options: SimulationOptions) -> str:
-    """Write the options that differ from their defaults, e.g. ``queries:80,seed:7``."""
-    parts = [
-        f"{f.name}:{getattr(options, f.name)}"
-        for f in fields(options)
-        if getattr(options, f.name) != f.default
-    ]
-    return ",".join(parts) or _DEFAULT
-
-
-def read_options(text: str) -> SimulationOptions:
-    """Read what `write_options` wrote; InputError on anything else."""
-    parts = [] if text == _DEFAULT else text.split(",")
-    return options_from_pairs((name, value) for name, _, value in (part.partition(":") for part in parts))
-
-
-def options_from_pairs(pairs: Iterable[tuple[str, str]]) -> SimulationOptions:
-    """Build options from names and values, the others by default; InputError for a wrong one."""
-    known = {f.name: f for f in fields(SimulationOptions)}
-    values: dict[str, int | float] = {}
-    for name, value in pairs:
-        if name not in known:
-            raise InputError(f"There is no simulation option {name[:30]!r}; options are {', '.join(known)}.")
-        kind = int if isinstance(known[name].default, int) else float
-        try:
-            values[name] = kind(value)
-        except ValueError as error:
-            what = "a whole number" if kind is int else "a number"
-            raise InputError(f"The simulation option {name} must be {what}, got {value[:30]!r}.") from error
-    return SimulationOptions(**values)  # type: ignore[arg-type]  # each value has its field's type
 
 
 def simulate(options: SimulationOptions | None = None) -> Run:
@@ -291,31 +259,3 @@ def _planted_rho(planted: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _sentence(words: NDArray[np.int64]) -> str:
     return " ".join(WORDS[i] for i in words).capitalize() + "."
-
-
-# Ordinary words: longer than four letters, no two with the same stem.
-WORDS = tuple(
-    """
-    acorn album alley amber anchor angle apple apron arrow atlas attic autumn bacon badge
-    bagel bamboo banjo barrel basil basket beach beacon beard bench berry birch blanket
-    blossom board border bottle brick bridge broom brush bucket bundle butter button cabin
-    cable cactus camel candle canvas canyon carbon cargo carpet carrot castle cavern cedar
-    cello chain chalk chapel cheese cherry chest chimney cinnamon circle citrus clarinet
-    cliff clock clover coast cobalt coconut comet compass copper coral cotton cradle crane
-    crater cricket crystal cupboard curtain cushion dagger daisy delta desert diamond dolphin
-    donkey dragon drawer drummer eagle easel elbow elephant emerald engine falcon feather
-    fence fernery ferry fiddle field finger flame flute forest fossil fountain garden garlic
-    ginger giraffe glacier globe goblet grape granite gravel guitar hammer harbour harvest
-    hazel hedge heron hollow honey horizon hotel island ivory jacket jasmine jelly jungle
-    kennel kettle kitten ladder lagoon lantern lemon lettuce lizard locket magnet mango
-    marble market meadow melon mirror monkey mountain muffin mustard napkin needle nickel
-    nutmeg ocean olive onion orbit orchard otter oyster paddle palace panther paper parcel
-    parrot pebble pencil pepper piano pigeon pillow pinecone planet plaster pocket pollen
-    potato prairie puddle pumpkin puppet quarry quilt rabbit radish raven ribbon river robin
-    rocket saddle saffron salmon sandal satin scarf shadow shell shovel silver spider spinach
-    squirrel statue stream sugar summer sunset table tablet teapot temple thimble thunder
-    tiger timber tomato tractor trumpet tulip tunnel turnip turtle umbrella valley vanilla
-    velvet village vinegar violin wagon walnut water whale wheat willow window winter yogurt
-    zebra
-    """.split()
-)

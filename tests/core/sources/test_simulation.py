@@ -8,7 +8,8 @@ from scipy.stats import rankdata, spearmanr
 
 from core.errors import InputError
 from core.influence import analyse, recovery
-from core.sources.simulation import ANSWER_WORDS, CASES, WORDS, SimulationOptions, simulate
+from core.sources.simulation import ANSWER_WORDS, CASES, SimulationOptions, simulate
+from core.sources.simulation_words import WORDS
 
 EVERY_CASE = SimulationOptions(
     queries=80, share_ties=0.1, share_empty=0.1, share_inert=0.1, share_redundant=0.1,

@@ -1,7 +1,8 @@
 import pytest
 
 from core.errors import InputError
-from core.sources.simulation import SimulationOptions, options_from_pairs, read_options, write_options
+from core.sources.simulation import SimulationOptions
+from core.sources.simulation_text import options_from_pairs, read_options, write_options
 
 
 @pytest.mark.parametrize(
