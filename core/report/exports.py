@@ -34,11 +34,7 @@ def exporters(reviews: Mapping[str, Review] | None = None) -> Mapping[str, Expor
 
 
 def summary_json(diagnosis: Diagnosis) -> bytes:
-<<<<<<< HEAD
-    """Return ``{data_source, verdict, summary, manifest}`` as JSON; numbers without a value are null."""
-=======
     """Return ``{data_source, verdict, summary, manifest}`` as UTF-8 JSON; a number without value is null."""
->>>>>>> main
     run = diagnosis.run
     content = {
         "data_source": run.data_source,
