@@ -72,7 +72,7 @@ def test_a_live_run_of_one_question_with_the_embedded_model(app, new_page):
     settle(page)
     job_link = page.url
     page.get_by_role("link", name="Workbench").last.click()
-    page.get_by_text("Retrieval rank and influence rank").wait_for(timeout=60_000)
+    page.locator(".row").first.wait_for(timeout=60_000)
     settle(page)
     assert "When did the harbour bridge open?" in main_text(page)
     # The run was saved: its link works in a session that never saw the job.

@@ -91,7 +91,7 @@ def test_two_servers_and_their_runs_side_by_side(app, new_page, llama, folder):
     cards = page.locator("[data-testid='stMain']").get_by_role("link", name="in the workbench")
     assert cards.count() == 2
     page.get_by_role("link", name="Open B in the workbench").click()
-    page.get_by_text("Retrieval rank and influence rank").wait_for(timeout=60_000)
+    page.locator(".row").first.wait_for(timeout=60_000)
     settle(page)
     assert f"run={second}" in page.url and "question=bridge" in page.url
     assert "When did the harbour bridge of Pellhaven open?" in main_text(page)

@@ -73,11 +73,11 @@ def test_from_the_verdict_to_a_reviewed_question_and_its_export(app, new_page, w
     settle(page)
     second = question_of(page)
     note = page.get_by_role("textbox", name="Note")
-    note.click()
-    note.press_sequentially("jk: look at the query")
+    note.fill("")
+    note.press_sequentially(wanted := f"jk: look at the query, {width} {theme}")
     note.press("Control+Enter")
     settle(page)
-    assert question_of(page) == second and note.input_value() == "jk: look at the query"
+    assert question_of(page) == second and note.input_value() == wanted
     page.get_by_role("radio", name="Reviewed").click()
     settle(page)
     # Export: status and note are in it.
@@ -87,7 +87,7 @@ def test_from_the_verdict_to_a_reviewed_question_and_its_export(app, new_page, w
         page.get_by_role("button", name=re.compile("^Download these")).click()
     content = Path(download.value.path()).read_text(encoding="utf-8-sig")
     rows = {row["query_id"]: row for row in csv.DictReader(io.StringIO(content))}
-    assert (rows[second]["status"], rows[second]["note"]) == ("reviewed", "jk: look at the query")
+    assert (rows[second]["status"], rows[second]["note"]) == ("reviewed", wanted)
     assert rows[first]["status"] != "reviewed"
 
 
