@@ -12,7 +12,7 @@ from core.run import Run
 from core.sources.simulation import SimulationOptions, simulate
 from core.sources.simulation_text import read_options, write_options
 from core.text.display import count
-from ui import library, reviews, router
+from ui import cached, library, reviews, router
 from ui.plain import plain, shortened
 from ui.state import FILTER, PLACE, session
 
@@ -129,7 +129,8 @@ def _saved(run_id: str) -> library.SavedRun:
 
 def _show_saved(saved: library.SavedRun) -> None:
     origin = "recorded" if saved.folder.name == library.RECORDED.name and not saved.own else "saved"
-    session().show(Run.load(saved.folder), origin, saved=True, link={"run": saved.run_id})
+    key, run = cached.open_saved(saved)
+    session().show(run, origin, saved=True, link={"run": saved.run_id}, key=key)
 
 
 def open_simulation(options: SimulationOptions) -> None:
