@@ -1,7 +1,7 @@
 """Cached results: of saved runs for all sessions, so that a reload has them; of others for one.
 
 Runs are never hashed: the cache key is the session's run key and the settings. The key of a saved run is its
-folder and when that was written, any other is new for every run taken over. Results are kept as they are (no
+folder and when its files were written, any other is new for every run taken over. Results are kept as they are (no
 copy per rerun): they are read-only.
 """
 
@@ -18,7 +18,7 @@ from core.diagnosis import Diagnosis, Finding, Number
 from core.report.compare import Side, headline_table, setup_differences, sides_of
 from core.report.exports import exporters
 from core.report.paired import Pair, pairs_of
-from core.run import MANIFEST_FILE, Run
+from core.run import Run
 from ui import reviews
 from ui.figures import ready
 from ui.library import SavedRun
@@ -86,12 +86,12 @@ def comparison_of(runs: list[tuple[str, Run]]) -> Comparison:
 
 def open_saved(saved: SavedRun) -> tuple[str, Run]:
     """Return a saved run after its key; RunFormatError or OSError where it cannot be read."""
-    stamp = (saved.folder / MANIFEST_FILE).stat().st_mtime_ns
-    return f"{_SAVED}{saved.folder} {stamp}", _opened(str(saved.folder), stamp)
+    stamp = sorted((one.name, one.stat().st_mtime_ns) for one in saved.folder.iterdir())
+    return f"{_SAVED}{saved.folder} {stamp}", _opened(str(saved.folder), str(stamp))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Opening the run …")
-def _opened(folder: str, stamp: int) -> Run:
+def _opened(folder: str, stamp: str) -> Run:
     return Run.load(folder)
 
 
