@@ -1,8 +1,8 @@
 """Cached results: of saved runs for all sessions, so that a reload has them; of others for one.
 
 Runs are never hashed: the cache key is the session's run key and the settings. The key of a saved run is its
-folder and when its files were written, any other is new for every run taken over. Results are kept as they are (no
-copy per rerun): they are read-only.
+folder and when its files were written, any other is new for every run taken over. Results are kept as they
+are (no copy per rerun): they are read-only.
 """
 
 from __future__ import annotations
