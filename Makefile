@@ -49,7 +49,7 @@ analyze: $(VENV)/.installed
 	$(RECORD) --name "Sample corpus, 10 passages of 100 words" --out sample_data/recorded_run
 
 worked: $(VENV)/.installed
-	$(BIN)/python -m core.sources.composed sample_data/worked_answers.jsonl sample_data/articles sample_data/worked_answers
+	$(BIN)/python -m sample_data.compose sample_data/worked_answers.jsonl sample_data/articles sample_data/worked_answers
 	$(BIN)/python -m core analyze sample_data/worked_answers --steps claims --out sample_data/worked_answers --overwrite
 
 bench: $(VENV)/.installed-dev

@@ -11,9 +11,12 @@ st.set_page_config(
     menu_items={"About": "Leadline: which retrieved passages an answer really uses."},
 )
 st.logo(str(library.ROOT / "ui" / "leadline.svg"), size="large")
-page = st.navigation(router.build_pages())
+pages = router.build_pages()
+page = st.navigation(pages, position="hidden")
 sources.follow_link()
 with st.sidebar:
+    sources.menu(pages)
+    st.divider()
     sources.panel()
     job_panel.status(page.url_path)
     settings.panel()

@@ -1,8 +1,9 @@
 """Time from asking for a page of the dashboard until it can be used, in Chromium, on the recorded run.
 
 A page can be used when the script has run, its main part is drawn (a heading, and every figure) and nothing
-says that it is still running. The first visit of a fresh server (imports, analyses of the run) is printed
-apart; the time of a page is the median of three visits in new browser sessions.
+says that it is still running. Three ways to a page, each the median of three visits: by a browser that never
+saw the dashboard (it fetches Streamlit's own code first), by a reload or a link (a new session in a browser
+that did), and by the menu. The first visit of a fresh server (imports, analyses of the run) is printed apart.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, pages, running_app
 
 VISITS = 3
+SCREEN = {"width": 1280, "height": 900}
 READY = """() => {
   const app = document.querySelector("[data-testid='stApp']");
   if (!app || app.dataset.testScriptState !== "notRunning") return false;
@@ -45,24 +47,50 @@ def main() -> None:
         running_app(Path(temporary), Path(temporary) / "server.log") as address,
     ):
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
-        sys.stdout.write(f"first visit of a fresh server  {_visit(browser, address):5.2f} s\n")
+        sys.stdout.write(f"first visit of a fresh server  {_first_visit(browser, address):5.2f} s\n")
+        sys.stdout.write(f"{'median seconds':<20} {'new browser':>12} {'reload':>12} {'menu':>12}\n")
+        visits = 1 if smoke else VISITS
+        page = browser.new_context(viewport=SCREEN).new_page()
         for name, path in list(pages().items())[: 1 if smoke else None]:
-            seconds = [_visit(browser, f"{address}/{path}") for _ in range(1 if smoke else VISITS)]
-            each = ", ".join(f"{one:.2f}" for one in seconds)
-            sys.stdout.write(f"{name:<30} {statistics.median(seconds):5.2f} s   ({each})\n")
+            new = [_first_visit(browser, f"{address}/{path}") for _ in range(visits)]
+            page.goto(f"{address}/{path}")
+            again = [_until_ready(page, page.reload) for _ in range(visits)]
+            menu = [_by_menu(page, address, name) for _ in range(visits)]
+            medians = "".join(f" {statistics.median(each):12.2f}" for each in (new, again, menu))
+            sys.stdout.write(f"{name:<20}{medians}\n")
         browser.close()
 
 
-def _visit(browser, address: str) -> float:
-    """Return the seconds from asking for a page to `READY`, in a session of its own."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
+def _until_ready(page, go) -> float:
+    """Return the seconds from going to a page until it is ready."""
     started = time.perf_counter()
-    page.goto(address, wait_until="commit")
+    go()
     page.wait_for_function(READY, timeout=120_000)
-    seconds = time.perf_counter() - started
+    return time.perf_counter() - started
+
+
+def _first_visit(browser, address: str) -> float:
+    """Return the seconds of a visit by a browser with nothing in its cache."""
+    context = browser.new_context(viewport=SCREEN)
+    page = context.new_page()
+    seconds = _until_ready(page, lambda: page.goto(address, wait_until="commit"))
     context.close()
     return seconds
+
+
+def _by_menu(page, address: str, name: str) -> float:
+    """Return the seconds of a click in the menu, coming from another page."""
+    other = "" if name == "data" else "data"
+    page.goto(f"{address}/{other}")
+    page.wait_for_function(READY, timeout=120_000)
+    before = page.locator("h1").first.inner_text()
+
+    def click() -> None:
+        place = "" if name == "overview" else name
+        page.locator(f"[data-testid='stSidebar'] a[href^='{place}?']").first.click()
+        page.wait_for_function("old => document.querySelector('h1')?.innerText !== old", arg=before)
+
+    return _until_ready(page, click)
 
 
 if __name__ == "__main__":

@@ -32,13 +32,6 @@ _MARKED = f"^'(?={_START})"
 def neutralise(texts: pd.Series) -> pd.Series:
     """Put an apostrophe before every text that a spreadsheet could take for a formula.
 
-    Parameters
-    ----------
-    texts : Series of str
-        Missing values stay missing. Numbers are not texts: give only text columns.
-
-    Examples
-    --------
     >>> neutralise(pd.Series(["=1+1", "plain", "-5", "'=1"])).to_list()
     ["'=1+1", 'plain', "'-5", "''=1"]
     """
@@ -67,21 +60,11 @@ def restore(texts: pd.Series) -> pd.Series:
 
 
 def csv_bytes(frame: pd.DataFrame, data_source: str | None = None) -> bytes:
-    """Return a frame as CSV for download.
+    """Return a frame without its index as CSV in UTF-8, with a byte order mark for spreadsheets.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Any frame; its index is left out. Lists are written as JSON lists.
-    data_source : str, optional
-        Fills a last column ``data_source``: as `core.run.Run.data_source`.
-
-    Returns
-    -------
-    bytes
-        UTF-8 with a byte order mark, so that spreadsheets read accents right; comma-separated.
-        Formulas in text cells and in column names are neutralised. What no text file can hold (NUL, half a
-        surrogate pair) becomes U+FFFD.
+    Lists are written as JSON. Formulas in text cells and in column names are neutralised; what no text file
+    can hold (NUL, half a surrogate pair) becomes U+FFFD. ``data_source`` (`core.run.Run.data_source`) fills a
+    last column of that name.
     """
     safe = pd.DataFrame({i: _safe(frame.iloc[:, i]) for i in range(frame.shape[1])}, index=frame.index)
     safe.columns = [_safe_cell(str(name)) for name in frame.columns]

@@ -106,8 +106,8 @@ def cases_needed(differences: ArrayLike) -> int | None:
     Returns
     -------
     int or None
-        More than n. None where the difference is nil: more than a hundred times the cases would be needed;
-        and for fewer than 2.
+        More than n. None where the difference is nil: more than a hundred times the cases would be needed, or
+        it is below a fiftieth of its standard deviation; and for fewer than 2.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def cases_needed(differences: ArrayLike) -> int | None:
         return None
     exact = (float(ndtri(0.975) + ndtri(0.8)) * float(known.std(ddof=1))) ** 2
     mean = float(known.mean()) ** 2
-    if exact >= 100 * n * mean:
+    if exact >= 100 * n * mean or 50**2 * mean <= float(known.var(ddof=1)):
         return None
     found = max(n + 1, math.ceil(exact / mean))
     unit = 10 ** max(0, len(str(found)) - 2)

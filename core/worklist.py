@@ -14,14 +14,32 @@ import pandas as pd
 from core.diagnosis import SEVERITIES, Diagnosis, Finding, QuestionColumn
 from core.errors import InputError
 from core.reviews import STATUSES, Review
+from core.schema import TABLES as RAW
 from core.spreadsheet import csv_bytes
-from core.text.display import shorten
+from core.text.display import number, shorten
 
 TABLES = ("queries", "passages", "claims")
 READING, RUN = "", "run"  # orders that no column gives: most worth reading first, as in the run
 _RANGE = ".."
 _CONDITION = re.compile(r"([a-z_]+)\.([a-z_]+)\.(.+)", re.DOTALL)
+_HALF = re.compile(r"\d{1,9}\.5")  # ends of a range of whole ranks
 _FIRST = ("query_id", "question", "kind", "findings")
+# Columns that no definition explains, where their name alone would not do for people.
+_TITLES = {
+    "above_noise": "above noise",
+    "is_gold": "gold passage",
+    "k": "passages",
+    "label": "label",
+    "label_reason": "undefined because",
+    "n_supported": "supported claims",
+    "ndcg_by_chance": "nDCG by chance",
+    "quadrant": "passage",
+    "reason": "undefined because",
+    "retrieval_order": "retrieval rank",
+    "state": "claim",
+}
+# Where a tie spans several ranks, a condition asks for the first and the last of them.
+_SPAN = ("best_influence_rank", "worst_influence_rank", "influence rank")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +94,8 @@ def where(diagnostic: str, table: str, /, **columns: Any) -> str:
     Returns
     -------
     str
-        ``<diagnostic>.<table>.<column>:<value>[,<column>:<value> …]``.
+        ``<diagnostic>.<table>.<column>:<value>[,<column>:<value> …]``. A column that the analysis lacks is
+        that of the run's own table.
 
     Raises
     ------
@@ -145,9 +164,7 @@ def matching(diagnosis: Diagnosis, text: str) -> tuple[str, ...]:
         column, colon, value = part.partition(":")
         if not colon:
             raise InputError(f"{shorten(part)!r} is no condition: it needs a column, a colon and a value.")
-        if column not in frame or column.startswith("_"):
-            raise InputError(f"{diagnostic}.{table} has no column {shorten(column)!r}.")
-        met &= _meets(frame[column], value)
+        met &= _meets(_values(diagnosis, frame, table, column, diagnostic), value)
     ids = diagnosis.run.queries["query_id"]
     return tuple(ids[ids.isin(frame.loc[met, "query_id"])])
 
@@ -160,6 +177,17 @@ def _table(diagnosis: Diagnosis, diagnostic: str, table: str) -> pd.DataFrame:
     if not isinstance(frame, pd.DataFrame) or "query_id" not in frame:
         raise InputError(f"{diagnostic} has no table {shorten(table)!r}.")
     return frame
+
+
+def _values(diagnosis: Diagnosis, frame: pd.DataFrame, table: str, column: str, diagnostic: str) -> pd.Series:
+    """Return a column of an analysis or, where it has none of that name, of the run."""
+    if column in frame and not column.startswith("_"):
+        return frame[column]
+    raw, key = diagnosis.run[table], list(RAW[table].key)
+    if column not in raw or not set(key) <= set(frame):
+        raise InputError(f"{diagnostic}.{table} has no column {shorten(column)!r}.")
+    found: pd.Series = frame[key].merge(raw[[*key, column]], on=key, how="left")[column]
+    return found
 
 
 def _meets(values: pd.Series, written: str) -> Any:
@@ -192,23 +220,78 @@ def describe(diagnosis: Diagnosis, text: str) -> str:
     --------
     >>> from core.run import Run
     >>> diagnosis = Diagnosis(Run.load("sample_data/recorded_run"))
-    >>> describe(diagnosis, where("influence", "queries", rho=(0.2, 0.4), k=10))
-    '0.2 ≤ ρ < 0.4, k 10'
+    >>> describe(diagnosis, where("influence", "queries", rho=(0.2, 0.4), buried_evidence=True))
+    '0.2 ≤ ρ < 0.4, buried evidence: yes'
+    >>> describe(diagnosis, where("claims", "claims", planted="date", verdict="NOT_SUPPORTED"))
+    'planted: date changed, verdict: not supported'
     """
     diagnostic, _, rest = text.partition(".")
-    titles: dict[str, str] = {}
+    defined: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for one in diagnosis.diagnostics:
         if one.name == diagnostic:
-            titles = {d.name: d.title for d in one.definitions} | {c.name: c.title for c in one.columns}
-    parts = []
-    for part in rest.partition(".")[2].split(","):
-        column, _, value = part.partition(":")
-        title = titles.get(column, column.replace("_", " "))
-        low, dots, high = (unquote(piece) for piece in value.partition(_RANGE))
-        parts.append(
-            f"{low and low + ' ≤ '}{title}{high and ' < ' + high}" if dots else f"{title} {unquote(value)}"
-        )
-    return ", ".join(parts)
+            defined = {d.name: d.title for d in one.definitions}
+            columns = {c.name: c.title for c in one.columns}
+    titles = defined | _TITLES | columns
+    conditions = dict(part.partition(":")[::2] for part in rest.partition(".")[2].split(","))
+    ranks = [_span(conditions)] if {*_SPAN[:2]} <= set(conditions) else []
+    said = [_condition(_title(titles, name), written, defined) for name, written in conditions.items()]
+    return ", ".join(said + ranks)
+
+
+def _span(conditions: dict[str, str]) -> str:
+    """Say which of the ranks that a tie spans are asked for, and take these conditions out."""
+    best, worst, title = _SPAN
+    last, first = (unquote(conditions.pop(name).replace(_RANGE, "")) for name in (best, worst))
+    last = f"{float(last) - 1:g}" if last.isdecimal() else last
+    return f"{title} {first}" if first == last else f"{title} {first} to {last}"
+
+
+def _title(titles: Mapping[str, str], column: str) -> str:
+    """Return the title of a column as it reads within a sentence; that of one depth is of any depth k."""
+    name, _, depth = column.rpartition("_")
+    if depth.isdecimal() and f"{name}_k" in titles:
+        return _within(titles[f"{name}_k"].removesuffix("k") + depth)
+    return _within(titles.get(column, column.replace("_", " ")))
+
+
+def _condition(title: str, written: str, defined: Mapping[str, str]) -> str:
+    low, dots, high = written.partition(_RANGE)
+    if not dots:
+        value, figure = unquote(written), _figure(written)
+        return f"{title}: {_value(value, defined)}" if figure is None else f"{title} {figure}"
+    if title.endswith("rank") and _HALF.fullmatch(low) and _HALF.fullmatch(high):
+        return f"{title} {float(low) + 0.5:g} to {float(high) - 0.5:g}"
+    low, high = (_figure(end) or unquote(end) for end in (low, high))
+    if low and high:
+        if low == high:  # apart by less than is shown
+            return f"{title} {low}"
+        return f"{low} ≤ {title} < {high}"
+    return f"{title} ≥ {low}" if low else f"{title} < {high}" if high else f"{title} known"
+
+
+def _value(value: str, defined: Mapping[str, str]) -> str:
+    """Return a value for people: yes or no, the title of what a name stands for, or the text itself."""
+    if value in ("True", "False"):
+        return {"True": "yes", "False": "no"}[value]
+    if value not in defined:
+        return value
+    title = defined[value]
+    return title.replace("_", " ").lower() if title.isupper() else _within(title)
+
+
+def _figure(written: str) -> str | None:
+    """Return a number for people; None where it is none."""
+    try:
+        value = float(unquote(written))
+    except ValueError:
+        return None
+    return number(value, "{:.4g}" if abs(value) < 1_000 else "{:,.0f}")
+
+
+def _within(title: str) -> str:
+    """Return a title without the capital at its start, unless it begins with an abbreviation."""
+    return title[:1].lower() + title[1:] if title[1:2].islower() else title
 
 
 def key_of(finding: Finding) -> str:

@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import headlines, job_panel, show
+from ui import headlines, job_panel, show, worklist
 from ui.router import require_entrypoint
 from ui.sections.claims import form, planted, run
 
@@ -31,3 +31,6 @@ if show.needs_run():
             st.subheader("Against the reference answers", anchor=False)
             run.ragchecker()
         show.export("claims-csv", "Download claims × passages (CSV)")
+
+        st.subheader("Questions", anchor=False)
+        worklist.draw("claims")

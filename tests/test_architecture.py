@@ -32,7 +32,7 @@ RULES = {
     "core.run": "core.errors core.files core.schema core.text",
     "core.spreadsheet": "core.text",
     "core.reviews": "core.errors core.files core.text",
-    "core.worklist": "core.errors core.run core.text core.spreadsheet core.diagnosis core.reviews",
+    "core.worklist": "core.errors core.schema core.run core.text core.spreadsheet core.diagnosis core.reviews",
     # core.diagnostics is the default of an argument, looked up when a Diagnosis is made.
     "core.diagnosis": "core.errors core.run core.text core.diagnostics",
     "core.verdict": "core.diagnosis",
@@ -67,7 +67,7 @@ RULES = {
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
     "core.pipeline core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.worklist",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis "
-    "core.charts core.charts.{d} core.{d} core.{d}.step core.{d}.diagnostic",
+    "core.charts core.charts.{d} core.worklist core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",
     "pages.{d}": "ui ui.sections.{d}",
     "dashboard": "ui",

@@ -11,9 +11,9 @@ from core.claims.planted import planted_errors
 from core.diagnosis import Diagnosis
 from core.run import Run
 from core.schema import PLANTED
-from core.sources.composed import answer_of, composed_run, passage_text
 from core.text import is_correct
 from core.text.words import words
+from sample_data.compose import answer_of, composed_run, passage_text
 from tests.test_sample_data import ARTICLES, SAMPLES
 
 LINES = [json.loads(line) for line in (SAMPLES / "worked_answers.jsonl").read_text("utf-8").splitlines()]

@@ -1,7 +1,8 @@
-"""Cached results, one session at a time.
+"""Cached results: of saved runs for all sessions, so that a reload has them; of others for one.
 
-Runs are never hashed: the cache key is the session's run key, which is new for every run taken over, and the
-settings. Analyses are kept as they are (no copy per rerun, they are read-only); figures as data.
+Runs are never hashed: the cache key is the session's run key and the settings. The key of a saved run is its
+folder and when its files were written, any other is new for every run taken over. Results are kept as they
+are (no copy per rerun): they are read-only.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ from core.report.exports import exporters
 from core.report.paired import Pair, pairs_of
 from core.run import Run
 from ui import reviews
+from ui.figures import ready
+from ui.library import SavedRun
 from ui.state import session, settings
 
 _Key = tuple[Any, ...]
+_SAVED = "saved "
 
 
 def diagnosis() -> Diagnosis:
@@ -80,9 +84,14 @@ def comparison_of(runs: list[tuple[str, Run]]) -> Comparison:
     return _compared((tuple(key for key, _ in runs), *values.items()), found)
 
 
+def open_saved(saved: SavedRun) -> tuple[str, Run]:
+    """Return a saved run after its key; RunFormatError or OSError where it cannot be read."""
+    stamp = sorted((one.name, one.stat().st_mtime_ns) for one in saved.folder.iterdir())
+    return f"{_SAVED}{saved.folder} {stamp}", _opened(str(saved.folder), str(stamp))
+
+
 @st.cache_resource(max_entries=8, show_spinner="Opening the run …")
-def saved_run(folder: str, stamp: int) -> Run:
-    """Return a saved run; ``stamp`` is new when its folder was written anew."""
+def _opened(folder: str, stamp: str) -> Run:
     return Run.load(folder)
 
 
@@ -91,12 +100,27 @@ def key() -> _Key:
     return (session().run_key, *settings().items())
 
 
-@st.cache_resource(scope="session", max_entries=6, show_spinner=False)
+def _kept(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Keep a function's results by its first argument, a key: of saved runs for everybody."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        shared = st.cache_resource(**options)(function)
+        own = st.cache_resource(scope="session", **options)(function)
+        return lambda key, *rest: (shared if str(_first(key)).startswith(_SAVED) else own)(key, *rest)
+
+    return decorate
+
+
+def _first(key: Any) -> Any:
+    return _first(key[0]) if isinstance(key, tuple) else key
+
+
+@_kept(max_entries=8, show_spinner=False)
 def _base(run_key: str, _run: Run) -> Diagnosis:
     return Diagnosis(_run)
 
 
-@st.cache_resource(scope="session", max_entries=64, show_spinner="Analysing the run …")
+@_kept(max_entries=64, show_spinner="Analysing the run …")
 def _computed(key: _Key, name: str, _compute: Callable[[Diagnosis], Any], _diagnosis: Diagnosis) -> Any:
     return _compute(_diagnosis)
 
@@ -107,9 +131,9 @@ def _compared(key: _Key, _found: list[Diagnosis]) -> Comparison:
     return Comparison(sides, headline_table(sides), setup_differences(sides), pairs_of(sides))
 
 
-@st.cache_data(scope="session", max_entries=64, show_spinner=False)
+@_kept(max_entries=64, show_spinner=False)
 def _figure(
     key: _Key, diagnostic: str, figure: str, of: str, arguments: dict[str, Any], _data: tuple[Any, ...]
 ) -> Any:
     draw = getattr(importlib.import_module(f"core.charts.{diagnostic}"), figure)
-    return draw(*_data, **arguments)
+    return ready(draw(*_data, **arguments))

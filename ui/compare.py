@@ -13,7 +13,7 @@ from core.report.compare import LETTERS, Side, check_comparable, question_column
 from core.report.paired import SAME, SIGNS, Difference, Pair
 from core.report.paired_text import METHOD
 from core.report.paired_text import answer as answer_of
-from core.run import MANIFEST_FILE, Run
+from core.run import Run
 from core.text.display import count
 from ui import cached, library, router, show, sources
 from ui.cached import Comparison
@@ -85,8 +85,7 @@ def _open(run_id: str) -> tuple[str, Run] | None:
     saved = library.find(run_id)
     try:
         if saved is not None:
-            stamp = (saved.folder / MANIFEST_FILE).stat().st_mtime_ns
-            return f"{saved.folder} {stamp}", cached.saved_run(str(saved.folder), stamp)
+            return cached.open_saved(saved)
     except (LeadlineError, OSError) as error:
         st.error(plain(error), icon=":material/error:")
     return None

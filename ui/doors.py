@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
+import pandas as pd
 import streamlit as st
 
 from core.errors import InputError
@@ -37,6 +38,22 @@ def follow(event: Any, key: str) -> None:
         _go(new)
     elif any(_is_filter(door) for door in doors):
         matched()
+
+
+def table(
+    frame: pd.DataFrame,
+    alt: str,
+    columns: Mapping[str, Any],
+    key: str,
+    leads_to: Sequence[str],
+    **options: Any,
+) -> None:
+    """Draw a table whose rows lead where the marks of a figure do, for those who have no mouse."""
+    from ui import show  # it draws doors itself
+
+    options |= {"key": key, "on_select": "rerun", "selection_mode": "single-row"}
+    rows = show.table(frame, alt, columns, **options)["selection"]["rows"]
+    follow({"selection": {"points": [{"customdata": [leads_to[row]]} for row in rows]}}, key)
 
 
 def open_question(query_id: str) -> None:

@@ -15,6 +15,7 @@ from core.verdict import text_of
 from core.verdict import verdict as verdict_of
 from core.worklist import title_of
 from ui import cached, questions, router, show, sources
+from ui.figures import ready
 from ui.plain import plain
 from ui.state import session
 
@@ -203,7 +204,7 @@ def overview() -> None:
     if cards:
         show.cards([_card(*card) for card in cards[:_CARDS]])
     st.subheader("Against chance", anchor=False)
-    show.figure(cached.once("against chance", against_chance), "against_chance")
+    show.figure(cached.once("against chance", lambda found: ready(against_chance(found))), "against_chance")
 
 
 def _card(one: Number, diagnostic: str) -> tuple[str, str, str, str]:

@@ -31,7 +31,7 @@ def choose(prefix: str = "live") -> ModelChoice | None:
     )
     backend = BACKENDS[kind]
     typed = None
-    if backend.takes_base_url:
+    if backend.address is not None:
         typed = right.text_input(
             "Address of the server",
             key=f"{prefix}_url_{kind}",

@@ -19,27 +19,12 @@ _LOG = logging.getLogger("leadline")
 OVERVIEW, WORKBENCH, COMPARE = "pages/overview.py", "pages/workbench.py", "pages/compare.py"
 LIVE, DATA, METHODS = "pages/live.py", "pages/data.py", "pages/methods.py"
 _PAGES = (
-    (OVERVIEW, "Overview", "monitoring", "What is wrong with the run, and its headline numbers."),
-    (
-        WORKBENCH,
-        "Workbench",
-        "search",
-        "One question: its answer, and what every diagnostic says of it.",
-    ),
-    (
-        COMPARE,
-        "Compare",
-        "compare",
-        "Two to four runs: their numbers, set-ups and shared questions.",
-    ),
-    (LIVE, "Live run", "play_circle", "Ask a model about your documents and measure which passages it used."),
-    (DATA, "Data", "database", "Import, simulate, open or export runs."),
-    (
-        METHODS,
-        "Methods and glossary",
-        "menu_book",
-        "What every number means, how it is computed, and its limits.",
-    ),
+    (OVERVIEW, "Overview", "monitoring"),
+    (WORKBENCH, "Workbench", "search"),
+    (COMPARE, "Compare", "compare"),
+    (LIVE, "Live run", "play_circle"),
+    (DATA, "Data", "database"),
+    (METHODS, "Methods and glossary", "menu_book"),
 )
 
 
@@ -52,13 +37,13 @@ def page_of(diagnostic: str) -> str | None:
 def build_pages() -> dict[str, list[Page]]:
     """Return the pages by section, in the order of the menu."""
     own = [
-        st.Page(page, title=diagnostic.title, icon=diagnostic.icon, help=diagnostic.question)
+        st.Page(page, title=diagnostic.title, icon=diagnostic.icon)
         for diagnostic in diagnostics.DIAGNOSTICS
         if (page := page_of(diagnostic.name)) is not None
     ]
     overview, workbench, compare, live, data, methods = (
-        st.Page(path, title=title, icon=f":material/{icon}:", help=about, default=path == OVERVIEW)
-        for path, title, icon, about in _PAGES
+        st.Page(path, title=title, icon=f":material/{icon}:", default=path == OVERVIEW)
+        for path, title, icon in _PAGES
     )
     return {
         "Diagnose": [overview, *own, workbench, compare],
@@ -94,5 +79,5 @@ def require_entrypoint() -> None:
     the pages and starting over makes it run the frame first; the address is kept.
     """
     if not st.session_state.get(_ACTIVE):
-        st.navigation(build_pages())
+        st.navigation(build_pages(), position="hidden")
         st.rerun()

@@ -90,7 +90,7 @@ def _models(kind: str, url: dict[str, str], _secret_options: Mapping[str, str]) 
 
 
 def _url(choice: ModelChoice) -> dict[str, str]:
-    if not BACKENDS[choice.backend].takes_base_url:
+    if BACKENDS[choice.backend].address is None:
         return {}
     url = _secret(choice.backend, "base_url") if _is_configured(choice) else choice.base_url
     return {"base_url": url} if url else {}

@@ -7,17 +7,17 @@ from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
-from streamlit.elements.lib.streamlit_plotly_theme import GRAY_90
 
 from core.charts.theme import alt_text, has_doors
 from core.diagnosis import QuestionColumn
 from core.report.exports import exporters
 from core.run import Run
 from core.spreadsheet import csv_bytes
-from core.text.display import number
+from core.text.display import count, number
+from core.worklist import matching
 from ui import cached, doors, router, sources
+from ui.figures import ready
 from ui.plain import plain
 from ui.state import session
 
@@ -66,32 +66,12 @@ def chart(diagnostic: str, name: str, *data: Any, of: str = "", **arguments: Any
 _CONFIG = {"displaylogo": False, "displayModeBar": False, "doubleClickDelay": 0}
 
 
-class _Still(go.Figure):  # type: ignore[misc]
-    """A figure that stays where it is when it is dragged, also where its marks can be clicked.
-
-    Streamlit makes every figure with selections one to be dragged about, which keeps a phone from scrolling,
-    unless the layout says otherwise. Plotly takes the unknown word for what the template says: no dragging.
-    """
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figure as it goes to the browser."""
-        found: dict[str, Any] = super().to_dict()
-        found["layout"]["dragmode"] = "none"
-        return found
-
-
 def figure(fig: Any, key: str) -> None:
     """Draw a figure over the full width, with its description for those who cannot see it.
 
     A click on a mark with a door follows it.
     """
-    fig = _Still(fig)
-    fig.layout.template.layout.dragmode = False
-    # Streamlit's own grey of axes has a contrast of 3.7 on white. It puts its text colour in for this one.
-    fig.update_layout(font_color=GRAY_90, hoverlabel_font_color=GRAY_90)
-    fig.update_traces(textfont_color=GRAY_90, selector={"type": "heatmap"})
-    for axes in (fig.update_xaxes, fig.update_yaxes):
-        axes(tickfont_color=GRAY_90, title_font_color=GRAY_90)
+    fig = ready(fig)
     options: dict[str, Any] = {"on_select": "rerun", "selection_mode": "points"} if has_doors(fig) else {}
     event = st.plotly_chart(
         fig,
@@ -175,13 +155,22 @@ def column(one: QuestionColumn, title: str, values: pd.Series) -> Any:
     return st.column_config.TextColumn(title, width="small")
 
 
-def definition(title: str, meaning: str, facts: Mapping[str, str], count: str = "") -> None:
-    """Draw one entry of a glossary; facts that are empty are left out."""
+def definition(
+    title: str, meaning: str, facts: Mapping[str, str], found: str = "", condition: str = ""
+) -> None:
+    """Draw one entry of a glossary; facts that are empty are left out.
+
+    ``found`` says how often it occurs; the questions that meet ``condition`` have a link.
+    """
     with st.container(border=True, gap="xsmall", height="stretch"):
-        st.markdown(f"**{plain(title)}**" + (f" · {count}" if count else ""))
+        st.markdown(f"**{plain(title)}**" + (f" · {found}" if found else ""))
         st.markdown(plain(meaning))
         lines = [f"{name}: {plain(fact)}" for name, fact in facts.items() if fact]
         st.caption("\\\n".join(lines))
+        ids = matching(cached.diagnosis(), condition) if condition else ()
+        if ids:
+            label = f"Read {count(len(ids), 'question')}"
+            sources.link(router.WORKBENCH, label, where=condition, question=ids[0])
 
 
 def quote(value: Any, absent: str = "none") -> None:

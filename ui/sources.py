@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import streamlit as st
+from streamlit.navigation.page import Page
 
 from core.errors import InputError, LeadlineError
 from core.run import Run
 from core.sources.simulation import SimulationOptions, simulate
 from core.sources.simulation_text import read_options, write_options
 from core.text.display import count
-from ui import library, reviews, router
+from ui import cached, library, reviews, router
 from ui.plain import plain, shortened
 from ui.state import FILTER, PLACE, session
 
@@ -30,7 +33,7 @@ def follow_link() -> None:
     """Open what the address bar names, if it changed; then make the address say what is shown."""
     state, params = session(), st.query_params
     asked = {name: params[name] for name in ("sim", "run") if name in params}
-    place = {name: params[name] for name in PLACE if name in params}  # opening a run writes the address
+    place = {name: params[name] for name in PLACE if name in params}
     if asked and asked != state.link:
         state.link = asked
         try:
@@ -48,15 +51,21 @@ def follow_link() -> None:
 
 
 def write_address() -> None:
-    """Write the link at once: at the next rerun a stale address would read as a link to follow."""
-    state = session()
+    """Write the link at once: at the next rerun a stale address would read as a link to follow.
+
+    Each writing is a step of the browser's Back button, so nothing is written that is there already; and an
+    address without a run opens the recorded one, so where that is shown nothing has to be said.
+    """
+    state, params = session(), st.query_params
     state.place = state.where()
     wanted = {**state.link, **state.place}
-    for name in ("sim", "run", *PLACE):
-        if name in wanted and st.query_params.get(name) != wanted[name]:
-            st.query_params[name] = wanted[name]
-        elif name not in wanted and name in st.query_params:
-            del st.query_params[name]
+    said = {name: params[name] for name in ("sim", "run", *PLACE) if name in params}
+    if not said and not state.place and state.origin == "recorded":
+        return
+    for name in said.keys() - wanted.keys():
+        del params[name]
+    if new := {name: value for name, value in wanted.items() if said.get(name) != value}:
+        params.update(new)
 
 
 def address(**extra: str) -> dict[str, str]:
@@ -72,6 +81,18 @@ def address(**extra: str) -> dict[str, str]:
     return {**state.link, **place, **extra}
 
 
+def menu(pages: Mapping[str, Sequence[Page]]) -> None:
+    """Draw the way to every page, by section.
+
+    Streamlit's own menu leads to addresses without parameters. They would have to be written anew on every
+    page, and the browser's Back button would meet the bare one and never get past it.
+    """
+    for section, members in pages.items():
+        st.caption(section)
+        for page in members:
+            st.page_link(page, query_params=address())
+
+
 def link(page: str, label: str, icon: str = "arrow_forward", about: str | None = None, **extra: str) -> None:
     """Draw a link to a page that shows what is shown now; ``extra`` are further query parameters."""
     st.page_link(page, label=label, icon=f":material/{icon}:", help=about, query_params=address(**extra))
@@ -84,13 +105,18 @@ def continue_live(label: str, about: str | None = None) -> None:
 
 def _open(asked: dict[str, str]) -> None:
     if "sim" in asked:
-        open_simulation(read_options(asked["sim"]))
+        _show_simulation(read_options(asked["sim"]))
     else:
-        open_saved(asked["run"])
+        _show_saved(_saved(asked["run"]))
 
 
 def open_saved(run_id: str) -> None:
     """Show a saved run; InputError when it is not here."""
+    _show_saved(_saved(run_id))
+    write_address()
+
+
+def _saved(run_id: str) -> library.SavedRun:
     saved = library.find(run_id)
     if saved is None:
         raise InputError(
@@ -98,19 +124,23 @@ def open_saved(run_id: str) -> None:
             "machine, or was an upload that "
             "was never saved; open another run on the Data page, or upload the file again."
         )
-    _show_saved(saved)
+    return saved
 
 
 def _show_saved(saved: library.SavedRun) -> None:
     origin = "recorded" if saved.folder.name == library.RECORDED.name and not saved.own else "saved"
-    session().show(Run.load(saved.folder), origin, saved=True, link={"run": saved.run_id})
-    write_address()
+    key, run = cached.open_saved(saved)
+    session().show(run, origin, saved=True, link={"run": saved.run_id}, key=key)
 
 
 def open_simulation(options: SimulationOptions) -> None:
     """Simulate and show; the link carries the options, so it works anywhere."""
-    session().show(_simulated(options), "simulation", saved=True, link={"sim": write_options(options)})
+    _show_simulation(options)
     write_address()
+
+
+def _show_simulation(options: SimulationOptions) -> None:
+    session().show(_simulated(options), "simulation", saved=True, link={"sim": write_options(options)})
 
 
 def show_run(run: Run, origin: str, *, saved: bool = False) -> None:

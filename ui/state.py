@@ -30,7 +30,7 @@ class Session:
     run : Run or None
         The run that every page shows.
     run_key : str
-        Cache key of the run: new whenever a run is taken over, so that caches never mix two runs.
+        Cache key of the run, so that caches never mix two.
     origin : str
         Where it came from: ``recorded``, ``saved``, ``upload``, ``simulation`` or ``live``.
     saved : bool
@@ -92,12 +92,12 @@ class Session:
     live: dict[str, Any] = field(default_factory=dict)
     upload: dict[str, Any] = field(default_factory=dict)
 
-    def show(self, run: Run, origin: str, *, saved: bool, link: dict[str, str]) -> None:
-        """Make ``run`` the run that every page shows."""
+    def show(self, run: Run, origin: str, *, saved: bool, link: dict[str, str], key: str = "") -> None:
+        """Make ``run`` the run that every page shows; ``key`` tells it from others, by default a new one."""
         if self.run is None or self.run.run_id != run.run_id:
             self.question, self.filter = None, Filter()
         self.run, self.origin, self.saved, self.link = run, origin, saved, link
-        self.run_key = f"{run.run_id}-{secrets.token_hex(8)}"
+        self.run_key = key or f"{run.run_id}-{secrets.token_hex(8)}"
         self.problem = None
 
     def open(self, query_id: str | None) -> None:

@@ -37,8 +37,8 @@ def _data(diagnosis: Diagnosis) -> pd.DataFrame:
             for one, *shares in _shares(diagnosis, diagnostic.name):
                 name = next((name for name in (one.key, one.define) if name in found), None)
                 door = f"finding={quote(f'{diagnostic.name}.{name}')}" if name else ""
-                if not door and one.cases:
-                    door = f"where={quote(f'{diagnostic.name}.{one.cases}', safe='')}"
+                if not door and one.cases and one.value:
+                    door = theme.where_door(f"{diagnostic.name}.{one.cases}")
                 rows.append((one.title, *shares, one.noun, door))
     frame = pd.DataFrame(rows, columns=_COLUMNS)
     return frame.assign(beyond=(frame["chance"] < frame["low"]) | (frame["chance"] > frame["high"]))
@@ -74,9 +74,8 @@ def _draw(data: pd.DataFrame) -> go.Figure:
                 error_x=theme.error_bars(100 * rows["share"], 100 * rows["low"], 100 * rows["high"],
                                          theme.STYLES[style].color),
                 marker=theme.marker(style, 11),
-                customdata=[[row.door, _hover(row)] for row in rows.itertuples()],
-                hovertemplate="%{customdata[1]}<extra></extra>",
                 cliponaxis=False,
+                **theme.doors(figure, rows["door"], map(_hover, rows.itertuples())),
             )  # fmt: skip
     color = theme.STYLES["highlight"].color
     figure.add_scatter(
@@ -85,22 +84,21 @@ def _draw(data: pd.DataFrame) -> go.Figure:
         x=100 * data["chance"],
         y=data["title"],
         marker={"symbol": "line-ns", "size": 18, "line": {"width": 3, "color": color}},
-        customdata=[[row.door, _hover(row)] for row in data.itertuples()],
-        hovertemplate="%{customdata[1]}<extra></extra>",
         cliponaxis=False,
+        **theme.doors(figure, data["door"], map(_hover, data.itertuples())),
     )
     figure.update_xaxes(range=[-1, 101], tick0=0, dtick=20)
     figure.update_yaxes(
         autorange="reversed", categoryarray=data["title"], categoryorder="array", showgrid=False
     )
-    figure.update_layout(meta={**figure.layout.meta, "doors": True})
     return figure
 
 
 def _hover(row: object) -> str:
     ends = percent(row.share, (row.low, row.high))  # type: ignore[attr-defined]
     return (
-        f"{row.title}: {percent(row.share)} of {count(row.n, row.noun)}<br>"  # type: ignore[attr-defined]
+        f"{row.title}: {percent(row.share)}, "  # type: ignore[attr-defined]
+        f"{round(row.share * row.n):,} of {count(row.n, row.noun)}<br>"  # type: ignore[attr-defined]
         f"95 % interval {ends}<br>{percent(row.chance)} by chance"  # type: ignore[attr-defined]
     )
 

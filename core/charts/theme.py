@@ -29,7 +29,11 @@ BORDER = {"color": AXIS, "width": 1.5, "dash": "dot"}
 FONT_SIZE = 13
 HEIGHT = 380
 TEXT_LIMIT = 80
-_INVITES = {"question": "Click to open it", "where": "Click to list these questions"}
+_INVITES = {
+    "question": "Click to open it",
+    "where": "Click to list these questions",
+    "finding": "Click to list these questions",
+}
 _WRAP = 40  # characters a line that a hover box on a phone has room for
 _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -105,6 +109,11 @@ def safe_text(value: object, limit: int = TEXT_LIMIT) -> str:
     return "<br>".join(html.escape(line, quote=False).replace("$", "&#36;") for line in lines)
 
 
+def name_of(title: object, passage_id: object) -> object:
+    """Return what people call a passage: its title or, where it has none, its id."""
+    return title if isinstance(title, str) and title.strip() else passage_id
+
+
 def alt_text(figure: go.Figure) -> str:
     """Return the plain sentence that describes a figure to readers who cannot see it."""
     meta = figure.layout.meta
@@ -126,11 +135,12 @@ def doors(figure: go.Figure, leads_to: Iterable[str], hover: Iterable[str]) -> d
 
     ``leads_to`` has a door (`question_door`, `where_door`, "" for none) and ``hover`` a text for each mark.
     """
-    figure.layout.meta = {**(figure.layout.meta or {}), "doors": True}
     data = [
         (door, f"{text}<br>{_INVITES.get(door.partition('=')[0], '')}".removesuffix("<br>"))
         for door, text in zip(leads_to, hover, strict=True)
     ]
+    if any(door for door, _ in data):
+        figure.layout.meta = {**(figure.layout.meta or {}), "doors": True}
     return {"customdata": data, "hovertemplate": "%{customdata[1]}<extra></extra>"}
 
 
@@ -257,13 +267,19 @@ def add_marks(
     y: Column,
     look: Mapping[str, object],
     hover: str | Iterable[str] | None = None,
+    leads_to: Sequence[str] = (),
     **options: object,
 ) -> None:
-    """Add one marker per point, where there are any; ``hover`` is a template for all or a text for each."""
+    """Add one marker per point, where there are any; ``hover`` is a template for all or a text for each.
+
+    ``leads_to`` has a door for each, where there are any (`doors`).
+    """
     if isinstance(hover, str):
         options["hovertemplate"] = hover if "<extra>" in hover else f"{hover}<extra></extra>"
     elif hover is None:
         options["hoverinfo"] = "skip"
+    elif leads_to:
+        options |= doors(figure, leads_to, hover)
     else:
         options |= {"customdata": list(hover), "hovertemplate": "%{customdata}<extra></extra>"}
     if len(x):

@@ -30,8 +30,9 @@ class PlantedErrors:
         and for claims without an error: ``planted, title, meaning, n`` with a verdict, ``n_unscored``;
         ``n_found, share, low, high`` (95 %, Wilson); ``chance, chance_low, chance_high``. Found is an error
         that is called not supported, and a claim of two passages that is called supported; of claims without
-        an error, those called not supported: false alarms. ``chance`` is what as many verdicts at random
-        would give, with their middle 95 % (hypergeometric).
+        an error, those called not supported: false alarms. ``n_questions`` have a claim with the wrong
+        verdict. ``chance`` is what as many verdicts at random would give, with their middle 95 %
+        (hypergeometric).
     """
 
     judge: str | None
@@ -68,7 +69,7 @@ def planted_errors(analysis: ClaimsAnalysis) -> PlantedErrors | None:
     planted, verdict = claims["planted"], claims["verdict"]
     flagged, verified = verdict == NOT_SUPPORTED, verdict.isin([SUPPORTED, NOT_SUPPORTED])
     of_kind = {kind: planted == kind for kind in PLANTED}
-    of_kind[ERRORS] = ~planted.isin([CLEAN, TOGETHER])
+    of_kind[ERRORS] = claims["planted_error"].astype(bool)
     n_verified, n_flagged = int(verified.sum()), int(flagged.sum())
     rows = []
     for kind, definition in PLANTED.items():
@@ -77,11 +78,17 @@ def planted_errors(analysis: ClaimsAnalysis) -> PlantedErrors | None:
         n, n_unscored = int((chosen & verified).sum()), int((chosen & ~verified).sum())
         found = int((chosen & hit).sum())
         share = found / n if n else np.nan
-        told = (kind, definition.title, definition.meaning, n, n_unscored, found, share)
+        wrong = claims["query_id"][chosen & (verdict == wrong_verdict(kind))].nunique()
+        told = (kind, definition.title, definition.meaning, n, n_unscored, wrong, found, share)
         rows.append((*told, *wilson_interval(share, n), *_by_chance(n_verified, n_hit, n)))
-    columns = ["planted", "title", "meaning", "n", "n_unscored", "n_found", "share", "low", "high"]
-    table = pd.DataFrame(rows, columns=[*columns, "chance", "chance_low", "chance_high"])
+    columns = ["planted", "title", "meaning", "n", "n_unscored", "n_questions", "n_found", "share"]
+    table = pd.DataFrame(rows, columns=[*columns, "low", "high", "chance", "chance_low", "chance_high"])
     return PlantedErrors(analysis.judge, n_verified, n_flagged, table)
+
+
+def wrong_verdict(planted: str) -> str:
+    """Return the verdict that is wrong for claims with this planted in them."""
+    return NOT_SUPPORTED if planted in (CLEAN, TOGETHER) else SUPPORTED
 
 
 def _by_chance(n_all: int, n_marked: int, n: int) -> tuple[float, float, float]:

@@ -222,18 +222,10 @@ def _export(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run the command line, by default with the arguments of the process.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
-
-    Returns
-    -------
-    int
-        Exit status: 0 done, 2 bad input, 3 model unreachable, 130 cancelled, 1 anything else. A failure
-        is one line on standard error, with a traceback only if ``LEADLINE_DEBUG`` is set.
+    Returns the exit status: 0 done, 2 bad input, 3 model unreachable, 130 cancelled, 1 anything else. A
+    failure is one line on standard error, with a traceback only if ``LEADLINE_DEBUG`` is set.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -39,7 +39,8 @@ class InfluenceAnalysis:
         ``chance_low, chance_high`` (middle 95 % of ρ when the question's own influences come in random order)
         and ``inverted_below`` (their lower 5 % point); ``attainable_rho``; ``reason`` (why ρ is undefined);
         ``influence_ndcg`` with ``ndcg_by_chance`` and ``ndcg_p_value``; ``label, label_reason`` (why the
-        label is undefined), ``divergent_by_chance`` (probability that a random order is labelled Divergent);
+        label is undefined), ``divergent_by_chance`` (probability that a random order is labelled Divergent),
+        ``reported_label`` (that of an imported file, by its own flag, else its ρ);
         ``dominance, entropy, entropy_normalised, rank_biased_overlap, n_repeats, noise_quantile,
         n_above_noise, has_ties, correct``; ``influences`` (of its passages, in retrieval order; None where
         none is known); one boolean column per failure mode, ``n_modes``, and
@@ -88,7 +89,12 @@ class InfluenceAnalysis:
         reason = q["reason"].mask((label == "Undefined") & q["reason"].isna(), "ties_cannot_reach")
         below = self.random_rhos.p_below([threshold])[:, 0]
         by_chance = np.where(label == "Undefined", np.nan, below)
-        labelled = q.assign(label=label, label_reason=reason, divergent_by_chance=by_chance)
+        labelled = q.assign(
+            label=label,
+            label_reason=reason,
+            divergent_by_chance=by_chance,
+            reported_label=_reported_labels(self.run.queries, threshold),
+        )
         of_passage = self.passages["query_id"].map(dict(zip(q["query_id"], label, strict=True)))
         passages = self.passages.assign(label=of_passage.astype("str"))
         return replace(
@@ -195,6 +201,14 @@ def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD, as_published: bool =
         run=run,
     )
     return analysis.labelled(threshold, as_published)
+
+
+def _reported_labels(raw: pd.DataFrame, threshold: float) -> pd.Series:
+    """Return the file's own flag where it has one, else its rho against the threshold."""
+    rho, flag = raw["reported_rho"], raw["reported_divergent"]
+    own = flag.astype("object").map({True: "Divergent", False: "Aligned"})
+    derived = pd.Series(labels(rho.to_numpy(), threshold), index=rho.index).where(rho.notna(), None)
+    return own.where(flag.notna(), derived).astype("str")
 
 
 def _agreement(

@@ -110,7 +110,7 @@ MODES = by_name(
     Definition("harmful_passage", "Harmful passage", "Leaving the passage out makes an incorrect answer correct.",
         MODE, advice="This passage misleads the model: filter it or rank it lower."),
     Definition("missed_evidence", "Missed evidence", "A gold passage exists that was not retrieved.", MODE,
-        advice="The retriever missed the evidence: no generator can make up for that."),
+        advice="Mend retrieval first (more passages, another query, embeddings beside words): no model can use a passage it was not given."),
 )  # fmt: skip
 
 # Modes that random orders of the same influences show as well.

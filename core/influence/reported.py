@@ -58,7 +58,7 @@ def compare_reported(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
             "query_id": q["query_id"],
             "question": q["question"],
             "reported_rho": raw["reported_rho"],
-            "reported_label": _reported_labels(raw, analysis.threshold),
+            "reported_label": q["reported_label"],
             "rho": q["rho"],
             "label": q["label"],
             "n_ranks_changed": _ranks_changed(run, analysis),
@@ -82,16 +82,13 @@ def changes_sentence(comparison: pd.DataFrame) -> str:
     causes = comparison.loc[comparison["changed"], "cause"].value_counts()
     if causes.empty:
         return f"No verdict changes when recomputed: all {len(comparison):,} reported ones hold."
-    why = ", ".join(count(n, *_CAUSES[str(cause)]) for cause, n in causes.items())
+    why = ", ".join(cause_text(str(cause), n) for cause, n in causes.items())
     return f"{causes.sum():,} of {len(comparison):,} reported verdicts change when recomputed: {why}."
 
 
-def _reported_labels(raw: pd.DataFrame, threshold: float) -> pd.Series:
-    """Return the file's own flag where it has one, else its rho against the threshold."""
-    rho, flag = raw["reported_rho"], raw["reported_divergent"]
-    own = flag.astype("object").map({True: "Divergent", False: "Aligned"})
-    derived = pd.Series(labels(rho.to_numpy(), threshold), index=rho.index).where(rho.notna(), None)
-    return own.where(flag.notna(), derived).astype("str")
+def cause_text(cause: str, n: int) -> str:
+    """Return a number of changed verdicts with their cause, for people."""
+    return count(n, *_CAUSES[cause]) if cause in _CAUSES else f"{n:,} {cause}"
 
 
 def _causes(raw: pd.DataFrame, q: pd.DataFrame, threshold: float) -> np.ndarray:

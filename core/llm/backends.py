@@ -23,28 +23,14 @@ from core.llm.types import DEFAULT_MAX_TOKENS, LLM, PullProgress
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One kind of back end.
+    """One kind of back end: its name in commands and for people, and one sentence on where text is sent.
 
-    Attributes
-    ----------
-    kind, title, about : str
-        Its name in commands, its name for people, and one sentence about where text is sent.
-    open : callable
-        ``open(model, **options) -> LLM``; its signature lists the options.
-    default_model : str or None
-        What ``model=None`` means; None where the server decides.
-    max_tokens : int
-        Max answer tokens by default.
-    takes_base_url : bool
-        Whether ``base_url`` is one of its options.
-    list_models : callable or None
-        ``list_models(base_url=None) -> sequence of str``: the server's models; `BackendError` where it does
-        not answer.
-    pull : callable or None
-        ``pull(model, base_url=None) -> iterator of PullProgress``: fetches a model while iterated.
-    address : callable or None
-        ``address(base_url=None) -> str``: the server that texts go to, without contacting it and without
-        user and password; `InputError` where it is not an address.
+    ``open(model, **options) -> LLM`` lists the options in its signature. ``default_model`` is what None
+    means, itself None where the server decides; ``max_tokens`` of an answer by default.
+    ``list_models(base_url=None)`` names the server's models; `BackendError` where it does not answer.
+    ``pull(model, base_url=None)`` fetches a model while iterated. ``address(base_url=None)`` is the server
+    that texts go to, without contacting it and without user and password; `InputError` where it is not an
+    address.
     """
 
     kind: str
@@ -53,7 +39,6 @@ class Backend:
     open: Callable[..., LLM]
     default_model: str | None = None
     max_tokens: int = DEFAULT_MAX_TOKENS
-    takes_base_url: bool = False
     list_models: Callable[..., Sequence[str]] | None = None
     pull: Callable[..., Iterator[PullProgress]] | None = None
     address: Callable[..., str] | None = None
@@ -76,7 +61,6 @@ BACKENDS: Mapping[str, Backend] = {
             OpenAICompatibleLLM,
             # Many of these models reason before they answer; the others stop by themselves.
             max_tokens=300,
-            takes_base_url=True,
             list_models=openai_models,
             address=openai_address,
         ),
@@ -87,7 +71,6 @@ BACKENDS: Mapping[str, Backend] = {
             OllamaLLM,
             default_model=DEFAULT_MODEL,
             max_tokens=300,
-            takes_base_url=True,
             list_models=ollama_models,
             pull=ollama_pull,
             address=ollama_address,

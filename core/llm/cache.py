@@ -42,12 +42,9 @@ class CacheError(InputError):
 
 
 def request_key(llm: LLM, request: Request) -> str:
-    """Return the identity of a call: model, options, messages in order, and every sampling setting.
+    """Return the identity of a call, 64 hexadecimal digits: model, options, messages, every sampling setting.
 
-    Returns
-    -------
-    str
-        64 hexadecimal digits; they change with anything that may change the answer.
+    They change with anything that may change the answer.
     """
     identity = {
         "version": _KEY_VERSION,
@@ -76,25 +73,14 @@ def default_cache_path() -> Path:
 
 
 class CompletionCache:
-    """A SQLite file of completions.
+    """A SQLite file of completions, created when absent; without ``path`` they are kept in memory only.
 
-    Parameters
-    ----------
-    path : path or None
-        The file, created when absent; None keeps completions in memory only.
-
-    Raises
-    ------
-    CacheError
-        The file is damaged, is not a completion cache, or cannot be written.
-
-    Notes
-    -----
     One instance may be shared by threads, one file by processes. Each `put` is committed before it returns,
     so a killed run loses at most the calls under way: as many as it makes at once.
 
     A row that cannot be read, because something else wrote it, counts as missing: `put` replaces it, and
-    ``notes`` says how many were.
+    ``notes`` says how many were. `CacheError` where the file is damaged, is not a completion cache, or cannot
+    be written.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:

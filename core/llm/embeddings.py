@@ -33,21 +33,14 @@ class Embedder(Protocol):
 
 
 class SentenceEmbedder:
-    """A sentence-transformers model; loaded on first use.
+    """A sentence-transformers model by name or path; loaded on first use.
 
-    Parameters
-    ----------
-    model : str or None
-        None is the packaged all-MiniLM-L6-v2, which needs no network. Else any name or path that
-        sentence-transformers knows.
-    device : str or None
-        None takes a GPU if available.
+    None is the packaged all-MiniLM-L6-v2, which needs no network.
     """
 
-    def __init__(self, model: str | None = None, device: str | None = None) -> None:
+    def __init__(self, model: str | None = None) -> None:
         self.name = model or PACKAGED_EMBEDDER
         self._model = model
-        self._device = device
         self._loaded: Any = None
         self._lock = threading.Lock()
 
@@ -77,7 +70,7 @@ class SentenceEmbedder:
             packaged = self._model is None
             source = str(packaged_embedder()) if packaged else self._model
             try:
-                self._loaded = SentenceTransformer(source, device=self._device, local_files_only=packaged)
+                self._loaded = SentenceTransformer(source, local_files_only=packaged)
             except (OSError, ValueError, RuntimeError) as error:
                 first = str(error).strip().split("\n")[0]
                 raise BackendError(f"The embedding model {self.name} cannot be loaded: {first}") from error
@@ -87,12 +80,7 @@ class SentenceEmbedder:
 class RememberingEmbedder:
     """Caches another embedder's results, so that planning and running embed the passages only once.
 
-    Parameters
-    ----------
-    embedder : Embedder
-        Does the work.
-    most_bytes : int
-        Limit of the cache; the least recently used vectors are dropped first.
+    Beyond ``most_bytes`` the least recently used vectors are dropped first.
     """
 
     def __init__(self, embedder: Embedder, most_bytes: int = _MOST_BYTES) -> None:
@@ -127,13 +115,7 @@ class RememberingEmbedder:
 
 
 def shared_embedder(model: str | None = None) -> RememberingEmbedder:
-    """Return this process's embedder for a model; nothing is loaded before its first use.
-
-    Parameters
-    ----------
-    model : str or None
-        None is the packaged all-MiniLM-L6-v2; else a name or path that sentence-transformers knows.
-    """
+    """Return this process's embedder for a model, see `SentenceEmbedder`; not loaded before its first use."""
     with _lock:
         if model not in _shared:
             _shared[model] = RememberingEmbedder(SentenceEmbedder(model))

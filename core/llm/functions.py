@@ -41,7 +41,7 @@ class FunctionLLM:
         self._function = UserFunction(function, "answer", _read_answer, parallel)
         self.name = name or self._function.name
         self.options: Mapping[str, object] = {"backend": self.kind}
-        self.capabilities = Capabilities(parallel=self._function.parallel, exact_tokens=False)
+        self.capabilities = Capabilities(parallel=self._function.parallel)
         self.errors: dict[str, Exception] = {}
         self._objects: dict[tuple[str, str], object] = {}
 

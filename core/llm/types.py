@@ -113,8 +113,6 @@ class Capabilities:
         Max tokens of prompt and answer together; None when unknown.
     batch : int
         How many requests one `LLM.generate` call processes together.
-    exact_tokens : bool
-        Whether `LLM.count_tokens` counts or only estimates.
     prefill : bool
         Continues an answer that the prompt has begun; else that beginning is left out.
     """
@@ -126,7 +124,6 @@ class Capabilities:
     parallel: int = 1
     context_length: int | None = None
     batch: int = 1
-    exact_tokens: bool = True
     prefill: bool = False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -12,9 +12,8 @@ from core.llm.functions import FunctionLLM
 from core.llm.user_function import Outcome, UserFunction
 from core.pipeline.steps import ProgressCallback
 from core.sources.dataset import Dataset, make_dataset
-from core.sources.gold import gold_spans
 from core.sources.objects import as_passage
-from core.sources.question import PassageIn, Question
+from core.sources.question import PassageIn, Question, with_gold
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ class Retrieval:
         if not outcome.value.passages:
             return replace(bare, problem="retrieve returned no passage.")
         self._found[index] = (question.question, outcome.value)
-        return replace(bare, passages=_marked(outcome.value.passages, question.gold))
+        return replace(bare, passages=with_gold(outcome.value.passages, question.gold))
 
 
 def found(value: object, k: int) -> Found:
@@ -87,9 +86,3 @@ def found(value: object, k: int) -> Found:
         )
     objects = tuple(islice(value, k))
     return Found(objects, tuple(as_passage(entry, place) for place, entry in enumerate(objects, start=1)))
-
-
-def _marked(passages: Sequence[PassageIn], gold: Sequence[str]) -> tuple[PassageIn, ...]:
-    if not gold or any(passage.is_gold is not None for passage in passages):
-        return tuple(passages)
-    return tuple(replace(passage, is_gold=bool(gold_spans(passage.text, gold))) for passage in passages)

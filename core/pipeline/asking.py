@@ -20,18 +20,12 @@ _SLICE = 0.2  # seconds between looks at a cancel while waiting
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How to retry transient failures of a model.
+    """How to retry transient failures of a model; times in seconds.
 
-    Attributes
-    ----------
-    attempts : int
-        Consecutive tries of a batch without a new answer. While the server is overloaded, answers to
-        other batches reset the count: it is working, and this batch will have its turn.
-    first_wait, longest_wait : float
-        Seconds; waits double from the first to the longest, with jitter. A longer pause that the server
-        asks for is respected.
-    budget : float
-        Seconds without a new answer after which a batch is given up.
+    ``attempts``: consecutive tries of a batch without a new answer. While the server is overloaded, answers
+    to other batches reset the count: it is working, and this batch will have its turn. Waits double from the
+    first to the longest, with jitter; a longer pause that the server asks for is respected. After ``budget``
+    without a new answer a batch is given up.
     """
 
     attempts: int = 6
@@ -69,33 +63,15 @@ class _Batch:
 
 
 class Asker:
-    """Calls the model for a step; its threads share it.
+    """Calls the model for a step, through `ask` and `score` only; its threads share it.
 
-    Parameters
-    ----------
-    llm : LLM or None
-        The model; with None, `ask` and `score` raise InputError.
-    cache : CompletionCache, optional
-        Keeps every completion as soon as it arrives. By default completions are kept for this asker only.
-    retry : RetryPolicy, optional
-        How to retry transient failures.
-    cancelled : callable
-        Checked after every call and during waits.
-    on_answer : callable
-        Called with ``n_answers`` whenever it grows, one thread at a time.
-    on_call : callable
-        Called by steps with each answered call of a question; see `core.pipeline.steps.Answered`.
+    Without ``llm`` both raise InputError. ``cache`` keeps every completion as soon as it arrives; by default
+    they are kept for this asker only. ``cancelled`` is checked after every call and during waits.
+    ``on_answer`` gets ``n_answers`` whenever it grows, one thread at a time; steps call ``on_call`` with each
+    answered call of a question (`core.pipeline.steps.Answered`).
 
-    Attributes
-    ----------
-    llm : LLM or None
-        The model; call it through `ask` and `score` only.
-    usage : dict
-        Totals of `ask`: ``calls, cached, prompt_tokens, completion_tokens``.
-    n_answers : int
-        Requests and forward passes answered so far, cached ones included.
-    n_cached : int
-        Those of them that came from the cache.
+    ``usage`` holds the totals of `ask`: ``calls, cached, prompt_tokens, completion_tokens``. ``n_answers``
+    counts requests and forward passes answered so far, ``n_cached`` those of them that came from the cache.
     """
 
     def __init__(
@@ -136,25 +112,14 @@ class Asker:
     def ask(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Completion]:
         """Return a completion for every request, in order.
 
-        ``on_done`` receives each one at once, with the place of its request, from any thread.
+        ``on_done`` gets each one at once, from any thread. Identical requests are sent once, also across
+        threads. A request that keeps failing gets a completion with an ``error``, which is not cached, so
+        that the next run sends it again. After a whole batch has failed, the next ones are tried only once
+        until an answer arrives: with a server that is gone, not every question goes through all retries.
 
-        Identical requests are sent once, also across threads. A request that keeps failing gets a completion
-        with an ``error``, which is not cached, so that the next run sends it again.
-
-        Raises
-        ------
-        Cancelled
-            ``cancelled`` returned True; finished calls are in the cache. So they are when the process is
-            killed, except those under way: the next run asks at most ``capabilities.parallel`` calls again.
-        CacheError
-            A completion could not be kept.
-        LeadlineError
-            The model's own error once retries are used up, where nothing was answered.
-
-        Notes
-        -----
-        After a whole batch has failed, the next ones are tried only once until an answer arrives: with a
-        server that is gone, not every question goes through all retries.
+        Raises `Cancelled` (finished calls are in the cache; of a killed process, too, all but the at most
+        ``capabilities.parallel`` under way), `CacheError` where a completion could not be kept, and the
+        model's own error once retries are used up, where nothing was answered.
         """
         self._stop_if_cancelled()
         llm = self._model
@@ -195,11 +160,7 @@ class Asker:
         """Return the log-probabilities of each given answer's tokens, by the model's ``score``.
 
         For models with ``capabilities.answer_logprob``; None, which is not cached, where scoring failed.
-
-        Raises
-        ------
-        Cancelled
-            ``cancelled`` returned True; finished forward passes are in the cache.
+        After a cancel finished forward passes are in the cache.
         """
         llm: Any = self._model
         pairs = list(zip(messages, answers, strict=True))

@@ -50,37 +50,14 @@ def begin(
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Run:
-    """Retrieve the passages of all questions.
+    """Retrieve the passages of all questions: a run with ``complete`` false and no answers; calls no model.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        The questions.
-    options : RunOptions
-        How to retrieve passages.
-    llm : LLM
-        The model that will answer; not called here.
-    step : Step
-        The step that will answer, with the options ``style`` and ``max_tokens``.
-    name : str, optional
-        Name of the run; by default the data set and the model.
-    progress : callable, optional
-        ``progress(done, total, "retrieve")`` in questions.
-    cancelled : callable, optional
-        Checked before every question.
+    ``llm`` and ``step``, with the options ``style`` and ``max_tokens``, are those that will answer;
+    ``progress`` gets ``(done, total, "retrieve")`` in questions. A question without passages has a
+    ``status_reason``. The same data, options, prompt and model give the same run id.
 
-    Returns
-    -------
-    Run
-        Questions and passages, no answers, ``complete`` false. A question without passages has a
-        ``status_reason``. The same data, options, prompt and model give the same run id.
-
-    Raises
-    ------
-    InputError
-        The data set is empty, or two of its questions share an id.
-    Cancelled
-        ``cancelled`` returned True.
+    `InputError` where the data set is empty or two of its questions share an id; `Cancelled` once
+    ``cancelled`` returns True.
     """
     if not dataset.questions:
         raise InputError(f"The data set {dataset.name} holds no question; give at least one.")

@@ -17,22 +17,9 @@ _RANGES: Mapping[str, tuple[int, int]] = {"k": (1, 100), "passage_words": (10, 5
 class RunOptions:
     """Retrieval settings; the steps hold the others.
 
-    Attributes
-    ----------
-    k : int
-        Passages in the prompt, 1 to 100; fewer where a question has fewer.
-    passage_words : int
-        Words per passage when documents are split, 10 to 5,000.
-    retriever, tokenizer : str
-        The retriever (bm25, bm25s, dense, hybrid); the tokenizer of BM25 (words, split).
-    embedding_model : str or None
-        Model of ``dense`` and ``hybrid``, by its sentence-transformers name or path; None is the packaged
-        all-MiniLM-L6-v2.
-
-    Raises
-    ------
-    InputError
-        A value outside its range, an unknown name, or an embedding model for a retriever without one.
+    ``k`` is 1 to 100, ``passage_words`` 10 to 5,000; ``embedding_model`` None is the packaged
+    all-MiniLM-L6-v2. `InputError` for a value outside its range, an unknown name, or an embedding model for a
+    retriever without one.
     """
 
     k: Annotated[

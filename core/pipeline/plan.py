@@ -25,24 +25,11 @@ _FROM_SAMPLE = "estimated from a sample of questions"
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Measured speed of a model.
-
-    Attributes
-    ----------
-    model : str
-        Its name.
-    seconds_per_token : float
-        Seconds of a call per prompt token, generation included.
-    n_calls : int
-        Number of timed calls.
-    from_cache : bool
-        Whether the times are those of cached calls.
-    """
+    """Measured speed of a model: seconds of a call per prompt token, generation included."""
 
     model: str
     seconds_per_token: float
     n_calls: int
-    from_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +61,10 @@ class StepCalls:
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """The calls left to make in a run.
+    """The calls left to make in a run with questions, passages and the answers so far.
 
-    Attributes
-    ----------
-    run : Run
-        Questions and passages, with the answers so far.
-    steps : tuple of StepCalls
-        In the order of the steps.
-    estimated : bool
-        Whether counts are scaled up from a sample of questions.
-    seconds : float or None
-        Expected duration; None before a model is timed.
+    ``estimated``: counts are scaled up from a sample of questions. ``seconds`` is None before a model is
+    timed.
     """
 
     run: Run = field(repr=False)
@@ -203,21 +182,9 @@ def plan_steps(
 ) -> CallPlan:
     """Count the calls of steps for the questions with missing cells.
 
-    Parameters
-    ----------
-    run : Run
-        Questions with passages, answered or not.
-    steps : sequence of Step
-        The steps to come.
-    llms : Mapping
-        The model of each step, by the step's name; it counts tokens and is not called.
-    cache : CompletionCache, optional
-        Finished calls; by default no call counts as cached.
-
-    Returns
-    -------
-    CallPlan
-        Calls are exact up to 500 questions, tokens up to 20; beyond, scaled up from an even sample.
+    ``llms`` holds the model of each step by the step's name: it counts tokens and is not called. What is in
+    ``cache`` counts as cached. Calls are exact up to 500 questions, tokens up to 20; beyond, scaled up from
+    an even sample.
     """
     planned, seen = [], set[str]()
     estimated = False
@@ -294,30 +261,11 @@ def _prompt_tokens(per_question: Sequence[Sequence[Call]], to_ask: Sequence[Call
 
 
 def measure_speed(llm: LLM, plan: CallPlan, cache: CompletionCache | None = None) -> Speed:
-    """Time the first calls of a plan.
+    """Time the first calls of a plan, for `CallPlan.timed`.
 
-    Parameters
-    ----------
-    llm : LLM
-        The model.
-    plan : CallPlan
-        The calls of its first question for this model are used.
-    cache : CompletionCache, optional
-        Keeps the calls, so that the run does not repeat them. Where it already holds them, their
-        recorded times are used and no call is made.
+    `BackendError` where the model fails or has no call. ``cache`` keeps the calls for the run; where it holds
+    them already, their recorded times are used.
 
-    Returns
-    -------
-    Speed
-        Use it with `CallPlan.timed`.
-
-    Raises
-    ------
-    BackendError
-        The model failed, or the plan has no call for it.
-
-    Notes
-    -----
     Cost: two calls (one full batch where the model works in batches), a few seconds; none where they are
     cached. The first warms the model up, the second is timed.
     """
@@ -330,7 +278,7 @@ def measure_speed(llm: LLM, plan: CallPlan, cache: CompletionCache | None = None
     known = cache.get_many(keys) if cache is not None else {}
     if len(known) == len(set(keys)):
         seconds = sum(c.latency for c in known.values())
-        return Speed(llm.name, _rate(seconds, list(known.values())), len(known), from_cache=True)
+        return Speed(llm.name, _rate(seconds, list(known.values())), len(known))
     timed: list[Completion] = []
     ends: list[float] = []
 

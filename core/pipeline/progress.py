@@ -15,18 +15,9 @@ _LOG_SECONDS = 15.0
 
 
 class Progress:
-    """Rate and time left from counts of finished work.
+    """Rate and time left from counts of finished work, in ``unit``; the rate is that of the last 60 units.
 
-    Parameters
-    ----------
-    clock : callable
-        Returns seconds; for tests.
-    unit : str
-        The unit of the counts, plural.
-
-    Notes
-    -----
-    The rate is that of the last 60 units. `core.pipeline.fill` counts no cached calls.
+    ``clock`` returns seconds. `core.pipeline.fill` counts no cached calls.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, unit: str = "calls") -> None:

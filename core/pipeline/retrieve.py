@@ -11,6 +11,7 @@ from core.llm.embeddings import Embedder
 from core.pipeline.options import RunOptions
 from core.retrieval import EMBEDDING_RETRIEVERS, best, make_retriever, shared_embedder
 from core.sources.corpus import Document
+from core.sources.fields import unique
 from core.sources.gold import gold_spans, holds_gold
 from core.sources.question import PassageIn, Question
 from core.text import passages as windows
@@ -120,16 +121,6 @@ def _given(question: Question, passages: Sequence[PassageIn], k: int) -> Retriev
     marks = [passage.is_gold for passage in passages if passage.is_gold is not None]
     if marks:
         counts.append(sum(marks))
-    ids = _distinct([passage.passage_id for passage in passages])
+    ids = unique([passage.passage_id for passage in passages])
     found = tuple(replace(passage, passage_id=ids[i]) for i, passage in enumerate(passages[:k]))
     return Retrieved(found, max(counts, default=None))
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Make repeated ids distinct, so that one odd question does not end the run."""
-    seen: dict[str, int] = {}
-    result = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return result if len(set(result)) == len(result) else [f"p{i}" for i in range(1, len(names) + 1)]

@@ -21,16 +21,9 @@ OF_ANSWERS = tuple(name for name in TABLES if name not in _FILLED)
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """A question of a run, as passed to a step.
+    """A question of a run for a step: its row of ``queries``, those of ``passages`` in prompt order.
 
-    Attributes
-    ----------
-    query_id : str
-        Its id.
-    query : Mapping
-        Its row of ``queries``; missing values are None.
-    passages : tuple of Mapping
-        Its rows of ``passages``, in prompt order.
+    Missing values are None.
     """
 
     query_id: str

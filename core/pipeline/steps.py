@@ -79,20 +79,9 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """The calls of a step for some questions.
+    """The calls of a step for some questions; where they are not known, ``about`` how many and their tokens.
 
-    Attributes
-    ----------
-    calls : tuple of Call
-        The calls, where they are known in advance.
-    about : int or None
-        Estimated number of calls, where they are not.
-    about_tokens : int
-        Estimated prompt tokens of the latter.
-    kinds : Mapping
-        What each kind of call is for.
-    notes : tuple of str
-        Assumptions of the estimate.
+    ``kinds`` says what each kind of call is for, ``notes`` what the estimate assumes.
     """
 
     calls: tuple[Call, ...] = ()
@@ -105,14 +94,8 @@ class StepPlan:
 class StepWork(Protocol):
     """A step at work on one run; subclass it for the defaults.
 
-    Attributes
-    ----------
-    settings : Mapping
-        Plain JSON. Rows made under other settings, or by another model, are cleared and made again.
-    batch : int
-        Questions passed to `work` at once.
-    parallel : bool
-        Whether several threads may call `work` at once.
+    ``settings`` is plain JSON: rows made under other settings, or by another model, are cleared and made
+    again. ``batch`` questions are passed to `work` at once, by several threads where ``parallel``.
     """
 
     settings: Mapping[str, Any]
@@ -143,16 +126,9 @@ class StepWork(Protocol):
 class Step(Protocol):
     """The model calls of a diagnostic: a frozen dataclass whose fields are its options.
 
-    Attributes
-    ----------
-    name : str
-        Name of the diagnostic, also the key of its facts in ``manifest["steps"]``.
-    title : str
-        Title on screen: "Extract and verify claims".
-    noun : str
-        Unit of progress, singular: "call" where `StepWork.plan` knows the calls, else "answer" …
-    fills : Mapping
-        The cells it fills, by table: column names, or an empty tuple for whole rows.
+    ``name`` is that of the diagnostic and of its facts in ``manifest["steps"]``, ``title`` stands on screen.
+    ``noun`` is the unit of progress, singular: "call" where `StepWork.plan` knows the calls, else "answer" …
+    ``fills`` are the cells it fills, by table: column names, or an empty tuple for whole rows.
     """
 
     name: ClassVar[str]
@@ -201,33 +177,28 @@ def fill(
     llm : LLM, optional
         The language model, where the step needs one.
     cache : CompletionCache, optional
-        Keeps every completion at once, so that a killed run resumes where it stopped. By default
-        completions are kept for this call only.
+        Keeps every completion at once, so that a killed run resumes where it stopped.
     progress : callable, optional
         ``progress(done, total, what)`` in units of ``step.noun``, called from worker threads, one at a time.
-        What the cache answered takes no time and counts in neither number, so that the total shrinks
-        where it is met and the rest tells how long the work will take.
+        What the cache answered takes no time and counts in neither number.
     cancelled : callable, optional
         Checked after every call and between questions; True ends the step early.
     on_part : callable, optional
-        Receives the partial run, in the calling thread, at intervals that cost at most a twentieth of
-        the time.
+        Receives the partial run, in the calling thread, at intervals: at most a twentieth of the time.
     on_call : callable, optional
-        Receives each answered call of a question at once, cached or not, in worker threads: where the step
-        asks question by question.
+        Receives each answered call of a question at once, cached or not, in worker threads.
     retry : RetryPolicy, optional
         How to retry transient failures.
     own_thread : bool
-        Work in the calling thread, one question at a time: for a user's own functions, whose connections
-        and contexts may belong to that thread.
+        Work in the calling thread, one question at a time: for a user's own functions.
 
     Returns
     -------
     Run
-        Same run id, rows in the order of its questions whatever the order of completion, and
-        ``manifest["steps"][step.name]``: ``options``, ``model``, ``n_done`` and ``n_left`` questions,
-        ``reasons`` of failures, ``n_calls``, ``seconds``, ``complete`` (false after a cancel). The
-        run itself where nothing was missing.
+        Same run id, rows in the order of its questions, and ``manifest["steps"][step.name]``: ``options``,
+        ``model``, ``n_done`` and ``n_left`` questions, ``reasons`` of failures, ``n_calls``, ``seconds``,
+        ``complete`` (false after a cancel). The run itself where nothing was missing. A failed question loses
+        only its own cells and is tried again by the next call.
 
     Raises
     ------
@@ -237,10 +208,6 @@ def fill(
         The model failed before it answered anything.
     CacheError
         Completions can no longer be kept; those kept before are not lost.
-
-    Notes
-    -----
-    A failed question loses only its own cells and is tried again by the next call.
     """
     asker = partial(Asker, llm, cache, retry, on_call=on_call)
     return _Drive(run, step, asker, progress, cancelled).go(on_part, own_thread)
@@ -252,21 +219,9 @@ def options_of(step: Step) -> dict[str, Any]:
 
 
 def another_run(run: Run, steps: Sequence[Step], llms: Mapping[str, LLM | None]) -> Run:
-    """Return a copy of a run, with the run as its parent, for steps to fill.
+    """Return a copy of a run, with the run as its parent, for steps to fill; ``llms`` by the step's name.
 
-    Parameters
-    ----------
-    run : Run
-        The run with the answers.
-    steps : sequence of Step
-        The steps to come.
-    llms : Mapping
-        The model of each step, by the step's name.
-
-    Returns
-    -------
-    Run
-        The same run, options and models give the same run id, so that a stopped job is found again.
+    The same run, options and models give the same run id, so that a stopped job is found again.
     """
     identity: list[Any] = [run.run_id]
     for step in steps:

@@ -96,14 +96,11 @@ def question_columns(sides: Sequence[Side]) -> tuple[tuple[str, QuestionColumn],
 
 
 def shared_questions(sides: Sequence[Side]) -> pd.DataFrame:
-    """Return the questions that all runs have under the same id and with the same text.
+    """Return the questions that all runs have under the same id and with the same text, in the first's order.
 
-    Returns
-    -------
-    DataFrame
-        In the order of the first run: ``query_id, question``; for each run and its letter X ``answer_X`` and
-        every column of `question_columns` as ``name_X``; ``answers_differ``. White space does not make texts
-        differ, and two answers that are both missing are the same.
+    Columns: ``query_id, question``; for each run and its letter X ``answer_X`` and every column of
+    `question_columns` as ``name_X``; ``answers_differ``. White space does not make texts differ, and two
+    answers that are both missing are the same.
     """
     if not sides:
         return pd.DataFrame(columns=["query_id", "question", "answers_differ"])

@@ -12,6 +12,7 @@ from core.sources.formats.records import Record, records_of
 from core.sources.formats.types import Format
 from core.sources.formats.writing import marked
 from core.text.strict import clean, json_value
+from core.verdict import verdict
 from core.worklist import Filter, select, worklist, worklist_csv
 
 
@@ -26,17 +27,18 @@ def exporters(reviews: Mapping[str, Review] | None = None) -> Mapping[str, Expor
     own = [export for diagnostic in DIAGNOSTICS for export in diagnostic.exports]
     about = "One row per question, most worth reading first: findings, all columns, status and note."
     own.insert(0, Export("worklist-csv", "Worklist", ".csv", listed, about))
-    about = "All headline numbers, and how the run was made."
+    about = "The verdict, all headline numbers, and how the run was made."
     own.append(Export("json", "Headline numbers", ".json", summary_json, about))
     own += [_records_export(f, f.write) for f in FORMATS.values() if f.write is not None]
     return {export.name: export for export in own}
 
 
 def summary_json(diagnosis: Diagnosis) -> bytes:
-    """Return ``{data_source, summary, manifest}`` as UTF-8 JSON; numbers without a value are null."""
+    """Return ``{data_source, verdict, summary, manifest}`` as UTF-8 JSON; a number without value is null."""
     run = diagnosis.run
     content = {
         "data_source": run.data_source,
+        "verdict": verdict(diagnosis).texts,
         "summary": diagnosis.summary(),
         "manifest": dict(run.manifest),
     }

@@ -23,29 +23,17 @@ _SAME = 1e-9
 class Difference:
     """One number in two runs, over the shared questions that have it in both.
 
-    Attributes
-    ----------
-    diagnostic, column
-        Which number.
-    letters : (str, str)
-        Of the two runs; differences are the second minus the first.
-    rows : DataFrame
-        One row per question with a value in both: ``query_id, question, a, b, difference, change``.
-    n_shared : int
-        Questions that the runs share, with or without the number.
-    interval : (float, float)
-        95 % interval of the mean difference; NaN where there is none.
-    p_value : float
-        Of the sign-flip test, adjusted (Holm) for all numbers compared.
-    moved_by_passages : bool
-        Whether the runs have different numbers of passages and that alone moves this number.
+    ``letters`` are those of the two runs; differences are the second minus the first. ``rows`` has one row
+    per question with a value in both: ``query_id, question, a, b, difference, change``. ``interval`` is the
+    95 % interval of the mean difference, NaN where there is none; ``p_value`` that of the sign-flip test,
+    adjusted (Holm) for all numbers compared. ``moved_by_passages``: the runs have different numbers of
+    passages and that alone moves this number.
     """
 
     diagnostic: str
     column: QuestionColumn
     letters: tuple[str, str]
     rows: pd.DataFrame
-    n_shared: int
     interval: tuple[float, float]
     p_value: float
     moved_by_passages: bool = False
@@ -117,14 +105,8 @@ class Difference:
 class Pair:
     """The first run of a comparison and one of the others.
 
-    Attributes
-    ----------
-    sides : (Side, Side)
-        The runs.
-    shared : DataFrame
-        As `core.report.compare.shared_questions`.
-    differences : tuple of Difference
-        Every number that some shared question has in both runs.
+    ``shared`` is as `core.report.compare.shared_questions` returns it; ``differences`` holds every number
+    that some shared question has in both runs.
     """
 
     sides: tuple[Side, Side]
@@ -133,17 +115,9 @@ class Pair:
 
 
 def pairs_of(sides: Sequence[Side]) -> tuple[Pair, ...]:
-    """Compare the first run with each of the others, question by question.
+    """Compare the first run with each of the others, question by question, in this order.
 
-    Parameters
-    ----------
-    sides : sequence of Side
-        At least two runs.
-
-    Returns
-    -------
-    tuple of Pair
-        In this order. p-values are adjusted for all numbers of all pairs together.
+    p-values are adjusted for all numbers of all pairs together.
     """
     found = [(side, shared_questions([sides[0], side])) for side in sides[1:]]
     raw = [[one for one in _differences((sides[0], side), shared) if one.n] for side, shared in found]
@@ -179,9 +153,7 @@ def _difference(
     a, b = (shared[f"{column.name}_{letter}"].astype("Float64").astype("float64") for letter in letters)
     rows = shared[["query_id", "question"]].assign(a=a, b=b, difference=b - a)
     rows = rows[rows["difference"].notna()].reset_index(drop=True)
-    found = Difference(
-        diagnostic, column, letters, rows, len(shared), (float("nan"),) * 2, float("nan"), moved
-    )
+    found = Difference(diagnostic, column, letters, rows, (float("nan"),) * 2, float("nan"), moved)
     up, down = found.words
     rows["change"] = [SAME if abs(d) < _SAME else up if d > 0 else down for d in rows["difference"]]
     return replace(

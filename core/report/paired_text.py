@@ -19,15 +19,7 @@ METHOD = (
 def answer(pair: Pair) -> tuple[str, ...]:
     """Return one or two sentences: whether the second run is better, and what else differs.
 
-    Parameters
-    ----------
-    pair : Pair
-        Two runs.
-
-    Returns
-    -------
-    tuple of str
-        Empty where no number is known in both runs. Whatever chance explains is said to be explained by it.
+    Empty where no number is known in both runs. Whatever chance explains is said to be explained by it.
     """
     first = next((one for one in pair.differences if one.column.pattern == "bool"), None)
     others = [one for one in pair.differences if one is not first]
@@ -37,12 +29,9 @@ def answer(pair: Pair) -> tuple[str, ...]:
 def comparison_facts(sides: Sequence[Side]) -> dict[str, Any]:
     """Return a comparison as plain JSON values.
 
-    Returns
-    -------
-    dict
-        ``runs`` (letter, id, name); ``setups`` (settings that differ, by letter); ``comparisons``, one for
-        the first run and each other: ``a, b, n_shared, answer``, and ``numbers`` with means, mean difference
-        b − a, interval, adjusted p-value, counts and the change of every question.
+    ``runs`` (letter, id, name); ``setups`` (settings that differ, by letter); ``comparisons``, one for the
+    first run and each other: ``a, b, n_shared, answer``, and ``numbers`` with means, mean difference b − a,
+    interval, adjusted p-value, counts and the change of every question.
     """
     setups = setup_differences(sides)
     return {

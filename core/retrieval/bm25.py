@@ -35,31 +35,13 @@ def tokenizer_named(name: str) -> Callable[[str], list[str]]:
 
 
 class BM25Retriever(Retriever):
-    """BM25Okapi with k1 = 1.5, b = 0.75 and an idf floor of 0.25 times the mean idf.
+    """BM25Okapi with k1 = 1.5, b = 0.75 and an idf floor of 0.25 times the mean idf, over ``texts``.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        The passages, in corpus order.
-    tokenizer : {"words", "split"}
-        ``words``: Unicode words without English stop words, one word per CJK ideograph.
-        ``split``: lower-case and split at white space.
+    ``tokenizer``: "words", Unicode words without English stop words, one word per CJK ideograph; or "split",
+    lower-case and split at white space; ValueError for another.
 
-    Raises
-    ------
-    ValueError
-        An unknown tokenizer.
-
-    Notes
-    -----
-    Scores have no upper bound, and on tiny corpora they may be negative. A repeated query word
-    counts as often as it occurs. Robertson et al. 1995 (Okapi at TREC-3); no LLM calls.
-
-    Examples
-    --------
-    >>> retriever = BM25Retriever(["a red apple", "a green pear", "blue sky"])
-    >>> retriever.top("which pear?", k=2)[0]
-    1
+    Scores have no upper bound, and on tiny corpora they may be negative. A repeated query word counts as
+    often as it occurs. Robertson et al. 1995 (Okapi at TREC-3); no LLM calls.
     """
 
     def __init__(self, texts: Sequence[str], tokenizer: str = "words") -> None:

@@ -19,20 +19,6 @@ K1, B, EPSILON = 1.5, 0.75, 0.25
 class FastBM25Retriever(Retriever):
     """BM25Okapi with the parameters of `BM25Retriever`; every score is computed when the index is built.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        The passages, in corpus order.
-    tokenizer : {"words", "split"}
-        As in `BM25Retriever`; the stemmer and stop words of bm25s are not used.
-
-    Raises
-    ------
-    ValueError
-        An unknown tokenizer.
-
-    Notes
-    -----
     bm25s (Lù 2024, arXiv 2407.03618) lacks the idf floor of rank_bm25: its Robertson idf is 0 for a word in
     more than half of the passages, where rank_bm25 takes a quarter of the mean idf. So the index is built
     with an idf that is positive for every word, and each word's entries are then scaled to the Okapi idf,
@@ -40,12 +26,6 @@ class FastBM25Retriever(Retriever):
 
     A query costs one look-up per query word; building costs about as much as splitting the texts into words.
     Memory is about 12 bytes for each distinct word of each passage. No LLM calls.
-
-    Examples
-    --------
-    >>> retriever = FastBM25Retriever(["a red apple", "a green pear", "blue sky"])
-    >>> retriever.top("which pear?", k=2)[0]
-    1
     """
 
     def __init__(self, texts: Sequence[str], tokenizer: str = "words") -> None:

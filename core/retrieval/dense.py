@@ -15,27 +15,16 @@ _DIGITS = 6  # single precision holds noise beyond
 
 
 class DenseRetriever(Retriever):
-    """Ranks texts by the cosine between their embedding and the query's.
+    """Ranks ``texts`` by the cosine between their embedding and the query's, in [-1, 1], higher = more alike.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        The passages, in corpus order; embedded here in batches, equal texts once.
-    embedder : Embedder, optional
-        None is the packaged all-MiniLM-L6-v2. It was trained on English: a passage in another language is
-        found by the words and characters it shares with the query rather than by its meaning, so use a
-        multilingual model there. It reads the first 256 word pieces of a text.
+    ``embedder`` None is the packaged all-MiniLM-L6-v2. It was trained on English: a passage in another
+    language is found by the words and characters it shares with the query rather than by its meaning, so use
+    a multilingual model there. It reads the first 256 word pieces of a text.
 
-    Raises
-    ------
-    BackendError
-        The embedding model cannot be loaded.
-
-    Notes
-    -----
-    Scores lie in [-1, 1], higher = more alike, rounded to six digits so that noise in single precision does
-    not decide a tie. Reimers, Gurevych 2019 (arXiv 1908.10084). No LLM calls, but one forward pass of the
-    embedding model for every passage; 4 bytes are kept for each dimension of each passage.
+    Scores are rounded to six digits so that noise in single precision does not decide a tie. Reimers,
+    Gurevych 2019 (arXiv 1908.10084). No LLM calls, but one forward pass of the embedding model for every
+    distinct passage; 4 bytes are kept for each of its dimensions. `BackendError` where the model cannot be
+    loaded.
     """
 
     def __init__(self, texts: Sequence[str], embedder: Embedder | None = None) -> None:

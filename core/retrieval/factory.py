@@ -35,12 +35,8 @@ def make_retriever(
 
     Raises
     ------
-    InputError
-        An unknown retriever.
-    ValueError
-        An unknown tokenizer.
-    BackendError
-        The embedding model cannot be loaded.
+    InputError, ValueError, BackendError
+        An unknown retriever; an unknown tokenizer; an embedding model that cannot be loaded.
 
     Examples
     --------

@@ -11,27 +11,12 @@ from core.retrieval.types import DIGITS, Retriever
 
 
 class HybridRetriever(Retriever):
-    """Sums the reciprocal ranks from other retrievers.
+    """Sums the reciprocal ranks from other retrievers, at least one, all over the same texts.
 
-    Parameters
-    ----------
-    retrievers : sequence of Retriever
-        At least one, all over the same texts.
-    k : int
-        The larger, the less the first ranks count; 60 as in the paper.
-
-    Notes
-    -----
     The score of a text is the sum of ``1 / (k + rank)`` over the retrievers, at most ``n / (k + 1)`` for n of
-    them. Texts with equal scores share their mean rank, so corpus order has no effect: for BM25 all passages
-    without a query word rank equally low. Cormack, Clarke, Buettcher 2009 (SIGIR). No LLM calls.
-
-    Examples
-    --------
-    >>> from core.retrieval import BM25Retriever
-    >>> retriever = HybridRetriever([BM25Retriever(["red apple", "green pear", "blue sky"])])
-    >>> [round(float(score), 5) for score in retriever.scores("pear")]
-    [0.016, 0.01639, 0.016]
+    them; the larger k, the less the first ranks count; 60 as in the paper. Texts with equal scores share
+    their mean rank, so corpus order has no effect: for BM25 all passages without a query word rank equally
+    low. Cormack, Clarke, Buettcher 2009 (SIGIR). No LLM calls.
     """
 
     def __init__(self, retrievers: Sequence[Retriever], k: int = 60) -> None:

@@ -10,7 +10,7 @@ from core.retrieval_quality.definitions import DEFINITIONS, FINDINGS, METRICS
 from core.retrieval_quality.findings import findings
 
 _CARDS = {
-    "hit_at_1": "queries.hit_at_1:1.0",
+    "hit_at_1": "queries.first_gold_rank:1",
     "gold_most_influential": "queries.gold_most_influential:True",
 }
 _SHARES = ("hit_at_k", "gold_most_influential")

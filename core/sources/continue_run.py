@@ -19,10 +19,7 @@ from core.sources.report import IssueLog, counted
 def open_questions(path: str | os.PathLike[str]) -> Dataset:
     """Return the questions of a data set file, or of a saved run where the path is a folder.
 
-    Raises
-    ------
-    InputError
-        No such file, no run in the folder, or nothing in it that can be asked.
+    `InputError` where there is no such file, no run in the folder, or nothing in it that can be asked.
     """
     return dataset_of(Run.load(path)) if is_run(path) else load_dataset(path)
 

@@ -144,7 +144,6 @@ def single_question(
     documents_text: str | Sequence[str],
     *,
     reference_answers: Sequence[str] = (),
-    name: str = "Typed question",
 ) -> Dataset:
     """Make a data set of one typed question and pasted documents; InputError if one is missing or too long.
 
@@ -163,7 +162,7 @@ def single_question(
         raise InputError(
             f"The field {error.field} holds {shorten(error.value)!r}; expected {error.expected}."
         ) from error
-    return make_dataset(name, (parsed,))
+    return make_dataset("Typed question", (parsed,))
 
 
 def make_dataset(name: str, questions: Sequence[Question], report: ValidationReport | None = None) -> Dataset:
@@ -299,23 +298,10 @@ def _cells(text: str) -> set[str]:
 
 
 def dataset_jsonl(dataset: Dataset) -> bytes:
-    """Write a data set as JSON Lines in UTF-8, as `load_dataset` and `read_dataset` read them.
+    """Write a data set as JSON Lines in UTF-8, each question with its documents in one line.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Any; a question's documents are written into its own line.
-
-    Returns
-    -------
-    bytes
-        One line a question. Reading it gives equal questions, and so the same digest.
-
-    Raises
-    ------
-    InputError
-        The file would be too large to be read again: questions that share a large corpus are better kept
-        beside it.
+    Reading it gives equal questions, and so the same digest. `InputError` where the file would be too large
+    to be read again: questions that share a large corpus are better kept beside it.
     """
     lines: list[bytes] = []
     size = 0

@@ -18,26 +18,10 @@ _LONG = 40  # characters from which a text is rather a passage than an answer
 
 
 def first_values(data: bytes, name: str, most: int = 200) -> Mapping[str, Sequence[str]]:
-    """Return the columns of a file, at most so many, each with its values in the first 200 records.
+    """Return the columns of a file, at most so many, each with its texts in the first 200 records.
 
-    Parameters
-    ----------
-    data : bytes
-        The file, as for `core.sources.formats.import_file`.
-    name : str
-        Its name.
-    most : int
-        Columns beyond this number are left out.
-
-    Returns
-    -------
-    Mapping
-        Column name to values as text, empty ones left out.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read.
+    Empty texts are left out. ``data`` is as for `core.sources.formats.import_file`; `InputError` where it
+    cannot be read.
     """
     data = read_source(data, name)
     if not is_columnar(data) and not looks_like_json(data, name):
@@ -60,20 +44,9 @@ def guess_columns(
 ) -> Mapping[str, tuple[str, str]]:
     """Guess which column holds which field: by its name, else by what its values look like.
 
-    Parameters
-    ----------
-    columns : Mapping
-        Columns with their first values, see `first_values`.
-    wanted : Mapping
-        Fields, each with the name that a file of the format gives it.
+    ``columns`` are those of `first_values`, ``wanted`` fields, each with the name that a file of the format
+    gives it. Returns field to (column, "name" or "values"): no column twice, fields without a guess left out.
 
-    Returns
-    -------
-    Mapping
-        Field to (column, "name" or "values"); no column twice, fields without a guess left out.
-
-    Examples
-    --------
     >>> rows = {"Frage": ["Wer?", "Wer?"], "Einfluss": ["0.5", "0.1"], "score": ["2", "1"]}
     >>> fields = {"question": "query", "influence_score": "influence_score", "retrieval_score": "score"}
     >>> dict(guess_columns(rows, fields))["influence_score"]

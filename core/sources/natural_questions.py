@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,6 @@ NOT_A_RECORD = "not a record of Natural Questions"
 SEEN = "an id that was there before"
 
 Row = Mapping[str, Any]
-Progress = Callable[[int, int, str], None]
 
 
 class _Unusable(Exception):
@@ -45,7 +44,6 @@ def load_natural_questions(
     split: str = "validation",
     seed: int | None = None,
     source: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
 ) -> Dataset:
     """Read questions with a short answer, each with its Wikipedia page as the document.
 
@@ -66,8 +64,6 @@ def load_natural_questions(
     source : path, optional
         A file, a folder or a pattern (``nq/*.parquet``) of JSON Lines or Parquet files in the data set's own
         schema; None reads ``google-research-datasets/natural_questions`` from the Hugging Face hub.
-    progress : callable, optional
-        Called as ``progress(found, n, what)`` after each record.
 
     Returns
     -------
@@ -102,8 +98,6 @@ def load_natural_questions(
                 kept[question.query_id] = question
             except _Unusable as reason:
                 left_out[str(reason)] += 1
-            if progress is not None:
-                progress(len(kept), n, f"{counted(examined, 'record')} examined")
             if len(kept) >= n or examined >= MAX_PER_QUESTION * n:
                 break
     return _dataset(tuple(kept.values()), n, left_out, split, source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -112,19 +112,24 @@ def read_question(fields: Fields, passages: tuple[str, ...] = ("passages",)) -> 
     question = fields.required_text(*names_of("question"))
     gold = _filled_texts(fields, "gold")
     found = None if (name := fields.present(*passages)) is None else _passages(fields, name)
-    if found and gold and all(p.is_gold is None for p in found):
-        found = tuple(replace(p, is_gold=bool(gold_spans(p.text, gold))) for p in found)
     return Question(
         fields.identifier(*names_of("id")) or "",
         question,
         (),
-        found,
+        found and with_gold(found, gold),
         _filled_texts(fields, *names_of("answers")),
         gold,
         fields.text(*names_of("kind")),
         fields.text("language"),
         n_gold=_count(fields),
     )
+
+
+def with_gold(passages: tuple[PassageIn, ...], gold: Sequence[str]) -> tuple[PassageIn, ...]:
+    """Mark passages by the gold fragments in them, unless a passage says itself whether it is gold."""
+    if not gold or any(passage.is_gold is not None for passage in passages):
+        return passages
+    return tuple(replace(passage, is_gold=bool(gold_spans(passage.text, gold))) for passage in passages)
 
 
 def parse_question(

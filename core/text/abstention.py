@@ -44,18 +44,9 @@ _HEAD = 160
 def is_abstention(text: str) -> bool:
     """Tell whether an answer is a refusal to answer, or says that the answer is not known.
 
-    Parameters
-    ----------
-    text : str
-        An answer in English, Vietnamese or Chinese (simplified or traditional), in any Unicode form.
+    English, Vietnamese or Chinese, in any Unicode form. False for an empty answer, which has a status of its
+    own.
 
-    Returns
-    -------
-    bool
-        False for an empty answer, which has a status of its own.
-
-    Examples
-    --------
     >>> [is_abstention(t) for t in ("I don’t know.", "Không biết", "我不知道。", "Paris", "")]
     [True, True, True, False, False]
     """

@@ -34,23 +34,12 @@ _NEAR = 3  # words between a negation and what it rejects
 
 
 def chosen(question: str, answer: str) -> str | None:
-    """Return the option of a question that an answer chooses.
+    """Return the option of a question ("…, A or B?", "A and B, which …?") that an answer chooses, as asked.
 
-    Parameters
-    ----------
-    question : str
-        English, Vietnamese or Chinese; it offers two options, "…, A or B?" or "A and B, which …?".
-    answer : str
-        May name both: what it says of them counts, "A opened before B", not which words it holds.
+    The answer may name both: what it says of them counts, "A opened before B", not which words it holds. ""
+    where it names both and chooses none; None where the question offers no two options, or the answer names
+    neither.
 
-    Returns
-    -------
-    str or None
-        The option as the question words it; "" where the answer names both and chooses none. None where the
-        question offers no two options, or the answer names neither.
-
-    Examples
-    --------
     >>> chosen("Which is older, the mill or the dam?", "The dam was built after the mill.")
     'the mill'
     """

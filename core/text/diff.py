@@ -15,22 +15,12 @@ MAX_WORDS = 4_000
 
 
 def word_diff(before: str, after: str) -> list[tuple[Operation, str]]:
-    """Compare two texts word by word, in any script.
+    """Compare two texts word by word, in any script: pieces ``(operation, text)`` in reading order.
 
-    Parameters
-    ----------
-    before, after : str
-        The texts. Punctuation and white space are kept and belong to the words around them.
+    The same and removed pieces joined are ``before``, the same and added ones ``after``; punctuation and
+    white space belong to the words around them. Texts of more than 4,000 words come out as one removed and
+    one added piece.
 
-    Returns
-    -------
-    list of (operation, text)
-        ``same``, ``removed`` (only in ``before``) and ``added`` (only in ``after``) pieces in reading
-        order. The same and removed pieces joined are ``before``; the same and added ones ``after``.
-        Texts of more than 4,000 words come out as one removed and one added piece.
-
-    Examples
-    --------
     >>> word_diff("in 1903 by Unwin", "in 1904 by Unwin")
     [('same', 'in '), ('removed', '1903'), ('added', '1904'), ('same', ' by Unwin')]
     """
@@ -53,22 +43,10 @@ def word_diff(before: str, after: str) -> list[tuple[Operation, str]]:
 
 
 def shorten_same(pieces: Sequence[tuple[Operation, str]], keep: int = 8) -> list[tuple[Operation, str]]:
-    """Cut the middle out of long stretches that did not change, so that what did is seen.
+    """Cut the middle out of long stretches of a `word_diff` that did not change, so that what did is seen.
 
-    Parameters
-    ----------
-    pieces : sequence of (operation, text)
-        As `word_diff` returns them.
-    keep : int
-        Words that stay on each side that a change is next to, at least 1.
+    ``keep`` words (at least 1) stay on each side that a change is next to.
 
-    Returns
-    -------
-    list of (operation, text)
-        The same pieces; what was cut out is an ellipsis.
-
-    Examples
-    --------
     >>> shorten_same([("same", "As far as is known it opened in "), ("added", "1914")], keep=2)
     [('same', '… opened in '), ('added', '1914')]
     """
@@ -90,24 +68,10 @@ def _cut(text: str, keep: int, head: bool, tail: bool) -> str:
 
 
 def mark_words(text: str, wanted: str, ignore: Collection[str] = ()) -> list[tuple[bool, str]]:
-    """Split a text into pieces that are, or are not, words of another text.
+    """Split a text into pieces ``(marked, text)`` that are, or are not, words of another text, case-folded.
 
-    Parameters
-    ----------
-    text : str
-        The text to mark, say a passage.
-    wanted : str
-        The words to look for, say a question; compared case-folded.
-    ignore : collection of str
-        Words not worth marking (stop words), case-folded.
+    ``ignore`` are words not worth marking (stop words), case-folded. Joined, the pieces are ``text``.
 
-    Returns
-    -------
-    list of (marked, text)
-        Pieces in order; joined they are ``text``.
-
-    Examples
-    --------
     >>> mark_words("The mill was built.", "Who built the mill?", ignore={"the"})
     [(False, 'The '), (True, 'mill'), (False, ' was '), (True, 'built'), (False, '.')]
     """

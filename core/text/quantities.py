@@ -139,15 +139,10 @@ _LOOSE = regex.compile(
 
 @lru_cache(maxsize=_CACHE)
 def dates(text: str) -> tuple[Date, ...]:
-    """Return the dates and years of a text, in no particular order.
+    """Return the dates and years of a text, in any notation and in no particular order.
 
-    Parameters
-    ----------
-    text : str
-        English, Vietnamese or Chinese, in any notation; "5/3/2024" has two readings except in Vietnamese.
+    "5/3/2024" has two readings except in Vietnamese.
 
-    Examples
-    --------
     >>> dates("二〇二四年三月五日") == dates("ngày 5/3/2024") == dates("March 5, 2024")
     True
     """
@@ -158,13 +153,6 @@ def dates(text: str) -> tuple[Date, ...]:
 def quantities(text: str) -> tuple[Quantity, ...]:
     """Return the numbers of a text that are no dates, in order, with what they count, in base units.
 
-    Parameters
-    ----------
-    text : str
-        English, Vietnamese or Chinese; numbers in digits or words, units by name or sign.
-
-    Examples
-    --------
     >>> quantities("It is twelve km long.")
     (Quantity(values=(12000.0,), kind='length', loose=False),)
     """

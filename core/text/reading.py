@@ -50,13 +50,6 @@ class Token(NamedTuple):
 def read(text: str) -> tuple[Token, ...]:
     """Read a text token by token; a number in several words is one token.
 
-    Parameters
-    ----------
-    text : str
-        English, Vietnamese or Chinese, in any Unicode form.
-
-    Examples
-    --------
     >>> [(t.stem, t.negates) for t in read("Fifteen arches didn't fall")]
     [('#15', False), ('arch', False), ('did', False), ('not', True), ('fall', False)]
     """

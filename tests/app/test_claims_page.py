@@ -124,13 +124,13 @@ def test_overview_shows_support_where_there_are_claims(open_app, healthy, texts,
     assert found["Supported claims"] == "3 of 4"
 
 
-def test_overview_and_inspector_link_to_claims(open_app, healthy, recorded):
+def test_overview_and_workbench_link_to_claims(open_app, healthy, recorded):
     app = healthy(open_app())
     assert "Supported claims" not in dict(metrics(app))
-    assert [link for link in app.get("page_link") if link.proto.page == "claims"]
+    assert len([link for link in app.get("page_link") if link.proto.page == "claims"]) == 2  # with the menu's
     workbench = healthy(open_app("workbench", question="q3"))
-    (link,) = [e for e in workbench.get("page_link") if e.proto.page == "claims"]
-    assert "question=q3" in link.proto.query_string
+    links = [one for one in workbench.get("page_link") if one.proto.page == "claims"]
+    assert len(links) == 2 and all("question=q3" in one.proto.query_string for one in links)
 
 
 def test_simulation_has_no_claims_and_says_so(open_app, healthy, texts):

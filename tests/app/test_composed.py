@@ -1,9 +1,13 @@
 """A composed run says so everywhere, and the Claims page shows which planted errors were found."""
 
+from urllib.parse import parse_qs
+
 import pytest
 
 from tests.app.conftest import PAGES
 from tests.core.claims.test_planted import verified
+from ui import show
+from ui.sections.claims import planted as claims_planted
 from ui.sources import BADGES
 
 LABEL = "Composed for demonstration, no model run"
@@ -42,3 +46,31 @@ def test_other_runs_have_no_planted_errors(recorded, open_app, healthy, texts):
 def test_saved_runs_name_its_source(composed, open_app, healthy, texts):
     app = healthy(open_app("data", door="Saved runs"))
     assert LABEL in texts(app).replace("\\", "")
+
+
+def test_each_kind_of_error_and_each_quadrant_leads_to_its_questions(composed, open_app, healthy, texts):
+    app = healthy(open_app("claims", run=composed.run_id, where="claims.claims.planted_error:True"))
+    assert "Condition: planted error: yes" in " ".join(button.label for button in app.button).replace(
+        "\\", ""
+    )
+    (table,) = [one.value for one in app.dataframe if "n_found" in one.value]
+    assert table["n_questions"].tolist()[:2] == [1, 1]  # the number and the negation that were missed
+    links = {link.proto.label: parse_qs(link.proto.query_string) for link in app.get("page_link")}
+    assert links["Read 1 question"]["question"] == ["q"]
+    assert links["Read 1 question"]["where"] == ["claims.passages.quadrant:undefined"]
+
+
+@pytest.mark.parametrize("door", ["where=claims.claims.planted%3Anumber", "where=junk", ""])
+def test_a_row_leads_where_its_mark_does(door, composed, open_app, healthy, monkeypatch, texts):
+    real = show.table
+
+    def chosen(frame, alt, *arguments, **options):
+        event = real(frame, alt, *arguments, **options)
+        return {"selection": {"rows": [1]}} if "choosing a row lists" in alt else event
+
+    monkeypatch.setattr(show, "table", chosen)
+    monkeypatch.setattr(claims_planted, "planted_door", lambda row: door)
+    app = healthy(open_app("claims", run=composed.run_id))
+    said = texts(app).replace("\\", "")
+    assert ("1 of 1 question** matches Condition: planted: number changed" in said) == ("number" in door)
+    assert any("no condition" in one.value for one in app.warning) == ("junk" in door)

@@ -143,7 +143,7 @@ def test_a_cancel_within_the_first_question_leaves_the_run_on_screen(
     assert "answered calls are kept, and the run on screen stays as it was" in app.info[0].value.replace(
         "\\", ""
     )
-    assert app.query_params["run"] == recorded.run_id
+    assert app.session_state["leadline"].run.run_id == recorded.run_id
     assert not [saved for saved in library.saved_runs() if saved.own]
     button(app, "Continue").click().run()
     healthy(wait(app, "Finished and saved"))

@@ -51,8 +51,12 @@ def test_without_data_every_page_says_what_to_do(page, open_app, healthy, texts)
 def test_recorded_run_is_shown_at_first_open(page, open_app, healthy, texts, recorded):
     app = healthy(open_app(page))
     assert "The recorded run" in texts(app)
-    assert app.query_params["run"] == recorded.run_id
     assert "No run is loaded" not in texts(app)
+    # The bare address opens this run, so Back need not pass another one; but the workbench names its question.
+    assert ("run" in app.query_params) == (page == "workbench")
+    menu = [link.proto for link in app.sidebar.get("page_link")]
+    assert {*PAGES} - {"overview"} <= {link.page for link in menu}
+    assert all(f"run={recorded.run_id}" in link.query_string for link in menu)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -17,6 +17,7 @@ from core.stats import (
     auroc,
     auroc_difference,
     bootstrap_interval,
+    cases_needed,
     e_aurc,
     holm,
     mean_in_unit,
@@ -471,3 +472,17 @@ def test_delong_agrees_with_the_bootstrap_and_knows_equal_rankings():
     assert auroc_difference([1, 2, 3, 4], [4, 3, 2, 1], [0, 0, 1, 1])[0] == 1
     assert math.isnan(auroc_difference([1, 2, 3, 4], [4, 3, 2, 1], [0, 0, 1, 1])[3])
     assert np.isnan(auroc_difference([1, 2], [2, 1], [1, 1])).all()
+
+
+def test_cases_needed_by_hand():
+    def coins(heads, tails):
+        return [1.0] * heads + [-1.0] * tails
+
+    # (1.95996 + 0.84162)² · 1.00848 / 0.04² = 4,947, to two figures
+    assert cases_needed(coins(52, 48)) == 5000
+    # 1 in 100 is half of a fiftieth of the standard deviation: no number of questions makes that matter.
+    assert cases_needed(coins(5050, 4950)) is None
+    # 3 in 100: 8,714 would be enough, but the 10,000 there are were not.
+    assert cases_needed(coins(5150, 4850)) == 11000
+    # No spread, no difference; and one case has no spread.
+    assert cases_needed([0.0, 0.0]) is None and cases_needed([1.0]) is None

@@ -42,7 +42,10 @@ def diagnosis_of(queries: pd.DataFrame, passages: pd.DataFrame, *findings: Findi
     toy = Diagnostic(
         name="toy", title="Toy", question="?", analyse=lambda _: Toy(queries, passages),
         numbers=lambda _: (), findings=lambda _: findings,
-        definitions=(Definition("bad", "Bad answer", "m"), Definition("odd", "Odd", "m")),
+        definitions=(
+            Definition("bad", "Bad answer", "m"), Definition("odd", "Odd", "m"), Definition("hit_at_k", "Hit at k", "m"),
+            Definition("NOT_SUPPORTED", "NOT SUPPORTED", "m"),
+        ),
         columns=(
             QuestionColumn("label", "Label"), QuestionColumn("score", "Score"),
             QuestionColumn("correct", "Correct", "bool"), QuestionColumn("parts", "Parts", "list"),
@@ -148,10 +151,58 @@ def test_a_missing_value_is_no_condition(missing):
         where("toy", "queries", label=missing)
 
 
-def test_conditions_are_told_by_the_titles_of_their_columns(toy):
-    text = where("toy", "queries", score=(0.5, None), label="1..2", other_thing=3)
-    assert describe(toy, text) == "0.5 ≤ Score, Label 1..2, other thing 3"
-    assert isinstance(describe(toy, "no condition"), str)
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (where("toy", "queries", score=(0.5, None), label="1..2", other_thing=3), "score ≥ 0.5, label: 1..2, other thing 3"),
+        (where("toy", "queries", score=(None, 0.25), correct=False), "score < 0.25, correct: no"),
+        (where("toy", "queries", score=(-0.5, 0.5), bad=True), "−0.5 ≤ score < 0.5, bad answer: yes"),
+        (where("toy", "queries", score=(None, None)), "score known"),
+        (where("toy", "queries", score=(0.12345, 0.123451)), "score 0.1235"),
+        (where("toy", "claims", verdict="NOT_SUPPORTED", state="bad"), "verdict: not supported, claim: bad answer"),
+        (where("toy", "queries", hit_at_3=(None, 1)), "hit at 3 < 1"),
+        (where("toy", "passages", retrieval_order=1, best_influence_rank=(None, 11), worst_influence_rank=(10, None)),
+         "retrieval rank 1, influence rank 10"),
+        (where("toy", "passages", best_influence_rank=(None, 7), worst_influence_rank=(4, None)), "influence rank 4 to 6"),
+        (where("toy", "passages", retrieval_order=(0.5, 3.5)), "retrieval rank 1 to 3"),
+        (where("toy", "passages", rank=12_345, title="x,y:z"), "rank 12,345, title: x,y:z"),
+    ],
+)  # fmt: skip
+def test_conditions_are_told_in_words(toy, text, said):
+    assert describe(toy, text) == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "no condition", "a.b", "toy.passages.best_influence_rank:..x,worst_influence_rank:", "toy.queries.score:a..b",
+     "toy.queries.score:9e999", "toy.queries.score:..,", "toy.passages.rank:x.5..y.5"],
+)  # fmt: skip
+def test_whatever_a_link_says_is_told_somehow(toy, text):
+    assert isinstance(describe(toy, text), str)
+
+
+def test_what_was_planted_is_a_column_too():
+    run = Run.create(
+        {"source": "simulation"},
+        queries=pd.DataFrame(
+            {"query_id": ["a", "b"], "question": ["?", "?"], "planted_case": ["inert", "aligned"]}
+        ),
+        passages=pd.DataFrame(
+            {
+                "query_id": ["b", "a"],
+                "passage_id": ["p", "p"],
+                "retrieval_rank": [1, 1],
+                "planted_influence": [0.5, 0],
+            }
+        ),
+    )
+    diagnosis = Diagnosis(run)
+    assert matching(diagnosis, where("influence", "queries", planted_case="inert")) == ("a",)
+    assert matching(diagnosis, where("influence", "passages", planted_influence=0.5, retrieval_rank=1)) == (
+        "b",
+    )
+    with pytest.raises(InputError, match="no column"):
+        matching(diagnosis, where("influence", "passages", planted_case="inert"))
 
 
 # ---- rows, order, filter ----

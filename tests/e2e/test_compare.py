@@ -9,6 +9,7 @@ from core.report.compare import sides_of
 from core.report.paired import pairs_of
 from core.report.paired_text import answer
 from core.run import Run
+from tests.e2e.driving import LOOKS, main_text, sideways
 from tests.e2e.running_app import ROOT, settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -24,17 +25,15 @@ def sentences(recorded):
     return answer(pairs_of(sides_of([Diagnosis(run) for run in recorded]))[0])
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@LOOKS
 def test_the_two_recorded_runs_are_compared(app, new_page, recorded, sentences, width, theme):
     page = new_page(width, color_scheme=theme)
     page.goto(f"{app}/compare?" + "&".join(f"compare={run.run_id}" for run in recorded))
     settle(page)
     main = page.get_by_test_id("stMain")
     for sentence in sentences:
-        assert sentence in main.inner_text().replace("\u2060", "")
-    # Nothing is wider than the screen.
-    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+        assert sentence in main_text(page)
+    assert sideways(page) <= 1
     marks = main.locator(".scatterlayer .point")
     marks.first.wait_for(state="attached", timeout=60_000)
     assert marks.count() >= 2

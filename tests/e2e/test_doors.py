@@ -7,10 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.e2e.driving import LOOKS, main_text
 from tests.e2e.running_app import settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
-PHONE = {"width": 390, "height": 844, "has_touch": True, "is_mobile": True}
 # The text colours of a figure, and the page behind it, as the browser has them.
 COLOURS = """figure => {
   const rgb = text => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
@@ -42,13 +42,10 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize(
-    "device",
-    [{"width": 1280, "color_scheme": "light"}, {**PHONE, "color_scheme": "dark"}],
-    ids=["1280 light", "390 dark"],
-)
-def test_a_cell_of_the_rank_plot_filters_the_worklist(app, new_page, device):
-    page = new_page(**device)
+@LOOKS
+def test_a_cell_of_the_rank_plot_filters_the_worklist(app, new_page, width, theme):
+    touch = width < 768
+    page = new_page(width, color_scheme=theme, has_touch=touch, is_mobile=touch)
     page.goto(f"{app}/influence?sim=queries:12")
     settle(page)
     figure = page.locator("[data-testid='stPlotlyChart'][aria-label^='Influence rank against']")
@@ -63,11 +60,10 @@ def test_a_cell_of_the_rank_plot_filters_the_worklist(app, new_page, device):
 
     cell = figure.evaluate(CELL)
     n = int(re.search(r"(\d+) questions?, ties included", cell["says"]).group(1))
-    press = page.touchscreen.tap if device.get("has_touch") else page.mouse.click
+    press = page.touchscreen.tap if touch else page.mouse.click
     press(cell["x"], cell["y"])
     page.wait_for_url("**where=**")
     settle(page)
     (where,) = parse_qs(urlsplit(page.url).query)["where"]
     assert [where] == parse_qs(cell["door"])["where"]
-    said = page.locator("[data-testid='stMain']").inner_text()
-    assert f"{n} of 12 questions" in said
+    assert f"{n} of 12 questions" in main_text(page)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.driving import choose, main_text, published_shape, sidebar_text, sideways, upload
 from tests.e2e.running_app import settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -24,43 +25,6 @@ PAGES = (
 )
 
 HOSTILE = "<script>document.title='owned'</script> [x](javascript:alert(1)) $x^2$ :smile: <img src=x onerror=alert(1)>"
-
-
-def published_shape() -> str:
-    """43 questions of 10: 16 empty baselines, 8 inert, 19 with an order that can be compared."""
-    lines = [
-        "query,baseline_answer,spearman_rho,spearman_pvalue,dominance_ratio,influence_entropy,is_divergent,"
-        "doc_id,passage,retrieval_rank,retrieval_score,rouge_l,influence_score,influence_rank"
-    ]
-    for q in range(43):
-        kind = "empty" if q < 16 else "inert" if q < 24 else "plain"
-        for d in range(10):
-            influence = {"empty": 1.0, "inert": 0.0, "plain": round(((d * 7 + q) % 10) / 10, 1)}[kind]
-            rho = 1.0 if kind != "plain" else -0.2
-            answer = "" if kind == "empty" else f"answer {q}"
-            lines.append(
-                f"question {q},{answer},{rho},0.0,0.1,2.3,{rho < 0.7},{d},,{d + 1},{10 - d},"
-                f"{round(1 - influence, 1)},{influence},{d + 1}"
-            )
-    return "\n".join(lines) + "\n"
-
-
-def upload(page, app, name, content):
-    page.goto(f"{app}/data?door=Upload")
-    settle(page)
-    page.set_input_files(
-        "input[type='file']", {"name": name, "mimeType": "text/csv", "buffer": content.encode()}
-    )
-    page.get_by_text("The file is loaded and shown on every page.").wait_for(timeout=60_000)
-    settle(page)
-
-
-def main_text(page) -> str:
-    return page.locator("[data-testid='stMain']").inner_text()
-
-
-def sidebar_text(page) -> str:
-    return page.locator("[data-testid='stSidebar']").inner_text()
 
 
 def test_text_from_a_file_is_shown_as_it_is(app, new_page):
@@ -80,7 +44,7 @@ def test_text_from_a_file_is_shown_as_it_is(app, new_page):
         main = page.locator("[data-testid='stMain']")
         assert main.locator("script, img[src='x'], a[href^='javascript']").count() == 0
         assert page.title() != "owned" and not dialogs
-    shown = main_text(page).replace("\u2060", "")
+    shown = main_text(page)
     assert "<script>document.title='owned'</script>" in shown
     assert "$x^2$" in shown and ":smile:" in shown and "[x](javascript:alert(1))" in shown
 
@@ -108,9 +72,9 @@ def test_a_live_run_of_one_question_with_the_embedded_model(app, new_page):
     settle(page)
     job_link = page.url
     page.get_by_role("link", name="Workbench").last.click()
-    page.get_by_text("Retrieval rank and influence rank").wait_for(timeout=60_000)
+    page.locator(".row").first.wait_for(timeout=60_000)
     settle(page)
-    assert "When did the harbour bridge open?" in main_text(page).replace("\u2060", "")
+    assert "When did the harbour bridge open?" in main_text(page)
     # The run was saved: its link works in a session that never saw the job.
     shared = re.search(r"run=([^&]+)", page.url)
     assert shared, page.url
@@ -146,7 +110,7 @@ def test_two_sessions_do_not_see_each_other(app, new_page):
     settle(yours)
     mine.get_by_role("link", name="Overview").first.click()
     settle(mine)
-    assert "of 43 baselines" in main_text(mine) and "0.40" not in sidebar_text(mine)
+    assert "24 of 43 reported" in main_text(mine) and "0.40" not in sidebar_text(mine)
     assert "20 questions" in sidebar_text(yours) and "0.40" in sidebar_text(yours)
     assert "of 43" not in main_text(yours)
 
@@ -158,11 +122,7 @@ def test_no_page_scrolls_sideways_on_a_phone(app, new_page, path, theme):
     page.goto(f"{app}/{path}?sim=queries:20")
     settle(page)
     assert page.locator("[data-testid='stException']").count() == 0
-    wide = page.evaluate(
-        "() => { const m = document.querySelector(\"[data-testid='stMain']\");"
-        " return [m.scrollWidth - m.clientWidth, document.documentElement.scrollWidth - innerWidth]; }"
-    )
-    assert max(wide) <= 1, wide
+    assert sideways(page) <= 1
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -212,8 +172,7 @@ def test_an_export_for_another_tool_is_downloaded(app, new_page):
     page = new_page()
     page.goto(f"{app}/data?door=Export&sim=queries:12,seed:3")
     settle(page)
-    page.get_by_role("combobox", name="Format").click()
-    page.get_by_role("option", name="RAGChecker JSON", exact=True).click()
+    choose(page, "Format", "RAGChecker JSON (.json)")
     page.get_by_text("Not restored when this file is imported again").wait_for(timeout=30_000)
     settle(page)
     with page.expect_download(timeout=60_000) as download:

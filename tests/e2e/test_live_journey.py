@@ -7,14 +7,11 @@ import re
 import pytest
 
 from tests.app.polling import Gate
+from tests.e2e.driving import LOOKS, connect, main_text, published_shape, upload
 from tests.e2e.running_app import settle
-from tests.e2e.test_journeys import main_text, published_shape, upload
 from tests.servers.chat_server import chat, chat_server
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-LOOKS = pytest.mark.parametrize(
-    ("width", "theme"), [(1280, "light"), (390, "dark"), (390, "light"), (1280, "dark")]
-)
 CHANGED = "24 of 43 reported verdicts change when recomputed: 16 empty baselines, 8 inert."
 
 
@@ -51,13 +48,7 @@ def test_a_live_run_reloaded_in_the_middle(app, new_page, width, theme):
         )
         page.get_by_role("textbox", name="Documents").press("Tab")
         settle(page)
-        page.get_by_role("combobox", name="Back end").click()
-        page.get_by_role("option", name="OpenAI-compatible server", exact=True).click()
-        field = page.get_by_role("textbox", name="Address of the server")
-        field.fill(f"{server.address}/v1")
-        field.press("Enter")
-        page.get_by_text(f"Address: {server.address}/v1").wait_for()
-        settle(page)
+        connect(page, "OpenAI-compatible server", f"{server.address}/v1")
         # Without claims, whose verifier takes seconds to load.
         page.get_by_text("Extract and verify claims", exact=True).click()
         settle(page)

@@ -12,11 +12,11 @@ import pytest
 from core.run import Run
 from core.schema import TABLES, empty
 from tests.app.claims_runs import ANSWER, claims_run
+from tests.e2e.driving import LOOKS, main_text, sideways
 from tests.e2e.running_app import ROOT, running_app, settle
 
 playwright = pytest.importorskip("playwright.sync_api")
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-LOOKS = [(1280, "light"), (390, "dark")]
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +38,6 @@ def bench_app(runs, tmp_path_factory):
         yield address
 
 
-def main_text(page) -> str:
-    return page.locator("[data-testid='stMain']").inner_text().replace("\u2060", "")
-
-
 def open_answer(page, app, run):
     page.goto(f"{app}/workbench?run={run.run_id}&question=q1")
     page.locator(".answer .claim").first.wait_for(timeout=60_000)
@@ -52,7 +48,7 @@ def question_of(page) -> str:
     return re.search(r"[?&]question=([^&]+)", page.url).group(1)
 
 
-@pytest.mark.parametrize(("width", "theme"), LOOKS)
+@LOOKS
 def test_from_the_verdict_to_a_reviewed_question_and_its_export(app, new_page, width, theme):
     page = new_page(width=width, color_scheme=theme)
     page.goto(f"{app}/")
@@ -77,11 +73,11 @@ def test_from_the_verdict_to_a_reviewed_question_and_its_export(app, new_page, w
     settle(page)
     second = question_of(page)
     note = page.get_by_role("textbox", name="Note")
-    note.click()
-    note.press_sequentially("jk: look at the query")
+    note.fill("")
+    note.press_sequentially(wanted := f"jk: look at the query, {width} {theme}")
     note.press("Control+Enter")
     settle(page)
-    assert question_of(page) == second and note.input_value() == "jk: look at the query"
+    assert question_of(page) == second and note.input_value() == wanted
     page.get_by_role("radio", name="Reviewed").click()
     settle(page)
     # Export: status and note are in it.
@@ -91,7 +87,7 @@ def test_from_the_verdict_to_a_reviewed_question_and_its_export(app, new_page, w
         page.get_by_role("button", name=re.compile("^Download these")).click()
     content = Path(download.value.path()).read_text(encoding="utf-8-sig")
     rows = {row["query_id"]: row for row in csv.DictReader(io.StringIO(content))}
-    assert (rows[second]["status"], rows[second]["note"]) == ("reviewed", "jk: look at the query")
+    assert (rows[second]["status"], rows[second]["note"]) == ("reviewed", wanted)
     assert rows[first]["status"] != "reviewed"
 
 
@@ -170,11 +166,7 @@ def test_a_finger_lights_a_claim_and_nothing_is_wider_than_the_phone(bench_app, 
     assert box["x"] >= 0 and box["x"] + box["width"] <= 390
     page.get_by_text("Answer with all passages").tap()
     page.locator(".note").wait_for(state="hidden")
-    wide = page.evaluate(
-        "() => { const m = document.querySelector(\"[data-testid='stMain']\");"
-        " return [m.scrollWidth - m.clientWidth, document.documentElement.scrollWidth - innerWidth]; }"
-    )
-    assert max(wide) <= 1, wide
+    assert sideways(page) <= 1
 
 
 def test_the_heat_map_is_toggled(bench_app, runs, new_page):

@@ -9,10 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.e2e.driving import LOOKS, sideways
 from tests.e2e.running_app import settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-VIEWS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 # Streamlit's browser code asks a page's own address whether the server is there before it asks the root.
 PROBES = ("/_stcore/health", "/_stcore/host-config")
 
@@ -45,7 +45,7 @@ def choose_row(page, row: int) -> None:
     settle(page)
 
 
-@pytest.mark.parametrize(("width", "theme"), VIEWS)
+@LOOKS
 def test_a_link_with_a_filter_opens_the_same_list_elsewhere(app, new_page, width, theme):
     page = new_page(width, 900, color_scheme=theme)
     page.goto(app)
@@ -81,7 +81,7 @@ def test_a_link_with_a_filter_opens_the_same_list_elsewhere(app, new_page, width
         (opened["question"], f"'=look {width} {theme}")
     ]
     assert download.value.suggested_filename.endswith("-worklist.csv")
-    assert not elsewhere.evaluate("document.documentElement.scrollWidth > innerWidth + 1")
+    assert sideways(elsewhere) <= 1
 
 
 def test_links_within_the_app_meet_nothing_that_is_missing(app, new_page):

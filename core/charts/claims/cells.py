@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.charts.theme import plain_text, safe_text
+from core.charts.theme import name_of, plain_text, safe_text
 from core.claims.analysis.answer import AnswerClaims
 from core.claims.causal import removal_matrix
 from core.claims.matrix import IRRELEVANT
@@ -112,7 +112,7 @@ def _single_hovers(
     shape = answer.matrix.probabilities.shape
     claim_limit, sentence_limit = (120, 200) if shape[0] * shape[1] <= _LONG_TEXTS_UP_TO else (60, 80)
     passages = [
-        "<br>".join([f"P{j + 1}: {safe_text(name, 40)}", *_optional(title, 60)])
+        f"P{j + 1}: {safe_text(name_of(title, name), 60)}"
         for j, (name, title) in enumerate(zip(answer.passage_ids, answer.titles, strict=True))
     ]
     claims = [f"C{i + 1}: {safe_text(text, claim_limit)}" for i, text in enumerate(answer.matrix.claims)]

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import BORDER, STYLES, add_band, add_marks, empty_figure, fade, marker, new_figure
+from core.charts.theme import (
+    BORDER,
+    STYLES,
+    add_band,
+    add_marks,
+    doors,
+    empty_figure,
+    fade,
+    marker,
+    new_figure,
+    where_door,
+)
 from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.rafe import DEFAULT_K
 from core.text.display import count, number
+from core.worklist import where
 
 LEAST, MOST = 20, 100  # the curve ends between these values of K
 
@@ -17,10 +31,12 @@ LEAST, MOST = 20, 100  # the curve ends between these values of K
 def f1_at_k_chart(analysis: ClaimsAnalysis) -> go.Figure:
     """Draw the mean F1@K over the answers against K, the number of supported claims an answer should have.
 
-    The mean has its 95 % interval, and a mark at the usual K = 10. Empty when no answer has a claim with a
-    verdict.
+    The mean has its 95 % interval, and a mark at the usual K = 10. A point leads to the answers with fewer
+    supported claims than its K. Empty when no answer has a claim with a verdict.
     """
     curve = analysis.f1_curve(ks_of(analysis))
+    supported = analysis.queries["n_supported"][analysis.queries["grounding"].notna()]
+    curve["n_short"] = [int((supported < k).sum()) for k in curve["k"]]
     left_out = int(curve["n_undefined"].max()) if len(curve) else 0
     return _draw(curve[curve["mean"].notna()], left_out)
 
@@ -49,22 +65,33 @@ def _draw(curve: pd.DataFrame, n_undefined: int) -> go.Figure:
     color = STYLES["well supported"].color
     figure.add_scatter(
         name=f"Mean of {count(n, 'answer')}",
-        mode="lines",
+        mode="lines+markers",  # a line alone cannot be selected
         x=curve["k"],
         y=curve["mean"],
-        customdata=[
-            (f"95 %: {number(row.low)} to {number(row.high)}<br>" if not np.isnan(row.low) else "")
-            + f"{count(row.n, 'answer')}, {row.n_undefined:,} left out"
-            for row in curve.itertuples()
-        ],
-        hovertemplate="F1@%{x}: %{y:.3f}<br>%{customdata}<extra></extra>",
         line={"color": color, "width": 2.5},
+        marker={"color": color, "size": 5},
+        **doors(
+            figure,
+            [_door(row) for row in curve.itertuples()],
+            [
+                f"F1@{row.k:g}: {number(row.mean, '{:.3f}')}<br>"
+                + (f"95 %: {number(row.low)} to {number(row.high)}<br>" if not np.isnan(row.low) else "")
+                + f"{count(row.n, 'answer')}, {row.n_undefined:,} left out<br>"
+                f"Fewer than {count(int(row.k), 'supported claim')}: {row.n_short:,}"
+                for row in curve.itertuples()
+            ],
+        ),
     )
     _add_usual(figure, usual)
     top = float(last["k"])
     figure.update_xaxes(range=[0.5, top + 0.5], tickvals=_ticks(int(top)))
     figure.update_yaxes(range=[0, 1.05], tick0=0, dtick=0.2, tickformat=".1f")
     return figure
+
+
+def _door(row: Any) -> str:
+    short = where("claims", "queries", n_supported=(None, row.k), grounding=(None, None))
+    return where_door(short) if row.n_short else ""
 
 
 def _add_usual(figure: go.Figure, usual: pd.DataFrame) -> None:

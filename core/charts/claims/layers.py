@@ -6,11 +6,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.charts.claims.cells import HeatmapCells
-from core.charts.theme import STYLES, add_marks, fade, marker
+from core.charts.theme import STYLES, add_marks, fade, marker, where_door
 from core.claims.causal import CHANGED, GONE, KEPT, UNKNOWN
 from core.claims.rafe import IRRELEVANT, NOT_SUPPORTED, SUPPORTED, UNSCORED
 from core.claims.types import Bools, Floats
 from core.text.display import count, number
+from core.worklist import where
 
 MATRIX_SHARE = 0.8  # of the width; the rest is the column of verdicts
 TWO_LINES_UP_TO = 25  # rows with room for two lines of text
@@ -146,7 +147,10 @@ def add_removals(figure: go.Figure, cells: HeatmapCells, threshold: float) -> No
 
 
 def add_verdicts(figure: go.Figure, cells: HeatmapCells) -> None:
-    """Draw the column of verdicts: one trace per state, so that the legend names the symbols."""
+    """Draw the column of verdicts: one trace per state, so that the legend names the symbols.
+
+    A symbol leads to the answers with a claim in the same state.
+    """
     for style in dict.fromkeys(row.style for row in cells.rows):
         chosen = [(i, row) for i, row in enumerate(cells.rows) if row.style == style]
         one = style != "neutral"
@@ -155,7 +159,9 @@ def add_verdicts(figure: go.Figure, cells: HeatmapCells) -> None:
         beside = {"text": texts, "textposition": "middle right", "textfont": {"size": 11}}
         y, hover = [i for i, _ in chosen], [row.hover for _, row in chosen]
         look = {"mode": "markers+text", "xaxis": "x2", **beside}
-        add_marks(figure, name, [0.0] * len(y), y, marker(style, 10), hover, **look)
+        leads_to = [where_door(where("claims", "claims", state=style)) if one else ""] * len(y)
+        hover = [f"{text}<br>Questions with such a claim:" if one else text for text in hover]
+        add_marks(figure, name, [0.0] * len(y), y, marker(style, 10), hover, leads_to, **look)
 
 
 def _verdict_text(verdict: str, uncertainty: float, n_rows: int) -> str:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts import theme
-from core.claims.planted import CLEAN, ERRORS, PlantedErrors
+from core.claims.planted import CLEAN, ERRORS, PlantedErrors, wrong_verdict
 from core.text.display import count, number
+from core.worklist import where
 
 
 def planted_errors_chart(found: PlantedErrors) -> go.Figure:
     """Draw the share found of every kind of planted error with its 95 % interval; last, false alarms.
 
     Ticks are the shares that as many verdicts at random would give, with their middle 95 %. Kinds without a
-    verified claim say so.
+    verified claim say so. Marks lead to the questions with a claim that has the wrong verdict.
     """
     return _draw(_data(found.table), found.row(ERRORS))
 
@@ -44,9 +47,8 @@ def _draw(data: pd.DataFrame, errors: pd.Series) -> go.Figure:
         ("False alarms", "Divergent", known[known["planted"] == CLEAN]),
     ):
         own = theme.error_bars(rows["share"], rows["low"], rows["high"], theme.STYLES[style].color)
-        theme.add_marks(
-            figure, name, rows["share"], rows["place"], theme.marker(style, 10), _hover(rows), error_x=own
-        )
+        look, leads_to = theme.marker(style, 10), [planted_door(row) for row in rows.itertuples()]
+        theme.add_marks(figure, name, rows["share"], rows["place"], look, _hover(rows), leads_to, error_x=own)
     for row in data.itertuples():
         text = f"{row.n_found:,} of {row.n:,}" if row.n else "none verified"
         figure.add_annotation(x=1.03, y=row.place, text=text, xanchor="left", showarrow=False)
@@ -55,10 +57,18 @@ def _draw(data: pd.DataFrame, errors: pd.Series) -> go.Figure:
     return figure
 
 
+def planted_door(row: Any) -> str:
+    """Return where a row of `PlantedErrors.table` leads: to the questions where the verifier is wrong."""
+    kind = {"planted_error": True} if row.planted == ERRORS else {"planted": row.planted}
+    verdict = wrong_verdict(row.planted)
+    return theme.where_door(where("claims", "claims", **kind, verdict=verdict)) if row.n_questions else ""
+
+
 def _hover(rows: pd.DataFrame) -> list[str]:
     return [
         f"{theme.safe_text(row.title)}: {row.n_found:,} of {count(row.n, 'claim')}, {number(row.share)} "
         f"({number(row.low)} to {number(row.high)})<br>By chance {number(row.chance)} "
-        f"({number(row.chance_low)} to {number(row.chance_high)})<br>{theme.safe_text(row.meaning)}"
+        f"({number(row.chance_low)} to {number(row.chance_high)})<br>{theme.safe_text(row.meaning)}<br>"
+        f"{'False alarms' if row.planted == CLEAN else 'Missed'} in {count(row.n_questions, 'question')}"
         for row in rows.itertuples()
     ]

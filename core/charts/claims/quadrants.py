@@ -15,6 +15,7 @@ from core.charts.theme import (
     doors,
     empty_figure,
     marker,
+    name_of,
     new_figure,
     question_door,
     safe_text,
@@ -82,6 +83,8 @@ def _data(analysis: ClaimsAnalysis) -> _Data:
                 support < analysis.threshold, np.floor(support * 1000) / 1000, support.round(3)
             ),
             "name": titles,
+            "true_influence": influence,
+            "true_support": support,
         }
     )
     places = frame.groupby(["quadrant", "influence", "support"], as_index=False).agg(
@@ -89,6 +92,11 @@ def _data(analysis: ClaimsAnalysis) -> _Data:
         names=("name", lambda names: list(names[:_NAMED])),
         query_id=("query_id", "first"),
         n_questions=("query_id", "nunique"),
+        **{
+            f"{end}_{name}": (f"true_{name}", end)
+            for name in ("influence", "support")
+            for end in ("min", "max")
+        },
     )
     return _Data(places, counts, analysis.threshold, with_noise, len(known), None)
 
@@ -114,10 +122,9 @@ def _titles(analysis: ClaimsAnalysis, known: pd.DataFrame) -> list[str]:
     keys = ["query_id", "passage_id"]
     titles = known[keys].merge(analysis.run.passages[[*keys, "title"]], on=keys, how="left")["title"]
     asked = known["query_id"].map(analysis.run.queries.set_index("query_id")["question"])
-    names = titles.mask(titles.fillna("").str.strip() == "", known["passage_id"].reset_index(drop=True))
     return [
-        f"{safe_text(name, 40)}<br>{safe_text(question, 60)}"
-        for name, question in zip(names, asked, strict=True)
+        f"{safe_text(name_of(title, passage_id), 40)}<br>{safe_text(question, 60)}"
+        for title, passage_id, question in zip(titles, known["passage_id"], asked, strict=True)
     ]
 
 
@@ -209,7 +216,8 @@ def _add_markers(figure: go.Figure, places: pd.DataFrame) -> None:
                     figure,
                     [_door(row) for row in chosen.itertuples()],
                     [
-                        f"{_named(row.n, row.names)}<br>Influence {number(row.influence, '{:.3f}')}, "
+                        f"{_named(row.n, row.names)}<br>{_asked(row.n_questions)}"
+                        f"Influence {number(row.influence, '{:.3f}')}, "
                         f"support {number(row.support, '{:.3f}')}<br>{quadrant.capitalize()}"
                         for row in chosen.itertuples()
                     ],
@@ -220,10 +228,15 @@ def _add_markers(figure: go.Figure, places: pd.DataFrame) -> None:
 def _door(row: Any) -> str:
     if row.n_questions == 1:
         return question_door(row.query_id)
-    near = {name: (round(v - 0.0005, 4), round(v + 0.0005, 4)) for name, v in (("influence", row.influence),)}
-    # What rounding put on the line may lie a little to its side.
-    near["support"] = (round(row.support - 0.001, 4), round(row.support + 0.001, 4))
+    near = {
+        "influence": (row.min_influence, float(np.nextafter(row.max_influence, np.inf))),
+        "support": (row.min_support, float(np.nextafter(row.max_support, np.inf))),
+    }
     return where_door(where("claims", "passages", quadrant=row.quadrant, **near))
+
+
+def _asked(n_questions: int) -> str:
+    return f"In {count(n_questions, 'question')}<br>" if n_questions > 1 else ""
 
 
 def _named(n: int, names: list[str]) -> str:

@@ -51,7 +51,8 @@ def _add_label(
     for (across, up), rows in places:
         n, first = len(rows), rows.iloc[0]
         titles = [safe_text(question, limit) for question in rows["question"][:_NAMED]]
-        more = [f"and {n - _NAMED:,} more questions"] if n > _NAMED else []
+        more = [f"and {n - _NAMED:,} more: {n:,} questions"] if n > _NAMED else []
+        more = more or ([f"{n} questions"] if n > 1 else [])
         agreement = [f"ρ {number(first['rho'])}"] if n == 1 else []
         values = f"{names[0]} {number(across / _PLACES)}, {names[1].lower()} {number(up / _PLACES)}"
         hover.append("<br>".join([*titles, *more, label, values, *agreement]))

@@ -14,7 +14,7 @@ def recovery_chart(frame: pd.DataFrame) -> go.Figure:
     """Draw each check of a simulated run (`core.influence.recovery`) with its interval and its ideal value.
 
     One row per check, in the frame's order; shares are circles, differences of ρ diamonds, open squares the
-    ideal. Rows without cases say so. Empty for an empty frame.
+    ideal. Rows without cases say so. Marks lead to the questions to read. Empty for an empty frame.
     """
     return _draw(_data(frame))
 
@@ -36,7 +36,10 @@ def _draw(data: pd.DataFrame) -> go.Figure:
     if not len(data):
         return theme.empty_figure("This run has no ground truth, so there is nothing to recover.")
     known = data[data["known"]]
-    listed = ", ".join(f"{theme.plain_text(row.check, 40)} {number(row.value)}" for row in known.itertuples())
+    listed = ", ".join(
+        f"{theme.plain_text(row.check, 40)} {number(row.value)} ({count(row.n, 'case')})"
+        for row in known.itertuples()
+    )
     alt = f"Recovery of the ground truth: {listed or 'no cases'}."
     figure = theme.new_figure(alt, "Share, or difference of ρ", "", height=120 + 32 * len(data))
     ideal = {"symbol": "square-open", "size": 13, "color": theme.AXIS, "line": {"width": 2}}
@@ -63,7 +66,12 @@ def _add_points(figure: go.Figure, rows: pd.DataFrame, name: str, style: str) ->
     hover = [
         f"{number(row.value, '{:.3f}')} ({number(row.low)} to {number(row.high)}), "
         f"{count(row.n, 'case')}<br>{theme.safe_text(row.meaning)}"
+        + (f"<br>{theme.safe_text(row.about)}: {count(row.n_questions, 'question')}" if row.cases else "")
         for row in rows.itertuples()
     ]
+    leads_to = [
+        theme.where_door(f"influence.{row.cases}") if row.n_questions else "" for row in rows.itertuples()
+    ]
     bars = theme.error_bars(rows["value"], rows["low"], rows["high"], theme.STYLES[style].color)
-    theme.add_marks(figure, name, rows["value"], rows.index, theme.marker(style, 10), hover, error_x=bars)
+    look = theme.marker(style, 10)
+    theme.add_marks(figure, name, rows["value"], rows.index, look, hover, leads_to, error_x=bars)

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.charts.theme import STYLES, Style, empty_figure, new_figure, safe_text
+from core.charts.theme import STYLES, Style, doors, empty_figure, name_of, new_figure, safe_text, where_door
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import REASONS
 from core.text.display import count, number
+from core.worklist import where
 
 FAR = 3.0  # places
 _MOST_NAMES = 3
@@ -21,6 +22,7 @@ class _Line(NamedTuple):
     right: float
     style: str  # a key of STYLES
     hover: str
+    door: str
 
 
 class _Data(NamedTuple):
@@ -34,7 +36,8 @@ def rank_slope(analysis: InfluenceAnalysis, query_id: str) -> go.Figure:
 
     Moves of three places or more, up or down, have a colour, symbol and dash of their own; a passage
     without any influence never counts as moved up. Tied passages meet at the same height. A passage is
-    named by its retrieval order. Where ranks by influence are undefined, an empty figure gives the reason.
+    named by its retrieval order; its line leads to all questions with a passage at the same two ranks.
+    Where ranks by influence are undefined, an empty figure gives the reason.
     """
     return _draw(_data(analysis, query_id))
 
@@ -47,15 +50,27 @@ def _data(analysis: InfluenceAnalysis, query_id: str) -> _Data | str:
     reason = found["reason"].iloc[0]
     if isinstance(reason, str):
         return f"Ranks by influence undefined: {REASONS[reason].meaning}"
-    passages = analysis.passages
-    passages = passages[passages["query_id"] == query_id].sort_values("retrieval_order", kind="stable")
+    every = analysis.passages
+    alike = every.groupby(["retrieval_order", "influence_rank"])["query_id"].nunique().to_dict()
+    titles = analysis.run.passages["title"]
+    passages = every.assign(title=titles.array)[every["query_id"] == query_id]
+    passages = passages.sort_values("retrieval_order", kind="stable")
     lines = [
         _Line(
             row.retrieval_order,
             row.influence_rank,
             _style(row.rank_shift, row.influence),
-            f"{safe_text(row.passage_id, 40)}<br>Retrieved as {row.retrieval_order:g}, used as "
-            f"{row.influence_rank:g}<br>Influence {number(row.influence)}",
+            f"{safe_text(name_of(row.title, row.passage_id), 60)}<br>Retrieved as {row.retrieval_order:g}, "
+            f"used as {row.influence_rank:g}<br>Influence {number(row.influence)}<br>The same ranks in "
+            f"{count(alike[row.retrieval_order, row.influence_rank], 'question')}",
+            where_door(
+                where(
+                    "influence",
+                    "passages",
+                    retrieval_order=f"{row.retrieval_order:g}",
+                    influence_rank=f"{row.influence_rank:g}",
+                )
+            ),
         )
         for row in passages.itertuples()
     ]
@@ -118,9 +133,12 @@ def _add_lines(figure: go.Figure, lines: list[_Line], style: Style, name: str, d
         mode="lines+markers",
         x=[x for _ in lines for x in (0, 1, None)],
         y=[y for line in lines for y in (line.left, line.right, None)],
-        text=[text for line in lines for text in (line.hover, line.hover, None)],
-        hovertemplate="%{text}<extra></extra>",
         line={"color": style.color, "dash": dash, "width": 1.5 if dash == "dot" else 3},
         marker={"color": style.color, "symbol": style.symbol, "size": 7 if dash == "dot" else 10},
         connectgaps=False,
+        **doors(
+            figure,
+            [door for line in lines for door in (line.door, line.door, "")],
+            [text for line in lines for text in (line.hover, line.hover, "")],
+        ),
     )

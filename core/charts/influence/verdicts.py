@@ -9,9 +9,11 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from core.charts.theme import empty_figure, new_figure, safe_text, two_sided
+from core.charts.theme import STYLES, doors, empty_figure, new_figure, safe_text, two_sided, where_door
 from core.influence.definitions import LABELS
+from core.influence.reported import cause_text
 from core.text.display import count
+from core.worklist import where
 
 _REPORTED = ("Aligned", "Divergent")
 
@@ -25,8 +27,8 @@ class _Data(NamedTuple):
 def verdict_changes(comparison: pd.DataFrame) -> go.Figure:
     """Draw how many reported verdicts stay the same and how many change, and to what.
 
-    A matrix of counts from `core.influence.compare_reported`, with causes in the hover; empty when the file
-    reports no verdicts.
+    A matrix of counts from `core.influence.compare_reported`, with causes in the hover. Cells lead to their
+    questions; empty when the file reports no verdicts.
     """
     return _draw(_data(comparison))
 
@@ -39,9 +41,7 @@ def _data(comparison: pd.DataFrame) -> _Data:
             cell = comparison[(comparison["reported_label"] == reported) & (comparison["label"] == label)]
             counts[i, j] = len(cell)
             found = cell["cause"].value_counts()
-            causes[i, j] = "<br>".join(
-                f"{safe_text(str(c), 30).replace('_', ' ')}: {n:,}" for c, n in found.items()
-            )
+            causes[i, j] = "<br>".join(safe_text(cause_text(str(c), n), 40) for c, n in found.items())
     n_changed = int(counts.sum() - counts[0, 0] - counts[1, 1])
     return _Data(counts, causes, n_changed)
 
@@ -67,12 +67,9 @@ def _draw(data: _Data) -> go.Figure:
         showscale=False,
         xgap=3,
         ygap=3,
-        customdata=[
-            [f"{n:,}<br>{causes}" for n, causes in zip(*row, strict=True)]
-            for row in zip(data.counts, data.causes, strict=True)
-        ],
-        hovertemplate="Reported %{y}, recomputed %{x}: %{customdata}<extra></extra>",
+        hoverinfo="skip",
     )
+    _add_doors(figure, data)
     for i, reported in enumerate(_REPORTED):
         for j, label in enumerate(LABELS):
             what = "unchanged" if same[i, j] else "changed"
@@ -83,3 +80,28 @@ def _draw(data: _Data) -> go.Figure:
     figure.update_yaxes(autorange="reversed", showgrid=False)
     figure.update_xaxes(showgrid=False)
     return figure
+
+
+def _add_doors(figure: go.Figure, data: _Data) -> None:
+    """Lay a clear square over each cell: heat maps themselves cannot be selected."""
+    places = [(i, j) for i in range(len(_REPORTED)) for j in range(len(LABELS))]
+    leads_to = [
+        where_door(where("influence", "queries", reported_label=_REPORTED[i], label=LABELS[j]))
+        if data.counts[i, j]
+        else ""
+        for i, j in places
+    ]
+    hover = [
+        f"Reported {_REPORTED[i]}, recomputed {LABELS[j]}: {count(int(data.counts[i, j]), 'question')}"
+        + (f"<br>{data.causes[i, j]}" if data.causes[i, j] else "")
+        for i, j in places
+    ]
+    figure.add_scatter(
+        mode="markers",
+        x=[LABELS[j] for _, j in places],
+        y=[_REPORTED[i] for i, _ in places],
+        marker={"symbol": "square", "size": 70, "opacity": 0, "color": STYLES["highlight"].color},
+        selected={"marker": {"opacity": 0.3}},
+        showlegend=False,
+        **doors(figure, leads_to, hover),
+    )

@@ -101,7 +101,7 @@ class ClaimsAnalysis:
         support_maximum, any_support, n_supporting, n_passages, n_unscored, best_passage_id, joint``;
         ``n_removed`` of ``n_removals`` passages without which the claim changes or disappears (missing where
         none was removed); ``start, end`` of its first place, ``added, dropped``; ``planted`` (of
-        `core.schema.PLANTED`, missing where nobody knows).
+        `core.schema.PLANTED`, missing where nobody knows), ``planted_error`` (whether that is an error).
         """
         layout, own = self.layout, np.flatnonzero(self.layout.of_answer)
         table, scores = layout.claims.iloc[own].reset_index(drop=True), self.scores.iloc[own]
@@ -122,8 +122,12 @@ class ClaimsAnalysis:
             frame[name] = pd.array([spans[0][side] if spans else None for spans in places], dtype="Int64")
         planted = self.run["planted_claims"].set_index(["query_id", "claim_id"])["planted"]
         key = pd.MultiIndex.from_frame(frame[["query_id", "claim_id"]])
+        frame["planted"] = planted.reindex(key).array
+        error = ~frame["planted"].isin(["none", "two_passages"]).astype("boolean")
         return frame.assign(
-            added=table["added"], dropped=table["dropped"], planted=planted.reindex(key).array
+            added=table["added"],
+            dropped=table["dropped"],
+            planted_error=error.where(frame["planted"].notna(), pd.NA),
         )
 
     @cached_property

@@ -12,8 +12,6 @@ def batches(todo: Sequence[int], most: int, order: Callable[[int], tuple[int, in
     ``order`` maps an index to ``(group, length)``: only one group shares a batch, in order of length to save
     padding. With ``most`` 1, as on a processor, each index is alone and the order is kept.
 
-    Examples
-    --------
     >>> batches([0, 1, 2, 3], 2, lambda index: (0, [30, 10, 20, 40][index]))
     [[1, 2], [0, 3]]
     """

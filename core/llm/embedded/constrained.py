@@ -17,12 +17,7 @@ from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.llm.embedded.chat_format import special_tokens
-from core.llm.embedded.schema_limits import fit_to_size, unsupported_part
-from core.llm.structured import canonical
 
-# Each position of free text is a state with an entry for every token, of about 11 bytes and
-# 0.1 microseconds each: this many take 110 MB and 1-2 s.
-_MOST_ENTRIES = 10_000_000
 _KEPT = 8  # compiled schemas
 
 
@@ -30,15 +25,14 @@ class Grammars:
     """The schemas compiled for one model, the last few kept; ``end`` is the token that ends an answer.
 
     Compiling takes 0.03 s for two fields and 0.3 s for thirty, on one core and for a vocabulary of 49,152,
-    with which it grows. Numeric bounds, ``uniqueItems`` and other rules about values are not enforced while
-    generating, nor are lengths that would make the automaton too large: the reply is validated later.
+    with which it grows; with every character of ``maxLength``, too. Numeric bounds and other rules about
+    values are not enforced while generating: the reply is validated later.
     """
 
     def __init__(self, tokenizer: Any, end: int | None) -> None:
         self._tokenizer = tokenizer
         self._end = end
         self._tokens: Any = None
-        self._n_tokens = 0
         self._compiled: OrderedDict[str, Any] = OrderedDict()
 
     def guide(self, schema: str) -> Guided:
@@ -58,23 +52,10 @@ class Grammars:
         from outlines_core import Index, Vocabulary
         from outlines_core.json_schema import build_regex_from_schema
 
-        try:
-            tree = json.loads(schema)
-        except (ValueError, RecursionError) as error:
-            raise _uncompilable(f"it is not JSON ({error})") from error
-        canonical(tree)
-        wrong = unsupported_part(tree)
-        if wrong is not None:
-            raise _uncompilable(wrong)
         if self._tokens is None:
-            tokens = token_bytes(self._tokenizer)
-            self._n_tokens = sum(map(len, tokens.values()))
-            self._tokens = Vocabulary(self._end, tokens)
-        small = fit_to_size(tree, _MOST_ENTRIES // self._n_tokens)
-        if small is None:
-            raise _uncompilable("it has too many places for free text")
+            self._tokens = Vocabulary(self._end, token_bytes(self._tokenizer))
         try:
-            return Index(build_regex_from_schema(json.dumps(small, ensure_ascii=False)), self._tokens)
+            return Index(build_regex_from_schema(schema), self._tokens)
         except Exception as error:  # outlines-core raises several kinds, for schema, pattern and vocabulary
             raise _uncompilable(str(error).strip().split("\n")[0] or type(error).__name__) from error
 

@@ -105,7 +105,6 @@ class OllamaLLM:
             seed=True,
             parallel=self._parallel,
             context_length=self._window.limit,
-            exact_tokens=False,
         )
 
     @property

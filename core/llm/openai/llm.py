@@ -107,7 +107,6 @@ class OpenAICompatibleLLM:
             seed="seed" not in refused,
             parallel=self._remote.limit.most,
             context_length=facts.context_length,
-            exact_tokens=facts.tokenizer is not None,
         )
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
@@ -221,7 +220,8 @@ class OpenAICompatibleLLM:
 def list_models(base_url: str | None = None, api_key: str | None = None) -> list[str]:
     """Return the names of the server's models, in its own order.
 
-    The parameters are those of `OpenAICompatibleLLM`; `BackendError` where the server does not answer.
+    The parameters are those of `OpenAICompatibleLLM`; pages pass those that the signature names, so without
+    ``api_key`` the environment's own key would go to any address. `BackendError` where it does not answer.
     """
     server = find_endpoint(base_url, api_key)
     opened = server.client(_FORGET_SECONDS)

@@ -19,7 +19,13 @@ def test_mean_over_answers_by_hand():
     star = next(t for t in figure.data if t.mode == "markers")
     assert (list(star.x), list(star.y)) == ([10], [pytest.approx(1 / 4)])
     assert star.name == "F1@10 = 0.25"
-    assert line.customdata[0].endswith("2 answers, 1 left out")
+    assert line.customdata[0] == [
+        "",
+        "F1@1: 0.833<br>95 %: 0.00 to 1.00<br>2 answers, 1 left out<br>Fewer than 1 supported claim: 0",
+    ]
+    door, text = line.customdata[1]
+    assert door == "where=claims.queries.n_supported%3A..2%2Cgrounding%3A.."
+    assert text.endswith("Fewer than 2 supported claims: 1<br>Click to list these questions")
     assert alt_text(figure).startswith("Mean F1@K over 2 answers: 0.83 at K = 1, 0.25 at K = 10, ")
     assert alt_text(figure).endswith("; 1 undefined and left out.")
 
@@ -36,7 +42,7 @@ def test_the_interval_encloses_the_mean():
 def test_one_answer_has_no_interval():
     figure = f1_at_k_chart(claims_analysis([[YES, NO]]))
     assert not [t for t in figure.data if t.name == "95 % interval"]
-    assert "95 %" not in figure.data[0].customdata[0]
+    assert "95 %" not in figure.data[0].customdata[0][1]
 
 
 @pytest.mark.parametrize(("n", "last"), [(1, 20), (10, 20), (15, 30), (80, 100)])

@@ -69,8 +69,7 @@ def test_cells_by_hand():
 def test_hover_says_claim_passage_judgement_sentence_and_judge():
     cells = heatmap_cells(five_claims(title="Bridges"))
     assert cells.hover[1][0] == (
-        "C4: Claim 4 is so.<br>P1: p1<br>Bridges<br>Probability 0.50: supports<br>Judge: a judge"
-        f"<br>“{SENTENCE}”"
+        f"C4: Claim 4 is so.<br>P1: Bridges<br>Probability 0.50: supports<br>Judge: a judge<br>“{SENTENCE}”"
     )
     assert "Not scored by a judge" in cells.hover[2][0]
     assert "Probability 0.40: no support" in cells.hover[2][1]

@@ -42,7 +42,7 @@ def test_questions_at_one_place_share_a_marker_that_lists_them():
     assert len(trace.x) == 2 and max(trace.marker.size) > min(trace.marker.size)
     assert doors["Question q6?"] == "question=q6"
     assert matching(diagnosis, parse_qsl(doors["Question q1?"])[0][1]) == ("q1", "q2", "q3", "q4", "q5")
-    assert any("and 2 more questions" in hover for _, hover in trace.customdata)
+    assert any("and 2 more: 5 questions" in hover for _, hover in trace.customdata)
 
 
 def test_many_points_are_drawn_by_webgl():

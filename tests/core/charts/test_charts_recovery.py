@@ -10,12 +10,12 @@ from tests.core.charts.chart_runs import make_run
 
 FRAME = pd.DataFrame(
     [
-        ("Bias of ρ", -0.1, -0.2, 0.0, 40, "Mean of measured minus planted."),
-        ("Mean absolute error of ρ", 0.15, math.nan, math.nan, 40, "Mean distance."),
-        ("Power", 0.9, 0.8, 0.95, 100, "Found."),
-        ("False alarms", math.nan, math.nan, math.nan, 0, "Wrongly found."),
+        ("Bias of ρ", -0.1, -0.2, 0.0, 40, "Mean of measured minus planted.", "", "", 0),
+        ("Mean absolute error of ρ", 0.15, math.nan, math.nan, 40, "Mean distance.", "", "", 0),
+        ("Power", 0.9, 0.8, 0.95, 100, "Found.", "Missed", "passages.above_noise:False", 3),
+        ("False alarms", math.nan, math.nan, math.nan, 0, "Wrongly found.", "", "", 0),
     ],
-    columns=["check", "value", "low", "high", "n", "meaning"],
+    columns=["check", "value", "low", "high", "n", "meaning", "about", "cases", "n_questions"],
 )
 
 
@@ -39,8 +39,14 @@ def test_figure():
     assert list(figure.layout.yaxis.ticktext)[2] == "Power"
     assert figure.layout.xaxis.range[0] < -0.2
     assert alt_text(figure) == (
-        "Recovery of the ground truth: Bias of ρ −0.10, Mean absolute error of ρ 0.15, Power 0.90."
+        "Recovery of the ground truth: Bias of ρ −0.10 (40 cases), Mean absolute error of ρ 0.15 (40 cases), "
+        "Power 0.90 (100 cases)."
     )
+    assert shares.customdata[0] == [
+        "where=influence.passages.above_noise%3AFalse",
+        "0.900 (0.80 to 0.95), 100 cases<br>Found.<br>Missed: 3 questions<br>Click to list these questions",
+    ]
+    assert [door for door, _ in differences.customdata] == ["", ""]
 
 
 def test_frame_of_the_real_function():

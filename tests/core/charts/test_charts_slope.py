@@ -16,7 +16,10 @@ def test_lines_by_hand():
     assert [(line.left, line.right) for line in data.lines] == [(1, 4.5), (2, 2), (3, 3), (4, 4.5), (5, 1)]
     assert [line.style for line in data.lines] == ["lowered", "neutral", "neutral", "neutral", "raised"]
     assert data.ends == ((1, "#5"), (2, "#2"), (3, "#3"), (4.5, "= #1, #4"))
-    assert data.lines[0].hover == "p1<br>Retrieved as 1, used as 4.5<br>Influence 0.00"
+    assert data.lines[0].hover == (
+        "p1<br>Retrieved as 1, used as 4.5<br>Influence 0.00<br>The same ranks in 1 question"
+    )
+    assert data.lines[0].door == "where=influence.passages.retrieval_order%3A1%2Cinfluence_rank%3A4.5"
 
 
 def test_lines_stand_in_retrieval_order_whatever_the_order_of_rows():

@@ -16,14 +16,21 @@ def test_counts_and_causes_by_hand():
     data = _data(COMPARISON)
     assert data.counts.tolist() == [[1, 1, 2], [0, 1, 0]]
     assert data.n_changed == 3
-    assert data.causes.tolist() == [["", "values: 1", "inert: 2"], ["", "", ""]]
+    assert data.causes.tolist() == [
+        ["", "1 ρ that its scores do not give", "2 inert"],
+        ["", "", ""],
+    ]
 
 
 def test_figure():
     figure = verdict_changes(COMPARISON)
-    (cells,) = figure.data
+    cells, squares = figure.data
     assert cells.z.tolist() == [[1, -1, -2], [0, 1, 0]]  # the sign is the hue: unchanged or changed
-    assert cells.customdata[0][2] == "2<br>inert: 2"
+    assert squares.customdata[2] == [
+        "where=influence.queries.reported_label%3AAligned%2Clabel%3AUndefined",
+        "Reported Aligned, recomputed Undefined: 2 questions<br>2 inert<br>Click to list these questions",
+    ]
+    assert squares.customdata[3] == ["", "Reported Divergent, recomputed Aligned: 0 questions"]
     texts = {(a.y, a.x): a.text for a in figure.layout.annotations}
     assert texts["Aligned", "Undefined"] == "<b>2</b><br>changed"
     assert texts["Divergent", "Divergent"] == "<b>1</b><br>unchanged"

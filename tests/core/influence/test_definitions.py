@@ -20,11 +20,13 @@ def test_every_computed_number_and_mode_is_described():
         "k",
         "reason",
         "label_reason",
+        "reported_label",
         "n_repeats",
         "n_above_noise",
         "has_ties",
         "correct",
         "n_modes",
+        "influences",  # the passages' influence, in their order of retrieval
     }
     assert set(q.columns) <= described | plain | by_chance, set(q.columns) - described - plain - by_chance
     assert set(q["reason"]) <= set(REASONS)

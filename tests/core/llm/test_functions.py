@@ -145,7 +145,6 @@ def test_identity():
     assert (llm.name, llm.kind, dict(llm.options)) == ("my RAG", "function", {"backend": "function"})
     assert llm.capabilities.parallel == 1
     assert llm.count_tokens(request().messages) > 0
-    assert not llm.capabilities.exact_tokens
     with pytest.raises(InputError, match="answer must be a function, got int"):
         FunctionLLM(5)
 

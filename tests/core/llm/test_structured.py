@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from core.errors import InputError, TransientError
+from core.errors import TransientError
 from core.llm import Completion, Message, open_llm
 from core.llm.structured import JsonReply, canonical, generate_json_batch
 from tests.scripted import ScriptedLLM
@@ -255,39 +255,6 @@ def test_the_order_of_properties_is_part_of_a_schema():
     assert canonical(nested) == '{"properties":{"properties":{"minLength":1,"type":"string"},"a":{}}}'
 
 
-def endless():
-    tree = {}
-    tree["items"] = tree
-    return tree
-
-
-@pytest.mark.parametrize(
-    ("schema", "message"),
-    [
-        ("{}", "must be a mapping that is a JSON Schema, got str"),
-        (None, "got NoneType"),
-        ({"type": "strin"}, r"'strin' is not valid .* at \$.type"),
-        ({"properties": []}, r"at \$.properties"),
-        ({"type": "string", "pattern": "("}, r"at \$.pattern"),
-        ({1: 2}, "its keys must be text, got 1"),
-        ({"const": float("nan")}, "not a JSON Schema"),
-        ({"const": {1, 2}}, "not a JSON Schema"),
-        ({"const": "\ud800"}, "not a JSON Schema"),
-        ({"$ref": "#/$defs/none"}, "it refers to #/\\$defs/none, which is not in it"),
-        ({"items": {"$ref": "http://example.invalid/s.json"}}, "which is not in it"),
-        (endless(), "not a JSON Schema"),
-    ],
-)
-def test_what_is_no_schema_is_named(schema, message):
-    with pytest.raises(InputError, match=message):
-        canonical(schema)
-
-
-def test_a_schema_that_leads_nowhere_is_a_reason():
-    found = generate_json(scripted("1", "1"), ASKED, {"$ref": "#"})
-    assert found.reason == "the schema refers to itself without end"
-
-
 def test_a_real_server_keeps_to_the_schema(llama):
     llm = open_llm("openai", "smollm2-135m", base_url=f"{llama}/v1")
     schema = {
@@ -308,6 +275,3 @@ def test_the_embedded_model_keeps_to_the_schema():
     schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]}
     reply = generate_json(llm, [Message("user", "Is the sky blue?")], schema, max_tokens=30)
     assert (reply.reason, reply.n_calls, sorted(reply.value)) == (None, 1, ["sure"])
-    open_ended = generate_json(llm, [Message("user", "Hi")], {"type": "object"}, max_tokens=30)
-    assert "leaves open what is inside" in open_ended.reason
-    assert open_ended.n_calls == 1

@@ -147,6 +147,7 @@ def test_summary_json_has_null_and_never_nan(simulated):
     assert content["data_source"] == "simulated"
     assert content["summary"]["n_queries"] == 30 and content["summary"]["mean_confidence"] is None
     assert content["manifest"]["options"]["noise"] == 0.05
+    assert 1 <= len(content["verdict"]) <= 3 and all(text.endswith(".") for text in content["verdict"])
 
 
 def test_claims_csv_has_a_row_per_claim_and_passage_and_is_safe():

@@ -57,7 +57,7 @@ def test_correct_answers_in_pairs_by_hand():
     # Of 10 answers 6 turn right and 1 turns wrong; one question has no reference answer.
     both = pair(make_run("------++++."), make_run("+++++++++-."))
     correct = found(both, "answers.correct")
-    assert (correct.n, correct.n_shared) == (10, 11)
+    assert correct.n == 10
     assert correct.counts == {"better": 6, "worse": 1, "same": 3}
     assert correct.means == pytest.approx((0.4, 0.9)) and correct.mean == pytest.approx(0.5)
     # Exact sign test of 1 in 7: 2 (1 + 7) / 128; the other numbers are all equal (p = 1), so Holm takes the

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.charts.claims.planted import planted_door
 from core.claims.planted import CLEAN, ERRORS, planted_errors
 from core.text.display import number
-from ui import cached, show
+from ui import cached, doors, show
 from ui.state import session
 
 
@@ -32,10 +33,15 @@ def draw() -> None:
         "share": show.numeric("Share"),
         "low": show.numeric("95 % from"),
         "high": show.numeric("to"),
+        "n_questions": show.numeric(
+            "Questions", "%d", "With a claim of this kind that has the wrong verdict"
+        ),
         "chance": show.numeric("By chance", "%.1f", "As many flags on claims at random"),
         "meaning": show.wide("Meaning"),
     }
-    show.table(found.table, "Planted errors found, by kind", columns, height="content")
+    alt = "Planted errors found, by kind; choosing a row lists the questions with a wrong verdict"
+    leads_to = [planted_door(row) for row in found.table.itertuples()]
+    doors.table(found.table, alt, columns, "planted_table", leads_to, height="content")
     st.caption(
         "Verify again with another verifier, above, to compare: the composed claims stay the same. Claims "
         "that two passages support together are found when they are called supported."

@@ -12,6 +12,7 @@ from core.claims.analysis.question_tables import step_facts
 from core.claims.definitions import METRICS, QUADRANTS
 from core.claims.quadrants import UNDEFINED
 from core.text.display import count, number
+from core.worklist import where
 from ui import cached, questions, show
 from ui.plain import plain, shortened
 from ui.state import session
@@ -133,7 +134,9 @@ def quadrants() -> None:
         for name, n in found.items():
             quadrant = QUADRANTS[name]
             about = {"What to do": quadrant.advice}
-            show.definition(quadrant.title, quadrant.meaning, about, f"{n:,} of {count(total, 'passage')}")
+            shown = f"{n:,} of {count(total, 'passage')}"
+            condition = where("claims", "passages", quadrant=name)
+            show.definition(quadrant.title, quadrant.meaning, about, shown, condition)
 
 
 def ragchecker() -> None:

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from core.charts.theme import where_door
 from core.influence.definitions import LABELS, MODES
 from core.influence.recovery import recovery
 from core.influence.reported import WHY, compare_reported
 from core.text.display import count, number
-from ui import cached, show
+from core.worklist import where
+from ui import cached, doors, questions, show
 from ui.state import session, settings
 
 
@@ -116,7 +118,8 @@ def modes() -> None:
             one = numbers[f"n_{name}"]
             found = f"{one.text} questions" if one.of else "not tested"
             facts = {"Rule": mode.meaning, "Chance baseline": one.note}
-            show.definition(mode.title, mode.advice, facts, found)
+            condition = where("influence", "queries", **{name: True})
+            show.definition(mode.title, mode.advice, facts, found, condition)
 
 
 def reported() -> None:
@@ -144,7 +147,8 @@ def reported() -> None:
         "why": "Why",
     }
     only = st.toggle("Only verdicts that change", value=True, key="reported_only_changed")
-    show.table(changed if only else frame, "Reported and recomputed verdicts, one row per question", columns)
+    alt = "Reported and recomputed verdicts; choosing a row opens its question"
+    questions.table(changed if only else frame, alt, columns, "reported")
 
 
 def planted() -> None:
@@ -162,6 +166,9 @@ def planted() -> None:
         "low": show.numeric("95 % from"),
         "high": show.numeric("to"),
         "n": "n",
+        "n_questions": show.numeric("Questions to read", "%d"),
         "meaning": "Meaning",
     }
-    show.table(frame, "How well the metrics recover what was planted", columns)
+    alt = "How well the metrics recover what was planted; choosing a row lists its questions"
+    leads_to = [where_door(f"influence.{row.cases}") if row.n_questions else "" for row in frame.itertuples()]
+    doors.table(frame, alt, columns, "recovery", leads_to)

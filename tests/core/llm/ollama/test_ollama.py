@@ -108,7 +108,7 @@ def test_who_it_is(server, llm):
     assert dict(llm.options) == {"backend": "ollama", "digest": Model(MODEL).digest}
     can = llm.capabilities
     assert (can.token_logprobs, can.json_schema, can.seed, can.answer_logprob) == (True, True, True, False)
-    assert (can.parallel, can.context_length, can.exact_tokens) == (4, 8192, False)
+    assert (can.parallel, can.context_length) == (4, 8192)
     assert BACKENDS["ollama"].default_model == open_llm("ollama", base_url=server.address).name
 
 

@@ -12,7 +12,7 @@ def test_a_server_that_lists_nothing_can_still_be_asked():
         None, lambda e: chat() if e.path.endswith("completions") else reply(404, b"no")
     ) as server:
         llm = opened(server)
-        assert (llm.capabilities.context_length, llm.capabilities.exact_tokens) == (None, False)
+        assert llm.capabilities.context_length is None
         assert llm.generate([ask()])[0].text == "Paris"
         assert llm.count_tokens((Message("user", "abcdefgh"),)) == 6
         with pytest.raises(BackendError, match="HTTP 404"):
@@ -41,7 +41,7 @@ def test_facts_of_other_servers_are_understood():
 
     with fault_proxy(None, vllm) as server:
         llm = opened(server)
-        assert (llm.capabilities.context_length, llm.capabilities.exact_tokens) == (512, True)
+        assert llm.capabilities.context_length == 512
         assert llm.count_tokens((Message("user", "a"), Message("system", "b"))) == 6
     with fault_proxy(None, lambda _: reply(200, {"data": [{"id": "m", "context_length": 99}]})) as server:
         assert opened(server).capabilities.context_length == 99

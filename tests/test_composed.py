@@ -6,8 +6,8 @@ from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.report.exports import exporters
 from core.run import Run
-from core.sources.composed import composed_run, passage_text
 from core.sources.formats import import_file
+from sample_data.compose import composed_run, passage_text
 
 ARTICLES = {
     "bridge.md": "# The old bridge\n\nIt has nine arches. The bridge is old. Nobody knows its builder.\n\nShips pass.\n"

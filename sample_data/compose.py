@@ -28,31 +28,16 @@ _MOST_WORDS = 100
 
 
 def composed_run(lines: Sequence[Mapping[str, Any]], articles: Mapping[str, str]) -> Run:
-    """Compose a run of answers whose claims, errors and alternatives are known.
+    """Compose a run, marked as such, of answers whose claims, errors and alternatives are known.
 
-    Parameters
-    ----------
-    lines : sequence of Mapping
-        One per question: ``id, question, language, references, correct, passages, gold, claims, alternatives,
-        llm_score``. A passage names its article and the words it begins with; ``gold`` and the passages of a
-        claim are places in that list, from 1. The answer is the texts of its claims, one after the other.
-    articles : Mapping
-        Texts by file name.
+    Each line is a question: ``id, question, language, references, correct, passages, gold, claims,
+    alternatives, llm_score``. A passage names its article, by file name in ``articles``, and the words it
+    begins with; ``gold`` and the passages of a claim are places in that list, from 1. The answer is the texts
+    of its claims, one after the other; they are in the table ``planted_claims``, and nothing is verified yet.
 
-    Returns
-    -------
-    Run
-        Marked as composed. Its claims are in the table ``planted_claims``; nothing is verified yet.
-
-    Raises
-    ------
-    InputError
-        A passage whose first words are not in its article, or there more than once.
-
-    Notes
-    -----
     ``similarity`` is the cosine of the answer's and the passages' counts of content words; ``lexical`` is the
-    percentage of the question's content words that a passage has. Cost: no LLM calls.
+    percentage of the question's content words that a passage has. `InputError` for a passage whose first
+    words are not in its article, or there more than once.
     """
     tables: dict[str, list[dict[str, Any]]] = {
         name: [] for name in ("queries", "passages", "samples", "planted_claims", "signals")
