@@ -5,7 +5,7 @@ import pytest
 
 from core.charts.influence import entropy_dominance
 from core.charts.influence.entropy import _data
-from core.charts.influence.points import density
+from core.charts.points import density
 from core.charts.theme import alt_text
 from core.diagnosis import Diagnosis
 from core.influence import analyse

@@ -1,0 +1,101 @@
+"""Two metrics of every question against each other: a marker each, or counts where there are very many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.charts.theme import Floats, count_heatmap, doors, marker, question_door, safe_text, where_door
+from core.text.display import count, number
+
+WEBGL_ABOVE = 1_000
+DENSITY_ABOVE = 5_000
+_CELLS = 40
+_SHORT = 20  # characters of a question where thousands of them travel to the browser
+_PLACES = 1_000  # places a unit: points closer than one of them share a marker
+_NAMED = 3  # questions that the hover of one marker names
+
+
+def add_questions(
+    figure: go.Figure,
+    points: pd.DataFrame,
+    x: str,
+    y: str,
+    names: Sequence[str],
+    styles: Mapping[str, str],
+    condition: Callable[..., str],
+) -> None:
+    """Add the questions by group, or counts per cell above 5,000 questions.
+
+    ``points`` has ``query_id, question, group, note`` (what a mark of one question says last) and the columns
+    ``x`` and ``y``, both known and not negative, y at most 1; ``names`` are their names in the hover.
+    ``styles`` has a style of the theme for each group, and ``condition(group, **ends)`` writes a condition on
+    the questions, "" where there is none. Questions at the same place share a marker, whose area grows with
+    their number. A marker leads to its question, or to those that share it.
+    """
+    if len(points) > DENSITY_ABOVE:
+        hover = f"{names[0]} %{{x:.2f}}<br>{names[1]} %{{y:.2f}}"
+        across, up, counts = density(points[x].to_numpy(), points[y].to_numpy())
+        figure.add_trace(count_heatmap(across, up, counts, "questions", hover))
+        return
+    limit = _SHORT if len(points) > WEBGL_ABOVE else 80
+    for group, style in styles.items():
+        chosen = points[points["group"] == group]
+        if len(chosen):
+            _add_group(figure, chosen, group, x, y, names, limit, style, condition)
+
+
+def _add_group(
+    figure: go.Figure,
+    chosen: pd.DataFrame,
+    group: str,
+    x: str,
+    y: str,
+    names: Sequence[str],
+    limit: int,
+    style: str,
+    condition: Callable[..., str],
+) -> None:
+    webgl = len(chosen) > WEBGL_ABOVE
+    at = [np.floor(chosen[name].to_numpy() * _PLACES + 0.5).astype(np.int64) for name in (x, y)]
+    hover, leads_to, sizes = [], [], []
+    places = chosen.groupby(at, sort=True)
+    for (across, up), rows in places:
+        n, first = len(rows), rows.iloc[0]
+        titles = [safe_text(question, limit) for question in rows["question"][:_NAMED]]
+        more = [f"and {n - _NAMED:,} more: {n:,} questions"] if n > _NAMED else []
+        more = more or ([f"{n} questions"] if n > 1 else [])
+        note = [first["note"]] if n == 1 and first["note"] else []
+        values = f"{names[0]} {number(across / _PLACES)}, {names[1].lower()} {number(up / _PLACES)}"
+        hover.append("<br>".join([*titles, *more, group, values, *note]))
+        ends = {name: ((v - 0.5) / _PLACES, (v + 0.5) / _PLACES) for name, v in ((x, across), (y, up))}
+        shared_by = condition(group, **ends) if n > 1 else ""
+        leads_to.append(
+            question_door(first["query_id"]) if n == 1 else where_door(shared_by) if shared_by else ""
+        )
+        sizes.append(n)
+    spots = np.array([key for key, _ in places], dtype=np.float64) / _PLACES
+    shared = np.array(sizes)
+    options = {} if webgl else {"cliponaxis": False}
+    figure.add_trace(
+        (go.Scattergl if webgl else go.Scatter)(
+            name=f"{group} ({count(len(chosen), 'question')})",
+            mode="markers",
+            x=spots[:, 0],
+            y=spots[:, 1],
+            marker={**marker(style), "size": 9 + 12 * np.sqrt((shared - 1) / shared.max()), "opacity": 0.8},
+            **options,
+            **doors(figure, leads_to, hover),
+        )
+    )
+
+
+def density(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return centres of cells across and up, and the counts, whose rows go up."""
+    # From 0, so that no cell is cut.
+    top = max(float(x.max()), 1e-9)
+    counts, across, up = np.histogram2d(x, y, bins=_CELLS, range=[[0, top], [0, 1]])
+    return (across[:-1] + across[1:]) / 2, (up[:-1] + up[1:]) / 2, counts.T

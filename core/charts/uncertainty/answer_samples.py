@@ -1,0 +1,67 @@
+"""The samples of one question as its figures need them: those with a text, their meanings and likeness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from core.arrays import Floats
+from core.charts.theme import STYLES, Style, safe_text
+from core.text.display import number
+from core.uncertainty.analysis import UncertaintyAnalysis
+
+KIND, KIND_TITLE = "rouge_l", "ROUGE-L"
+# Colour and shape of the meanings, the largest first; the last is that of all others.
+LOOKS = (
+    Style(STYLES["Aligned"].color, "circle", ""),
+    Style(STYLES["Divergent"].color, "diamond", ""),
+    Style(STYLES["influence"].color, "square", ""),
+    Style(STYLES["retrieval"].color, "cross", ""),
+    Style(STYLES["highlight"].color, "triangle-up", ""),
+    Style(STYLES["Undefined"].color, "x", ""),
+)
+
+
+class AnswerSamples(NamedTuple):
+    """The samples of a question, the largest meaning first, and how alike every two are."""
+
+    rows: pd.DataFrame
+    similarity: Floats
+    group: list[int]  # equal for the same words
+
+
+def answer_samples(analysis: UncertaintyAnalysis, query_id: str) -> AnswerSamples:
+    """Return the samples of one question; calls that failed are left out."""
+    frame, samples = analysis.samples, analysis.texts.get(query_id)
+    rows = frame[(frame["query_id"] == query_id) & frame["meaning"].notna()]
+    if samples is None or rows.empty:
+        return AnswerSamples(frame.head(0), np.empty((0, 0)), [])
+    order = np.argsort(rows["meaning"].to_numpy(dtype=np.int64), kind="stable")
+    likeness = samples.graph(KIND)[np.ix_(order, order)]
+    return AnswerSamples(
+        rows.iloc[order].reset_index(drop=True), likeness, samples.clusters("exact")[order].tolist()
+    )
+
+
+def settings(rows: pd.DataFrame) -> str:
+    """Say at which temperature and top_p samples were drawn; "" where that is unknown."""
+    known = (
+        (title, sorted(set(rows[name].dropna().tolist())))
+        for name, title in (("temperature", "Temperature"), ("top_p", "top_p"))
+    )
+    return ", ".join(f"{title} {_range(values)}" for title, values in known if values)
+
+
+def _range(values: list[float]) -> str:
+    ends = dict.fromkeys((values[0], values[-1]))
+    return " to ".join(number(value, "{:g}") for value in ends)
+
+
+def texts(answers: Iterable[object], limit: int) -> str:
+    """Return the different texts of samples that count as one answer, at most three."""
+    found = list(dict.fromkeys(safe_text(text, limit) or "(empty)" for text in answers))
+    more = [f"and {len(found) - 3:,} more wordings"] if len(found) > 3 else []
+    return "<br>".join([*found[:3], *more])

@@ -1,0 +1,90 @@
+"""How well each estimator finds incorrect answers, beside chance and the trivial baselines."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.charts.theme import (
+    BORDER,
+    STYLES,
+    add_marks,
+    empty_figure,
+    error_bars,
+    marker,
+    name_rows,
+    new_figure,
+    safe_text,
+    where_door,
+)
+from core.text.display import count, number
+from core.uncertainty.analysis import UncertaintyAnalysis
+from core.worklist import where
+
+_BEST = 12  # estimators with a row, beside the trivial baselines
+_PARTS = (
+    ("Beyond chance", "Aligned", lambda rows: ~rows["is_baseline"] & (rows["auroc_low"] > 0.5)),
+    ("Not beyond chance", "neutral", lambda rows: ~rows["is_baseline"] & ~(rows["auroc_low"] > 0.5)),
+    ("Trivial baseline", "highlight", lambda rows: rows["is_baseline"]),
+)
+
+
+def estimator_leaderboard(analysis: UncertaintyAnalysis) -> go.Figure:
+    """Draw the AUROC of finding incorrect answers of the best estimators and the trivial baselines.
+
+    Each has its 95 % bootstrap interval; the dotted line is 0.5, guessing. An estimator that does not beat
+    the baselines is not worth its cost. Marks lead to the incorrect answers. Empty where the estimators
+    cannot be judged.
+    """
+    return _draw(_data(analysis), analysis.not_judged)
+
+
+def _data(analysis: UncertaintyAnalysis) -> pd.DataFrame:
+    """Return the twelve best and all baselines, the best first."""
+    board = analysis.leaderboard
+    board = board[board["auroc"].notna()].astype({"is_baseline": bool})
+    best = board[~board["is_baseline"]].head(_BEST)
+    kept = board[board["is_baseline"] | board.index.isin(best.index)].reset_index(drop=True)
+    n_incorrect = int((analysis.queries["correct"] == False).sum())  # noqa: E712
+    return kept.assign(at=kept.index + 1, n_incorrect=n_incorrect)
+
+
+def _draw(data: pd.DataFrame, why_not: str | None) -> go.Figure:
+    if not len(data):
+        return empty_figure(why_not or "No estimator has a value.")
+    first, trivial = data.iloc[0], data[data["is_baseline"]]
+    against = "".join(f"; {row.title} (trivial) {number(row.auroc)}" for row in trivial.itertuples())
+    alt = (
+        f"AUROC of finding the {first['n_wrong']:,} incorrect ones among {count(first['n'], 'answer')}: "
+        f"best {first['title']} with {number(first['auroc'])}, 95 % interval {number(first['auroc_low'])} to "
+        f"{number(first['auroc_high'])}{against}; 0.5 is guessing."
+    )
+    figure = new_figure(alt, "AUROC of finding incorrect answers", "", height=90 + 42 * len(data))
+    figure.add_vline(x=0.5, line=BORDER)
+    door = where_door(where("uncertainty", "queries", correct=False))
+    for name, style, belongs in _PARTS:
+        rows = data[belongs(data)]
+        add_marks(
+            figure,
+            f"{name} ({len(rows)})",
+            rows["auroc"],
+            rows["at"],
+            marker(style, 10),
+            [_hover(row) for row in rows.itertuples()],
+            [door] * len(rows),
+            error_x=error_bars(rows["auroc"], rows["auroc_low"], rows["auroc_high"], STYLES[style].color),
+            cliponaxis=False,
+        )
+    low = min(0.45, float(data["auroc_low"].min()), float(data["auroc"].min()))
+    figure.update_xaxes(range=[low - 0.02, 1.02], dtick=0.1)
+    name_rows(figure, [safe_text(title, 60).replace(", ", ",<br>") for title in data["title"]])
+    return figure
+
+
+def _hover(row: object) -> str:
+    return (
+        f"{row.title}: {number(row.auroc, '{:.3f}')}<br>"  # type: ignore[attr-defined]
+        f"95 %: {number(row.auroc_low)} to {number(row.auroc_high)}; guessing 0.50<br>"  # type: ignore[attr-defined]
+        f"{count(row.n, 'answer')}, {row.n_wrong:,} incorrect<br>"  # type: ignore[attr-defined]
+        f"{count(row.n_incorrect, 'question')} with an incorrect answer"  # type: ignore[attr-defined]
+    )

@@ -1,0 +1,125 @@
+"""One question: what its samples say, whether they agree, and whether the answer agrees with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from core.text.display import count, number
+from core.uncertainty.definitions import FINDINGS, METRICS, UNSTABLE
+from ui import cached, headlines, questions, show
+from ui.sections import Part
+
+_STATUS = {"answered": "", "abstained": "Refusal", "empty": "Empty", "error": "Failed call"}
+_FEWEST = 3  # different answers that make a figure worth its room
+
+
+def part(query_id: str) -> Part:
+    """Return what is wrong with how the answer and its samples agree."""
+    row = questions.row(query_id, "uncertainty")
+    wrong = {
+        "unstable_answer": row["label"] == UNSTABLE,
+        "baseline_disagrees": row["n_samples"] > 1 and show.yes_or_no(row["baseline_in_largest"]) is False,
+    }
+    found = (FINDINGS[name] for name, is_wrong in wrong.items() if is_wrong)
+    return Part(says=tuple(f"**{one.title}:** {said(row)} {one.advice}" for one in found))
+
+
+def said(row: Any) -> str:
+    """Say how many samples there are, whether they agree, and whether the answer agrees with them."""
+    n, meanings = int(row["n_samples"]), int(row["n_meanings"])
+    if n < 2:
+        return f"{count(n, 'sample')}: nothing can agree or differ."
+    largest = round(row["meaning_share"] * n)
+    if meanings == 1:
+        start = f"All {n} samples say the same"
+    elif largest == 1:
+        start = f"{n} samples, {n} meanings: each says something else"
+    else:
+        start = f"{n} samples, {count(meanings, 'meaning')}: {largest} say the same"
+    refused = int(row["n_refused"])
+    start += f" ({count(refused, 'refusal')})" if refused else ""
+    return start + _of_answer(show.yes_or_no(row["baseline_in_largest"]), largest)
+
+
+def _of_answer(agrees: bool | None, largest: int) -> str:
+    if agrees is None:
+        return "; there is no answer to compare with them."
+    if not agrees:
+        return ". The answer says something else."
+    return ". The answer says what one of them says." if largest == 1 else ", and so does the answer."
+
+
+def draw(query_id: str) -> None:
+    """Draw the sentence, the numbers, the samples by meaning, and the figures where they tell something."""
+    row = questions.row(query_id, "uncertainty")
+    reason = row["reason"]
+    if isinstance(reason, str):
+        st.info(
+            f"**Uncertainty undefined.** {headlines.reason(reason).meaning}",
+            icon=":material/do_not_disturb_on:",
+        )
+    if not row["n_samples"]:
+        return
+    st.markdown(said(row))
+    _numbers(row)
+    _samples(query_id)
+    if row["n_distinct"] < _FEWEST:
+        st.caption(
+            f"{count(int(row['n_distinct']), 'different answer')}: too few for a figure of how they differ."
+        )
+        return
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**Answers near each other are alike**")
+        show.chart("uncertainty", "answer_scatter", query_id=query_id)
+    with right:
+        st.markdown("**Likeness of every two samples**")
+        show.chart("uncertainty", "similarity_heatmap", query_id=query_id)
+        st.caption(
+            "Darker = more words in the same order (ROUGE-L). There are as many eigenvalues near 0 as groups "
+            "of samples that share no words."
+        )
+
+
+def _numbers(row: Any) -> None:
+    n = f"n = {count(int(row['n_samples']), 'sample')}"
+    show.cards(
+        [
+            ("Stability", str(row["label"]), n, METRICS["label"].meaning),
+            (
+                METRICS["meaning_share"].title,
+                number(row["meaning_share"]),
+                f"{n}; {count(int(row['n_meanings']), 'meaning')}",
+                METRICS["meaning_share"].meaning,
+            ),
+            (
+                METRICS["entropy"].title,
+                number(row["entropy"]),
+                f"nats; {number(row['entropy_normalised'])} of the maximum",
+                METRICS["entropy"].meaning,
+            ),
+            (METRICS["agreement"].title, number(row["agreement"]), n, METRICS["agreement"].meaning),
+        ]
+    )
+
+
+def _samples(query_id: str) -> None:
+    frame = cached.diagnosis()["uncertainty"].samples
+    frame = frame[frame["query_id"] == query_id].sort_values("meaning", kind="stable")
+    frame = frame.assign(
+        typical=["★ most typical" if show.yes_or_no(one) else "" for one in frame["is_consensus"]],
+        status=[_STATUS.get(str(one), str(one)) for one in frame["status"]],
+    )
+    columns = {
+        "meaning": show.numeric("Meaning", "%d", "The largest is 1"),
+        "answer": show.wide("Sampled answer"),
+        "typical": show.wide("Consensus", "small", "The most typical answer of the largest meaning"),
+        "status": show.wide("Not an answer", "small"),
+        "n_same": show.numeric("Same words", "%d", "Samples with the same words, this one among them"),
+        "agreement": show.numeric("Agreement", about="Mean likeness to the other samples"),
+        "temperature": show.numeric("Temperature", "%g"),
+        "top_p": show.numeric("top_p", "%g"),
+    }
+    show.table(frame, "Samples of this question by meaning", columns)

@@ -1,0 +1,118 @@
+"""Uncertainty in the whole run: how to get samples, what they say, and which estimator to believe."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.text.display import count
+from core.uncertainty.estimators import ESTIMATORS
+from ui import cached, headlines, router, show, sources, step_form
+from ui.plain import plain
+from ui.state import session
+
+
+def first() -> None:
+    """Draw what is to be decided before a run has samples."""
+    run = session().run
+    assert run is not None, "the form is for the run that is loaded"
+    with st.container(border=True):
+        st.subheader("Not sampled", anchor=False)
+        st.markdown(
+            f"**{count(len(run.queries), 'question')}** to ask again, each several times and at random, with "
+            "the passages that its answer was given. The result is a new run beside this one; the answers "
+            "stay as they are."
+        )
+        step_form.on_loaded_run("uncertainty", "Sample answers")
+        st.caption("Sampled answers that you have already can be imported with the answers instead.")
+        sources.link(router.DATA, "Upload a file", "upload", door="Upload")
+
+
+def again() -> None:
+    """Draw the form for other samples of the same questions."""
+    with st.expander("Sample again with other options", icon=":material/casino:"):
+        st.markdown("The result is a new run; this one stays as it is.")
+        step_form.on_loaded_run("uncertainty", "Sample again")
+
+
+def questions() -> None:
+    """Draw how spread the samples of each question are against how far the answer agrees with them."""
+    found = cached.diagnosis()["uncertainty"]
+    st.markdown(
+        "Top left, the samples agree and the answer says what they say. Bottom left, the samples agree on "
+        "something else than the answer. To the right, the answer is one of many."
+    )
+    show.chart("uncertainty", "entropy_agreement")
+    st.caption(f"Samples have one meaning where their likeness is {found.rule}.")
+
+
+def estimators() -> None:
+    """Draw which estimator finds incorrect answers, or why that is not known."""
+    found = cached.diagnosis()["uncertainty"]
+    if found.not_judged is not None:
+        st.info(plain(found.not_judged), icon=":material/inbox:")
+        return
+    board = found.leaderboard
+    n = count(int(board["n"].max()), "answer")
+    st.markdown(
+        f"Judged on {n} with a reference answer, {int(board['n_wrong'].max()):,} of them incorrect. An "
+        "estimator is worth its calls only where it beats the trivial baselines, which cost none."
+    )
+    left, right = st.columns(2)
+    with left:
+        show.chart("uncertainty", "estimator_leaderboard")
+        st.caption(
+            f"The best of {len(board)} looks better than it is, because it was chosen on these answers: go by "
+            "the intervals."
+        )
+    with right:
+        show.chart("uncertainty", "risk_coverage")
+        st.caption(
+            "Give only the answers an estimator is surest of: a good one keeps the error rate below the "
+            "dotted line."
+        )
+    _pairs()
+    _table()
+
+
+def _pairs() -> None:
+    """Say which of the compared estimators can be told apart, and list the comparisons."""
+    pairs = cached.diagnosis()["uncertainty"].comparisons
+    apart = int(pairs["distinguishable"].sum())
+    st.markdown(
+        f"**{apart:,} of {count(len(pairs), 'pair')}** of estimators can be told apart on these answers "
+        "(differences of AUROC, p-values adjusted for all pairs)."
+    )
+    titles = {name: one.title for name, one in ESTIMATORS.items()}
+    frame = pairs.assign(first=pairs["first"].map(titles), second=pairs["second"].map(titles))
+    columns = {
+        "first": show.wide("Better", "medium"),
+        "second": show.wide("Than", "medium"),
+        "difference": show.numeric("Difference of AUROC"),
+        "low": show.numeric("95 % from"),
+        "high": show.numeric("to"),
+        "p_value": show.numeric("p", "%.3f", "Adjusted for all pairs (Holm)"),
+        "n": show.numeric("n", "localized", "Answers that both judge"),
+        "distinguishable": "Told apart",
+    }
+    with st.expander(f"Pairs compared ({len(frame)})"):
+        show.table(frame, "Estimators compared in pairs", columns)
+
+
+def _table() -> None:
+    board = cached.diagnosis()["uncertainty"].leaderboard
+    columns = {
+        "title": show.wide("Estimator", "medium"),
+        "auroc": show.numeric("AUROC", about="Of finding incorrect answers; guessing gives 0.5"),
+        "auroc_low": show.numeric("95 % from"),
+        "auroc_high": show.numeric("to"),
+        "auprc": show.numeric("AUPRC", about="Guessing gives the share of incorrect answers"),
+        "prr": show.numeric("PRR", about="Share of the possible gain from rejecting; guessing gives 0"),
+        "aurc": show.numeric("AURC", about="Mean error rate over all coverages; lower is better"),
+        "e_aurc": show.numeric("E-AURC", about="Its excess over a perfect ranking; lower is better"),
+        "n": show.numeric("n", "localized", "Answers with a label and a value"),
+        "is_baseline": "Trivial",
+        "meaning": show.wide("Meaning"),
+    }
+    frame = board.assign(meaning=[headlines.meaning("uncertainty", name) for name in board["name"]])
+    with st.expander(f"All estimators ({len(frame)})"):
+        show.table(frame, "Estimators and how well they find incorrect answers", columns)
