@@ -5,5 +5,6 @@ from core.claims.diagnostic import CLAIMS
 from core.diagnosis import Diagnostic
 from core.influence.diagnostic import INFLUENCE
 from core.retrieval_quality.diagnostic import RETRIEVAL_QUALITY
+from core.uncertainty.diagnostic import UNCERTAINTY
 
-DIAGNOSTICS: tuple[Diagnostic, ...] = (ANSWERS, INFLUENCE, RETRIEVAL_QUALITY, CLAIMS)
+DIAGNOSTICS: tuple[Diagnostic, ...] = (ANSWERS, INFLUENCE, RETRIEVAL_QUALITY, CLAIMS, UNCERTAINTY)

@@ -42,8 +42,7 @@ RULES = {
     "core.{d}.diagnostic": f"{BASE} core.{{d}} core.{{d}}.step",
     "core.claims": f"{BASE} core.claims.decomposition core.claims.verifiers",
     "core.claims.step": f"{BASE} core.claims core.claims.decomposition core.claims.verifiers core.pipeline core.llm",
-    # Goes, once the diagnostic is registered.
-    "core.uncertainty": BASE,
+    "core.uncertainty.mc_dropout": f"{BASE} core.uncertainty core.uncertainty.step core.llm",
     # Neither knows the other: who extracts claims must not know who verifies them.
     "core.claims.decomposition": f"{BASE} core.claims core.llm",
     "core.claims.verifiers": f"{BASE} core.claims core.llm",

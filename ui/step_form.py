@@ -97,9 +97,9 @@ def _widget(option: Option, key: str, default: Any) -> Any:
     shown: dict[str, Any] = {"key": key, "help": option.help, "persist_state": "session"}
     if isinstance(default, bool):
         return st.checkbox(option.title, **shown)
-    if isinstance(default, int):
-        return int(st.number_input(option.title, step=1, **shown))
     if option.choices:
         titles: dict[Any, str] = dict(option.choices)
         return st.selectbox(option.title, list(titles), format_func=titles.__getitem__, **shown)
+    if isinstance(default, int):
+        return int(st.number_input(option.title, step=1, **shown))
     return (st.text_input(option.title, **shown) or "").strip() or default

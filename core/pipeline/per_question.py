@@ -20,7 +20,8 @@ Answers = Mapping[tuple[str, int], Completion]
 class PerQuestion(ABC):
     """Base class of such a step; a subclass is a frozen dataclass, see `core.pipeline.steps.Step`.
 
-    ``kinds`` describes each kind of its calls.
+    ``kinds`` describes each kind of its calls. ``grows`` names the options that only say how much is asked:
+    rows made with less of it are kept, and `calls` and `rows` find them in ``question.filled``.
     """
 
     name: ClassVar[str]
@@ -28,6 +29,7 @@ class PerQuestion(ABC):
     noun: ClassVar[str] = "call"
     fills: ClassVar[Mapping[str, tuple[str, ...]]]
     kinds: ClassVar[Mapping[str, str]] = {}
+    grows: ClassVar[tuple[str, ...]] = ()
 
     @property
     def needs_llm(self) -> bool:
@@ -73,9 +75,9 @@ class _Work(StepWork):
     parallel = True
 
     def __init__(self, step: PerQuestion, run: Run, asker: Asker) -> None:
-        self.settings = options_of(step)
+        self.settings = {name: value for name, value in options_of(step).items() if name not in step.grows}
         self._step, self._asker = step, asker
-        self._question = questions_of(run)
+        self._question = questions_of(run, step.fills.keys() - {"queries", "passages"} if step.grows else ())
         # As many questions at once as fill a batch of the model.
         each = [len(step.calls(self._question(query_id))) for query_id in run.queries["query_id"][:1]]
         at_once = asker.llm.capabilities.batch if asker.llm is not None else 1

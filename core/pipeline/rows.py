@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,29 +23,37 @@ OF_ANSWERS = tuple(name for name in TABLES if name not in _FILLED)
 class AskedQuestion:
     """A question of a run for a step: its row of ``queries``, those of ``passages`` in prompt order.
 
-    Missing values are None.
+    ``filled`` are the rows that the step has added so far, by table. Missing values are None.
     """
 
     query_id: str
     query: Mapping[str, Any]
     passages: tuple[Mapping[str, Any], ...]
+    filled: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
 
 
-def questions_of(run: Run) -> Callable[[str], AskedQuestion]:
-    """Return a function that looks up a question of the run by its id."""
+def questions_of(run: Run, added: Iterable[str] = ()) -> Callable[[str], AskedQuestion]:
+    """Return a function that looks up a question of the run by its id, with its rows of ``added`` tables."""
     queries = _columns(run.queries)
-    ranked = run.passages.sort_values(["slot", "retrieval_rank"], kind="stable")
-    passages = _columns(ranked)
+    passages = _by_question(run.passages.sort_values(["slot", "retrieval_rank"], kind="stable"))
+    filled = {name: _by_question(run[name]) for name in added}
     place = {query_id: row for row, query_id in enumerate(queries["query_id"])}
-    rows = ranked.reset_index(drop=True).groupby("query_id", sort=False).indices
 
     def question(query_id: str) -> AskedQuestion:
         query = {name: column[place[query_id]] for name, column in queries.items()}
-        found = rows.get(query_id, ())
-        listed = tuple({name: column[row] for name, column in passages.items()} for row in found)
-        return AskedQuestion(query_id, query, listed)
+        own = {name: rows(query_id) for name, rows in filled.items()}
+        return AskedQuestion(query_id, query, passages(query_id), own)
 
     return question
+
+
+def _by_question(frame: pd.DataFrame) -> Callable[[str], tuple[Mapping[str, Any], ...]]:
+    """Return a function that looks up the rows of a question."""
+    columns = _columns(frame)
+    places = frame.reset_index(drop=True).groupby("query_id", sort=False).indices
+    return lambda query_id: tuple(
+        {name: column[row] for name, column in columns.items()} for row in places.get(query_id, ())
+    )
 
 
 def cleared(run: Run, cells: Mapping[str, tuple[str, ...]], done: Iterable[str]) -> Run:

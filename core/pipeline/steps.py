@@ -46,7 +46,7 @@ class Option:
     help: str
     shows_default: bool = True
     title: str = ""
-    choices: tuple[tuple[str, str], ...] = ()
+    choices: tuple[tuple[Any, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ _SINGLE = (
     Estimator("agreement_cosine_jaccard", "Agreement, cosine and words",
         "Mean of the agreement by cosine and by shared words.",
         _mix("cosine", "jaccard"), "[0, 1]", _OWN, "confidence", ANSWER, _EMBEDDED),
-    Estimator("agreement", "Agreement, all three",
+    Estimator("agreement_all", "Agreement, all three",
         "Mean of the agreement by cosine, by shared words and by ROUGE-L.",
         _mix("cosine", "jaccard", "rouge_l"), "[0, 1]", _OWN, "confidence", ANSWER, _EMBEDDED),
     Estimator("perplexity", "Perplexity", "How surprised the model is by its own answer, per token.",

@@ -143,7 +143,7 @@ def test_the_mixes_are_means():
     # Jaccard 1/2 and 0; ROUGE-L 2/3 and 0; cosine 1 and 0.
     assert found["agreement_text"] == pytest.approx((1 / 4 + 1 / 3) / 2)
     assert found["agreement_cosine_jaccard"] == pytest.approx((1 / 2 + 1 / 4) / 2)
-    assert found["agreement"] == pytest.approx((1 / 4 + 1 / 3 + 1 / 2) / 3)
+    assert found["agreement_all"] == pytest.approx((1 / 4 + 1 / 3 + 1 / 2) / 3)
 
 
 OUTCOMES = ["Paris", "Paris, France", "Rome", "", "?", "I don't know", "巴黎", "không biết"]

@@ -1,0 +1,272 @@
+"""Whether the samples of each question agree, with one another and with the baseline answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.arrays import Floats
+from core.run import Run
+from core.text.matching import correctness
+from core.uncertainty.definitions import (
+    COLUMN_ESTIMATORS,
+    COMPARED,
+    DEFAULT_STABLE,
+    MEANING_ENTROPY,
+    MEANING_RULE,
+    STABLE,
+    UNDEFINED,
+    UNSTABLE,
+    VARIES,
+)
+from core.uncertainty.entropy import discrete_semantic_entropy
+from core.uncertainty.estimators import ESTIMATORS, TEXT_ONLY, Scores, score
+from core.uncertainty.meanings import meanings
+from core.uncertainty.quality import Pair, Quality, comparisons, leaderboard
+from core.uncertainty.samples import Samples
+
+NOTHING = "No question has two samples."
+NO_LABELS = "No reference answers: which estimator to believe is not known."
+ONE_KIND = "The estimators can be judged only where some answers are right and some wrong."
+_MAJORITY = 0.5
+
+
+@dataclass(frozen=True)
+class UncertaintyAnalysis:
+    """What the samples of a run say.
+
+    Attributes
+    ----------
+    run : Run
+        The run.
+    queries : DataFrame
+        One row per question: ``query_id, question, n_samples, n_distinct, n_refused, n_empty, n_meanings,
+        meaning_share, entropy, entropy_normalised, agreement, mean_rouge, sum_eigen, degree,
+        lexical_diversity, consensus_id, baseline_in_largest, correct, reason, label, grounding``. What is
+        undefined is missing; ``reason`` says why the entropy is, ``label`` is Undefined then.
+    samples : DataFrame
+        One row per sampled answer: ``query_id, sample_id, answer, status, temperature, top_p, meaning``
+        (numbered from 1 within the question, the largest first), ``n_same`` (samples with the same words,
+        itself among them), ``agreement`` (with the other samples), ``is_consensus``.
+    texts : Mapping of str to Samples
+        By query id: the baseline first (empty where there is none), then the samples, in the order of
+        ``samples``.
+    stable_from : float
+        Share of samples in the largest meaning from which a question is stable.
+    """
+
+    run: Run
+    queries: pd.DataFrame
+    samples: pd.DataFrame
+    texts: Mapping[str, Samples]
+    stable_from: float
+    _judged: _Judged
+
+    rule = MEANING_RULE
+
+    @property
+    def sampled(self) -> bool:
+        """Whether there is a sample at all."""
+        return len(self.samples) > 0
+
+    @property
+    def scores(self) -> Mapping[str, Scores]:
+        """The values of every estimator that reads nothing but texts, by name; rows as in ``queries``."""
+        return self._judged.scores
+
+    @property
+    def leaderboard(self) -> pd.DataFrame:
+        """One row per estimator, the best at finding wrong answers first; empty without labels.
+
+        Columns: ``name, title, level, is_baseline, n, n_wrong``, and of each of ``auroc, auprc, prr, aurc,
+        e_aurc`` the value, ``…_low`` and ``…_high``. Chance is 0.5 for ``auroc``, ``n_wrong / n`` for
+        ``auprc`` and ``aurc``, 0 for ``prr``.
+        """
+        return self._judged.leaderboard
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        """Pairs of `COMPARED` estimators: ``first, second, n, difference, low, high, p_value, distinguishable``."""
+        return self._judged.comparisons
+
+    @property
+    def not_judged(self) -> str | None:
+        """Why the estimators cannot be judged, in a sentence; None where they can."""
+        return self._judged.why_not
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """The estimators, judged when first asked for: the settings do not change them."""
+
+    scores: Mapping[str, Scores]
+    correct: Floats
+
+    @property
+    def why_not(self) -> str | None:
+        known = set(self.correct[~np.isnan(self.correct)])
+        if np.isnan(self.scores[MEANING_ENTROPY].values).all():
+            return NOTHING
+        return NO_LABELS if not known else ONE_KIND if len(known) == 1 else None
+
+    @cached_property
+    def leaderboard(self) -> pd.DataFrame:
+        measures = Quality._fields[3:]
+        columns = ["name", "title", "level", "is_baseline", "n", "n_wrong"]
+        columns += [f"{one}{end}" for one in measures for end in ("", "_low", "_high")]
+        rows = []
+        if self.why_not is None:
+            uncertainty = {name: one.uncertainty for name, one in self.scores.items()}
+            for found in leaderboard(uncertainty, self.correct):
+                one = ESTIMATORS[found.name]
+                values = [value for measure in measures for value in getattr(found, measure)]
+                rows.append(
+                    [one.name, one.title, one.level, one.is_baseline, found.n, found.n_wrong, *values]
+                )
+        return pd.DataFrame(rows, columns=columns)
+
+    @cached_property
+    def comparisons(self) -> pd.DataFrame:
+        found: list[Pair] = []
+        if self.why_not is None:
+            found = comparisons({name: self.scores[name].uncertainty for name in COMPARED}, self.correct)
+        frame = pd.DataFrame(found, columns=[*Pair._fields])
+        return frame.assign(distinguishable=[pair.distinguishable for pair in found])
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What does not depend on settings; see `UncertaintyAnalysis`."""
+
+    run: Run
+    queries: pd.DataFrame
+    samples: pd.DataFrame
+    texts: Mapping[str, Samples]
+    judged: _Judged
+
+    def labelled(
+        self, stable_from: float = DEFAULT_STABLE, grounding: pd.Series | None = None
+    ) -> UncertaintyAnalysis:
+        """Return the analysis with the labels of a threshold, and with the grounding of the answers' claims."""
+        share = self.queries["meaning_share"]
+        label = np.select(
+            [share.isna() | self.queries["reason"].notna(), share >= stable_from, share < _MAJORITY],
+            [UNDEFINED, STABLE, UNSTABLE],
+            VARIES,
+        )
+        grounded = np.full(len(share), np.nan) if grounding is None else grounding.to_numpy(dtype=np.float64)
+        queries = self.queries.assign(label=label, grounding=grounded)
+        return UncertaintyAnalysis(self.run, queries, self.samples, self.texts, stable_from, self.judged)
+
+
+def measure(run: Run) -> Measured:
+    """Measure the samples of a run by their texts alone; no model is called.
+
+    Parameters
+    ----------
+    run : Run
+        A run; without samples every question is undefined.
+
+    Returns
+    -------
+    Measured
+
+    Examples
+    --------
+    >>> queries = pd.DataFrame({"query_id": ["q"], "question": ["Capital?"], "answer": ["Paris"]})
+    >>> samples = pd.DataFrame({"query_id": "q", "sample_id": list("abc"), "answer": ["Paris", "Paris.", "Rome"]})
+    >>> run = Run.create({"source": "upload"}, queries=queries, samples=samples)
+    >>> measure(run).labelled().queries[["n_meanings", "meaning_share", "label"]].values.tolist()
+    [[2, 0.6666666666666666, 'Varies']]
+    """
+    frame = run["samples"].reset_index(drop=True)
+    given = frame[frame["answer"].notna()]  # a failed call is no empty answer
+    rows = given.groupby("query_id", sort=False).indices
+    texts: dict[str, Samples] = {}
+    tables = [_EMPTY]
+    facts = []
+    for query_id, answer in zip(run.queries["query_id"], run.queries["answer"].fillna(""), strict=True):
+        own = given.iloc[rows.get(query_id, [])]
+        texts[query_id] = Samples([answer, *own["answer"]], baseline=True)
+        of_samples, of_question = _of_question(texts[query_id])
+        tables.append(of_samples.set_index(own.index))
+        chosen = own["sample_id"][of_samples["is_consensus"].to_numpy()]
+        facts.append({**of_question, "consensus_id": next(iter(chosen), None)})
+    found = pd.concat(tables) if len(given) else _EMPTY
+    samples = frame[["query_id", "sample_id", "answer", "temperature", "top_p"]].join(
+        found.astype(_EMPTY.dtypes)
+    )
+    samples.insert(3, "status", samples.pop("status").fillna("error"))
+
+    scores = score(list(texts.values()), TEXT_ONLY)
+    correct = correctness(run.queries["answer"], run.queries["reference_answers"], run.queries["question"])
+    queries = run.queries[["query_id", "question"]].reset_index(drop=True)
+    queries = queries.join(pd.DataFrame(facts, columns=[*_FACTS]).astype(_FACTS))
+    for name, estimator in COLUMN_ESTIMATORS.items():
+        queries[name] = scores[estimator].values
+    queries["correct"] = correct.array
+    reasons = [
+        reason if n else "not_sampled"
+        for reason, n in zip(scores[MEANING_ENTROPY].reasons, queries["n_samples"], strict=True)
+    ]
+    queries["reason"] = pd.Series(reasons, dtype="str")
+    judged = _Judged(MappingProxyType(scores), correct.to_numpy(dtype=np.float64, na_value=np.nan))
+    return Measured(run, queries, samples, MappingProxyType(texts), judged)
+
+
+_EMPTY = pd.DataFrame(
+    {
+        "status": pd.Series(dtype="str"),
+        "meaning": pd.Series(dtype="Int64"),
+        "n_same": pd.Series(dtype="Int64"),
+        "agreement": pd.Series(dtype="float64"),
+        "is_consensus": pd.Series(dtype="boolean"),
+    }
+)
+_FACTS = {
+    "n_samples": "int64", "n_distinct": "int64", "n_refused": "int64", "n_empty": "int64",
+    "n_meanings": "Int64", "meaning_share": "float64", "entropy_normalised": "float64",
+    "baseline_in_largest": "boolean", "consensus_id": "str",
+}  # fmt: skip
+
+
+def _of_question(samples: Samples) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return what is known of each sample of a question, and of the question."""
+    status, n = samples.sampled_status, len(samples.sampled)
+    groups = meanings(samples)
+    sizes = np.bincount(groups.numbers)[1:]
+    same = samples.equivalent("exact").sum(axis=1) if n else np.empty(0, dtype=int)
+    likeness = (samples.graph("jaccard") + samples.graph("rouge_l")) / 2 if n else np.empty((0, 0))
+    with_others = (likeness.sum(axis=1) - 1) / (n - 1) if n > 1 else np.full(n, np.nan)
+    consensus = np.zeros(n, dtype=bool)
+    if n:
+        # The most typical of the largest meaning.
+        consensus[np.argmax(np.where(groups.numbers == 1, likeness.sum(axis=1), -1))] = True
+    of_samples = pd.DataFrame(
+        {
+            "status": status,
+            "meaning": groups.numbers,
+            "n_same": same,
+            "agreement": with_others,
+            "is_consensus": consensus,
+        }
+    )
+    judged = n > 0 and samples.status[0] != "empty"
+    of_question = {
+        "n_samples": n,
+        "n_distinct": len(np.unique(samples.clusters("exact"))),
+        "n_refused": status.count("abstained"),
+        "n_empty": status.count("empty"),
+        "n_meanings": len(sizes) or None,
+        "meaning_share": sizes[0] / n if n > 1 else math.nan,
+        "entropy_normalised": discrete_semantic_entropy(groups.numbers) / math.log(n) if n > 1 else math.nan,
+        "baseline_in_largest": groups.baseline_size == sizes[0] if judged else None,
+    }
+    return of_samples, of_question

@@ -1,0 +1,69 @@
+"""The diagnostic *uncertainty*: whether the model says the same when it is asked again."""
+
+from __future__ import annotations
+
+from core.diagnosis import Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
+from core.spreadsheet import csv_bytes
+from core.uncertainty.analysis import UncertaintyAnalysis, measure
+from core.uncertainty.definitions import DEFAULT_STABLE, DEFINITIONS
+from core.uncertainty.findings import findings
+from core.uncertainty.numbers import numbers
+from core.uncertainty.step import UncertaintyStep
+
+STABLE_FROM = Setting(
+    "stable_from",
+    "Stable from",
+    DEFAULT_STABLE,
+    "A question is stable where at least this share of its samples has one meaning, unstable where no meaning "
+    "holds half of them.",
+    low=0.5,
+)
+
+
+def samples_csv(diagnosis: Diagnosis) -> bytes:
+    """Return one row per sampled answer, with its meaning."""
+    return csv_bytes(diagnosis["uncertainty"].samples, diagnosis.run.data_source)
+
+
+def questions_csv(diagnosis: Diagnosis) -> bytes:
+    """Return one row per question: every number, label and reason."""
+    return csv_bytes(diagnosis["uncertainty"].queries, diagnosis.run.data_source)
+
+
+def _analyse(diagnosis: Diagnosis) -> UncertaintyAnalysis:
+    claims = diagnosis["claims"]
+    grounding = claims.queries["grounding"] if claims.extracted else None
+    return diagnosis.once(measure).labelled(float(diagnosis.settings["stable_from"]), grounding)
+
+
+UNCERTAINTY = Diagnostic(
+    name="uncertainty",
+    title="Uncertainty",
+    question="Does the model say the same when asked again?",
+    analyse=_analyse,
+    numbers=numbers,
+    findings=findings,
+    reads=("claims",),
+    settings=(STABLE_FROM,),
+    needs=(
+        Need(
+            "samples",
+            "Not sampled: ask each question several times to see whether the answers agree.",
+            step="uncertainty",
+        ),
+    ),
+    exports=(
+        Export(
+            "uncertainty-csv", "Questions and uncertainty", ".csv", questions_csv, "One row per question."
+        ),
+        Export("samples-csv", "Sampled answers", ".csv", samples_csv, "One row per sampled answer."),
+    ),
+    definitions=DEFINITIONS,
+    columns=(
+        QuestionColumn("label", "Stability"),
+        QuestionColumn("agreement", "Agreement with the samples", bounds=(0.0, 1.0)),
+        QuestionColumn("entropy", "Semantic entropy"),
+    ),
+    step=UncertaintyStep,
+    icon=":material/casino:",
+)
