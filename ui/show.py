@@ -88,6 +88,8 @@ def figure(fig: Any, key: str) -> None:
 def cards(values: Sequence[tuple[str, str, str, str]]) -> None:
     """Draw numbers: (label, value, its n and whatever else belongs to it, help)."""
     n = len(values)
+    if not n:
+        return
     with st.grid(n if n <= 4 else 3 if n <= 6 else 4, min_column_width=150):
         for label, value, basis, help_text in values:
             with st.container(border=True, height="stretch"):

@@ -14,6 +14,7 @@ from core.text.display import number
 from core.uncertainty.analysis import UncertaintyAnalysis
 
 KIND, KIND_TITLE = "rouge_l", "ROUGE-L"
+_TEXT = 120  # characters that a hover box shows
 # Colour and shape of the meanings, the largest first; the last is that of all others.
 LOOKS = (
     Style(STYLES["Aligned"].color, "circle", ""),
@@ -60,8 +61,9 @@ def _range(values: list[float]) -> str:
     return " to ".join(number(value, "{:g}") for value in ends)
 
 
-def texts(answers: Iterable[object], limit: int) -> str:
-    """Return the different texts of samples that count as one answer, at most three."""
-    found = list(dict.fromkeys(safe_text(text, limit) or "(empty)" for text in answers))
+def texts(answers: Iterable[object]) -> str:
+    """Return the different wordings of samples that count as one answer, at most three."""
+    found = list(dict.fromkeys(answers))
+    shown = [safe_text(text, _TEXT // min(len(found), 3)) or "(empty)" for text in found[:3]]
     more = [f"and {len(found) - 3:,} more wordings"] if len(found) > 3 else []
-    return "<br>".join([*found[:3], *more])
+    return "<br>".join([*shown, *more])

@@ -103,7 +103,7 @@ def _draw(data: _Data | str) -> go.Figure:
         f"{percent(data.error_rate)}."
     )
     figure = new_figure(
-        alt, "Share of questions answered, the surest first (%)", "Incorrect among them (%)", height=420
+        alt, "Share of questions answered, the surest first (%)", "Incorrect among them (%)", height=460
     )
     best = data.curves[0]
     if not np.isnan(best.low).all():
@@ -131,7 +131,7 @@ def _draw(data: _Data | str) -> go.Figure:
     )
     _add_wrong(figure, best)
     figure.update_xaxes(range=[0, 101])
-    top = max(np.nanmax([curve.risk.max(), curve.high.max()]) for curve in data.curves[:1])
+    top = max(*(float(curve.risk.max()) for curve in data.curves), float(np.nan_to_num(best.high).max()))
     figure.update_yaxes(range=[-2, min(102, 100 * top + 5)])
     return figure
 

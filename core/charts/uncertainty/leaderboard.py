@@ -21,7 +21,7 @@ from core.text.display import count, number
 from core.uncertainty.analysis import UncertaintyAnalysis
 from core.worklist import where
 
-_BEST = 12  # estimators with a row, beside the trivial baselines
+_BEST = 8  # estimators with a row, beside the trivial baselines
 _PARTS = (
     ("Beyond chance", "Aligned", lambda rows: ~rows["is_baseline"] & (rows["auroc_low"] > 0.5)),
     ("Not beyond chance", "neutral", lambda rows: ~rows["is_baseline"] & ~(rows["auroc_low"] > 0.5)),
@@ -40,7 +40,7 @@ def estimator_leaderboard(analysis: UncertaintyAnalysis) -> go.Figure:
 
 
 def _data(analysis: UncertaintyAnalysis) -> pd.DataFrame:
-    """Return the twelve best and all baselines, the best first."""
+    """Return the best and all baselines, the best first."""
     board = analysis.leaderboard
     board = board[board["auroc"].notna()].astype({"is_baseline": bool})
     best = board[~board["is_baseline"]].head(_BEST)

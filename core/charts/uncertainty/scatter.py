@@ -23,6 +23,7 @@ from core.uncertainty.analysis import UncertaintyAnalysis
 from core.worklist import where
 
 _FEWEST = 3  # different answers; fewer lie on a line, whatever they say
+_ROUNDING = 1e-9  # an eigenvalue below it is 0
 
 
 class _Data(NamedTuple):
@@ -71,10 +72,11 @@ def projection(similarity: Floats) -> tuple[Floats, tuple[float, float]]:
     centred = similarity - similarity.mean(axis=0)
     centred -= centred.mean(axis=1, keepdims=True)
     values, vectors = np.linalg.eigh((centred + centred.T) / 2)
-    values, vectors = np.maximum(values[::-1][:2], 0), vectors[:, ::-1][:, :2]
+    total = float(np.maximum(values, 0).sum())
+    values, vectors = values[::-1][:2], vectors[:, ::-1][:, :2]
+    values = np.where(values > _ROUNDING, values, 0.0)
     # An eigenvector may point either way; the entry farthest from 0 shall be positive.
-    vectors = vectors * np.where(np.abs(vectors.min(axis=0)) > vectors.max(axis=0) + 1e-9, -1.0, 1.0)
-    total = float(np.maximum(np.linalg.eigvalsh((centred + centred.T) / 2), 0).sum())
+    vectors = vectors * np.where(np.abs(vectors.min(axis=0)) > vectors.max(axis=0) + _ROUNDING, -1.0, 1.0)
     share = values / total if total > 0 else values
     return vectors * np.sqrt(values), (float(share[0]), float(share[1]))
 
@@ -85,7 +87,7 @@ def _points(found: AnswerSamples, coordinates: Floats, alike: str) -> pd.DataFra
     for _, same in rows.groupby("group", sort=False):
         meaning = int(same["meaning"].iloc[0])
         lines = [
-            texts(same["answer"], 160),
+            texts(same["answer"]),
             f"{len(same)} of {count(len(rows), 'sample')}",
             f"Meaning {meaning}, {count(int(size[meaning]), 'sample')}",
             settings(same),
@@ -133,7 +135,7 @@ def _draw(data: _Data | str) -> go.Figure:
                 marker={
                     "color": colour,
                     "symbol": symbol,
-                    "size": 13 * np.sqrt(chosen["n"].to_numpy(dtype=float)),
+                    "size": 15 * np.sqrt(chosen["n"].to_numpy(dtype=float)),
                     "opacity": 0.75,
                     "line": {"width": 1, "color": "white"},
                 },
@@ -148,7 +150,7 @@ def _draw(data: _Data | str) -> go.Figure:
         y=typical["y"],
         marker={
             "symbol": "star",
-            "size": 13,
+            "size": 9,
             "color": "white",
             "line": {"width": 1.5, "color": STYLES["highlight"].color},
         },

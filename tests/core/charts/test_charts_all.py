@@ -6,13 +6,14 @@ import re
 import pandas as pd
 import pytest
 
-from core.charts import claims, influence, retrieval_quality
+from core.charts import claims, influence, retrieval_quality, uncertainty
 from core.charts.compare import compare_figure
 from core.charts.theme import alt_text
 from core.diagnosis import QuestionColumn
 from core.influence import analyse, compare_reported, recovery
 from core.retrieval_quality.analysis import retrieval_quality as quality_of
 from tests.core.charts.chart_runs import HOSTILE, make_run, shown_strings
+from tests.core.charts.chart_samples import sampled
 
 WHOLE_RUN = {
     "rho_histogram": influence.rho_histogram,
@@ -24,6 +25,15 @@ WHOLE_RUN = {
     "ndcg_against_chance": influence.ndcg_against_chance,
 }
 ONE_QUESTION = {"rank_slope": influence.rank_slope}
+SAMPLED = {
+    "entropy_agreement": uncertainty.entropy_agreement,
+    "estimator_leaderboard": uncertainty.estimator_leaderboard,
+    "risk_coverage": uncertainty.risk_coverage,
+}
+SAMPLED_QUESTION = {
+    "answer_scatter": uncertainty.answer_scatter,
+    "similarity_heatmap": uncertainty.similarity_heatmap,
+}
 _OURS = re.compile(r"</?b>|<br>|<extra>|</extra>")
 _OWN_TEMPLATES = ("hovertemplate",)
 
@@ -34,6 +44,7 @@ def test_every_public_figure_is_tested_here():
         "verdict_changes",
     }
     assert set(retrieval_quality.__all__) == {"retrieval_quality_chart"}
+    assert set(uncertainty.__all__) == set(SAMPLED) | set(SAMPLED_QUESTION)
     # Tested in files of their own.
     assert set(claims.__all__) == {
         "claims_heatmap", "planted_errors_chart", "claims_quadrants", "f1_at_k_chart",
@@ -107,6 +118,14 @@ def hostile_figures():
         }
     )
     figures["compare"] = compare_figure(pairs, QuestionColumn("rho", "ρ"))
+    analysis = sampled(
+        [[HOSTILE, f"other {HOSTILE}", "third", f"fourth and {HOSTILE}"], [HOSTILE, "right"]],
+        answers=[HOSTILE, "right"],
+        references=["wrong", "right"],
+        question=HOSTILE,
+    )
+    figures |= {name: draw(analysis) for name, draw in SAMPLED.items()}
+    figures |= {name: draw(analysis, "q1") for name, draw in SAMPLED_QUESTION.items()}
     return figures
 
 
@@ -137,6 +156,10 @@ def test_hostile_text_arrives_escaped_and_cut(name):
         "recovery_chart",
         "verdict_changes",
         "compare",
+        "entropy_agreement",
+        "risk_coverage",
+        "answer_scatter",
+        "similarity_heatmap",
     ],
 )
 def test_figures_with_text_from_data_do_show_it(name):

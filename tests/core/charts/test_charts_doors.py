@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from core.charts import claims, influence, retrieval_quality
+from core.charts import claims, influence, retrieval_quality, uncertainty
 from core.charts.overview import against_chance
 from core.charts.theme import alt_text, has_doors
 from core.claims.planted import planted_errors
@@ -69,6 +69,13 @@ def figures_of(diagnosis):
         planted = planted_errors(analysis)
         if planted is not None:
             figures["planted_errors_chart"] = claims.planted_errors_chart(planted)
+    if diagnosis.diagnostic("uncertainty").lacks(run) is None:
+        sampling = diagnosis["uncertainty"]
+        most = sampling.queries.sort_values("n_meanings")["query_id"].iloc[-1]
+        for name in ("entropy_agreement", "estimator_leaderboard", "risk_coverage"):
+            figures[name] = getattr(uncertainty, name)(sampling)
+        for name in ("answer_scatter", "similarity_heatmap"):
+            figures[name] = getattr(uncertainty, name)(sampling, most)
     return figures
 
 
@@ -87,12 +94,12 @@ def doors_of(figure):
 
 
 def test_every_figure_is_drawn_here():
-    own = {*influence.__all__, *claims.__all__, *retrieval_quality.__all__}
+    own = {*influence.__all__, *claims.__all__, *retrieval_quality.__all__, *uncertainty.__all__}
     worked, simulated = (figures_of(Diagnosis(RUNS[name]())) for name in ("worked", "simulated"))
     assert own <= {name.partition(" ")[0] for name in worked | simulated}
     assert {
         name for name, figure in (worked | simulated).items() if figure.data and not doors_of(figure)
-    } <= {"verdict_changes"}
+    } <= {"verdict_changes", "similarity_heatmap"}
 
 
 def test_every_door_opens_and_its_mark_says_how_many_questions_are_behind_it(drawn):
@@ -139,4 +146,4 @@ def test_every_figure_says_in_a_sentence_what_it_shows_and_of_how_many(drawn):
         assert re.match("[A-Z]|nDCG|[0-9]", said) and said.endswith(".") and len(said) > 30, (name, said)
         assert not re.search(r"_|\bnan\b|None|<[^ ]", said), (name, said)
         if figure.data:
-            assert re.search(r"[\d,]+ (question|passage|claim|answer|case)|of [\d,]+", said), (name, said)
+            assert re.search(r"[\d,]+ (question|passage|claim|answer|case|sample)|of [\d,]+", said), (name, said)

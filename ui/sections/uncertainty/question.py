@@ -12,18 +12,20 @@ from ui import cached, headlines, questions, show
 from ui.sections import Part
 
 _STATUS = {"answered": "", "abstained": "Refusal", "empty": "Empty", "error": "Failed call"}
+_TITLES = {"label": "Stability", "entropy": "Semantic entropy", "agreement": "Agreement"}
 _FEWEST = 3  # different answers that make a figure worth its room
 
 
 def part(query_id: str) -> Part:
     """Return what is wrong with how the answer and its samples agree."""
     row = questions.row(query_id, "uncertainty")
-    wrong = {
-        "unstable_answer": row["label"] == UNSTABLE,
-        "baseline_disagrees": row["n_samples"] > 1 and show.yes_or_no(row["baseline_in_largest"]) is False,
-    }
-    found = (FINDINGS[name] for name, is_wrong in wrong.items() if is_wrong)
-    return Part(says=tuple(f"**{one.title}:** {said(row)} {one.advice}" for one in found))
+    if row["label"] == UNSTABLE:
+        wrong = FINDINGS["unstable_answer"]
+        return Part(says=(f"**{wrong.title}:** {said(row)} {wrong.advice}",))
+    if row["n_samples"] > 1 and show.yes_or_no(row["baseline_in_largest"]) is False:
+        wrong, what = FINDINGS["baseline_disagrees"], _largest(row)
+        return Part(says=(f"**{wrong.title}:** {what} say something else. {wrong.advice}",))
+    return Part()
 
 
 def said(row: Any) -> str:
@@ -31,7 +33,7 @@ def said(row: Any) -> str:
     n, meanings = int(row["n_samples"]), int(row["n_meanings"])
     if n < 2:
         return f"{count(n, 'sample')}: nothing can agree or differ."
-    largest = round(row["meaning_share"] * n)
+    largest = _in_largest(row)
     if meanings == 1:
         start = f"All {n} samples say the same"
     elif largest == 1:
@@ -41,6 +43,14 @@ def said(row: Any) -> str:
     refused = int(row["n_refused"])
     start += f" ({count(refused, 'refusal')})" if refused else ""
     return start + _of_answer(show.yes_or_no(row["baseline_in_largest"]), largest)
+
+
+def _in_largest(row: Any) -> int:
+    return round(row["meaning_share"] * row["n_samples"])
+
+
+def _largest(row: Any) -> str:
+    return f"{_in_largest(row)} of {count(int(row['n_samples']), 'sample')}"
 
 
 def _of_answer(agrees: bool | None, largest: int) -> str:
@@ -85,31 +95,21 @@ def draw(query_id: str) -> None:
 
 def _numbers(row: Any) -> None:
     n = f"n = {count(int(row['n_samples']), 'sample')}"
-    show.cards(
-        [
-            ("Stability", str(row["label"]), n, METRICS["label"].meaning),
-            (
-                METRICS["meaning_share"].title,
-                number(row["meaning_share"]),
-                f"{n}; {count(int(row['n_meanings']), 'meaning')}",
-                METRICS["meaning_share"].meaning,
-            ),
-            (
-                METRICS["entropy"].title,
-                number(row["entropy"]),
-                f"nats; {number(row['entropy_normalised'])} of the maximum",
-                METRICS["entropy"].meaning,
-            ),
-            (METRICS["agreement"].title, number(row["agreement"]), n, METRICS["agreement"].meaning),
-        ]
-    )
+    shown = {name: METRICS[name] for name in ("label", "entropy", "agreement")}
+    values = {
+        "label": (str(row["label"]), f"largest meaning: {_largest(row)}" if row["n_samples"] > 1 else n),
+        "entropy": (number(row["entropy"]), f"nats; {number(row['entropy_normalised'])} of the maximum; {n}"),
+        "agreement": (number(row["agreement"]), n),
+    }
+    show.cards([(_TITLES[name], *values[name], one.meaning) for name, one in shown.items()])
 
 
 def _samples(query_id: str) -> None:
     frame = cached.diagnosis()["uncertainty"].samples
     frame = frame[frame["query_id"] == query_id].sort_values("meaning", kind="stable")
     frame = frame.assign(
-        typical=["★ most typical" if show.yes_or_no(one) else "" for one in frame["is_consensus"]],
+        typical=["★" if show.yes_or_no(one) else "" for one in frame["is_consensus"]],
+        n_same=frame["n_same"].where(frame["n_same"] > 1),
         status=[_STATUS.get(str(one), str(one)) for one in frame["status"]],
     )
     columns = {
@@ -123,3 +123,6 @@ def _samples(query_id: str) -> None:
         "top_p": show.numeric("top_p", "%g"),
     }
     show.table(frame, "Samples of this question by meaning", columns)
+    st.caption(
+        f"One meaning: {cached.diagnosis()['uncertainty'].rule}. It is judged by words, so read the answers."
+    )

@@ -61,7 +61,7 @@ def estimators() -> None:
     with left:
         show.chart("uncertainty", "estimator_leaderboard")
         st.caption(
-            f"The best of {len(board)} looks better than it is, because it was chosen on these answers: go by "
+            f"The best of {len(board)} looks better than it is, being chosen on these answers: go by "
             "the intervals."
         )
     with right:

@@ -1,0 +1,194 @@
+import numpy as np
+import pytest
+
+from core.charts.theme import alt_text
+from core.charts.uncertainty import (
+    answer_scatter,
+    entropy_agreement,
+    estimator_leaderboard,
+    heatmap,
+    leaderboard,
+    risk_coverage,
+    scatter,
+    similarity_heatmap,
+)
+from core.charts.uncertainty import coverage as coverage_module
+from core.diagnosis import Diagnosis
+from core.worklist import matching
+from tests.core.charts.chart_samples import sampled
+
+# Two samples with the same words, two that share none with any other.
+FOUR = ["a b", "c d", "e f", "A b."]
+# The first and third answers are correct, and their samples say the same; the others have nothing in common.
+JUDGED = sampled(
+    [["yes", "yes"], ["one", "two"], ["no", "no"], ["red", "blue"]],
+    answers=["yes", "green", "no", "four"],
+    references=["yes", "five", "no", "six"],
+)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "coordinates", "explained"),
+    [
+        # Two equal ones and one that is unlike: on a line, √2 apart, about their mean.
+        (
+            [[1, 1, 0], [1, 1, 0], [0, 0, 1]],
+            [[-(2**0.5) / 3, 0], [-(2**0.5) / 3, 0], [8**0.5 / 3, 0]],
+            (1, 0),
+        ),
+        # Squared distances 1, 1, 2: a right triangle with its right angle at the second.
+        (
+            [[1, 0.5, 0], [0.5, 1, 0.5], [0, 0.5, 1]],
+            [[-(0.5**0.5), -(2**0.5) / 6], [0, 2**0.5 / 3], [0.5**0.5, -(2**0.5) / 6]],
+            (0.75, 0.25),
+        ),
+        ([[1, 1], [1, 1]], [[0, 0], [0, 0]], (0, 0)),
+    ],
+)
+def test_projection_by_hand(similarity, coordinates, explained):
+    found, shares = scatter.projection(np.array(similarity, dtype=float))
+    assert found == pytest.approx(np.array(coordinates), abs=1e-9)
+    assert shares == pytest.approx(explained, abs=1e-9)
+
+
+def test_points_of_a_question_by_hand():
+    analysis = sampled([FOUR, FOUR], temperature=[0.3, 0.5, 0.7, 0.9] * 2, top_p=0.9)
+    data = scatter._data(analysis, "q1")
+    assert data.points["n"].tolist() == [2, 1, 1] and data.points["meaning"].tolist() == [1, 2, 3]
+    assert data.points["is_consensus"].tolist() == [True, False, False]
+    # Three different answers that share nothing: squared distances are 2 (1 − 0).
+    at = data.points[["x", "y"]].to_numpy()
+    assert [float(((at[i] - at[j]) ** 2).sum()) for i, j in ((0, 1), (0, 2), (1, 2))] == pytest.approx(
+        [2] * 3
+    )
+    assert sum(data.explained) == pytest.approx(1)
+    assert data.points["hover"][0] == (
+        "a b<br>A b.<br>2 of 4 samples<br>Meaning 1, 2 samples<br>Temperature 0.3 to 0.9, top_p 0.9<br>"
+        "Most typical answer<br>As many meanings in 2 questions"
+    )
+    assert data.door == "where=uncertainty.queries.n_meanings%3A3"
+
+
+def test_scatter_tells_meanings_by_colour_and_shape():
+    figure = answer_scatter(sampled([FOUR]), "q1")
+    *meanings, typical = figure.data
+    assert [trace.name for trace in meanings] == [
+        "Meaning 1 (2 samples)", "Meaning 2 (1 sample)", "Meaning 3 (1 sample)",
+    ]  # fmt: skip
+    assert len({t.marker.symbol for t in meanings}) == len({t.marker.color for t in meanings}) == 3
+    # The area grows with the number of samples.
+    assert meanings[0].marker.size[0] ** 2 == pytest.approx(2 * meanings[1].marker.size[0] ** 2)
+    assert typical.marker.symbol == "star" and typical.x[0] == meanings[0].x[0]
+    assert (
+        figure.layout.xaxis.title.text.startswith("Dimension 1 (") and "%" in figure.layout.xaxis.title.text
+    )
+    assert alt_text(figure).startswith("4 samples of this question")
+    assert "3 different answers with 3 meanings, the largest with 2 samples" in alt_text(figure)
+
+
+def test_many_meanings_share_the_last_look():
+    texts = [chr(97 + i) * 3 for i in range(9)]
+    names = [trace.name for trace in answer_scatter(sampled([texts]), "q1").data]
+    assert names[4:] == ["Meaning 5 (1 sample)", "Other meanings (4 samples)", "Most typical answer"]
+
+
+@pytest.mark.parametrize("texts", [["a b"], ["a b", "c d"], ["a b"] * 9, ["", "", ""]])
+def test_fewer_than_three_different_answers_have_no_scatter(texts):
+    figure = answer_scatter(sampled([texts]), "q1")
+    assert not figure.data and alt_text(figure).startswith("Fewer than three different answers")
+
+
+def test_similarity_by_meaning_and_eigenvalues_by_hand():
+    data = heatmap._data(sampled([FOUR]), "q1")
+    assert data.meanings == (1, 1, 2, 3)
+    assert data.similarity.tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    # Three islands, and 1 − 0 for the pair of equals.
+    assert data.eigenvalues == pytest.approx([0, 0, 0, 1]) and data.sum_eigen == pytest.approx(3)
+    assert data.mean == pytest.approx(2 / 12)
+    figure = similarity_heatmap(sampled([FOUR]), "q1")
+    assert list(figure.layout.xaxis.ticktext) == ["1", "2", "3"]
+    assert list(figure.layout.xaxis.tickvals) == [0.5, 2, 3]
+    assert figure.data[0].customdata[0][2] == "ROUGE-L 0.00<br>Meaning 1: a b<br>Meaning 2: c d"
+    assert list(figure.data[1].x) == pytest.approx([0, 0, 0, 1])
+
+
+def test_very_many_samples_stay_small():
+    figure = similarity_heatmap(sampled([[f"answer number {i} of many words" for i in range(200)]]), "q1")
+    assert figure.data[0].z.shape == (60, 60) and len(figure.data[1].x) == 200
+    assert "the first 60 are drawn" in alt_text(figure)
+    assert len(figure.to_json()) < 1_000_000
+
+
+@pytest.mark.parametrize("draw", [similarity_heatmap, answer_scatter])
+@pytest.mark.parametrize("query_id", ["q2", "nobody"])
+def test_a_question_without_samples(draw, query_id):
+    figure = draw(sampled([FOUR, []]), query_id)
+    assert not figure.data and alt_text(figure).startswith("Fewer than")
+
+
+def test_entropy_and_agreement_by_hand():
+    figure = entropy_agreement(JUDGED)
+    assert [trace.name for trace in figure.data] == ["Correct (2 questions)", "Incorrect (2 questions)"]
+    right, wrong = figure.data
+    assert (list(right.x), list(right.y)) == ([0], [1])  # both at one place
+    assert list(wrong.x) == pytest.approx([0.693]) and list(wrong.y) == [0]
+    assert right.marker.symbol != wrong.marker.symbol
+    diagnosis = Diagnosis(JUDGED.run)
+    condition = "uncertainty.queries.entropy:-0.0005..0.0005,agreement:0.9995..1.0005,correct:True"
+    assert matching(diagnosis, condition) == ("q1", "q3")
+
+
+def test_answers_without_a_reference_have_a_form_of_their_own():
+    analysis = sampled([["yes", "yes"]] * 3, answers=["yes"] * 3, references=["yes", "", ""])
+    right, unknown = entropy_agreement(analysis).data
+    assert unknown.name == "No reference answer (2 questions)"
+    # A missing label is no condition; alone, a place is one.
+    assert right.customdata[0][0] == "question=q1" and unknown.customdata[0][0] == ""
+    (alone,) = entropy_agreement(sampled([["yes", "yes"]] * 3)).data
+    assert alone.customdata[0][0].startswith("where=uncertainty.queries.entropy")
+
+
+def test_questions_without_these_numbers_are_counted():
+    figure = entropy_agreement(sampled([["yes", "no"], ["one"], []]))
+    assert alt_text(figure).endswith("2 without these numbers.")
+    nothing = entropy_agreement(sampled([["yes"]]))
+    assert not nothing.data and alt_text(nothing).startswith("No question has both")
+
+
+def test_risk_and_coverage_by_hand():
+    data = coverage_module._data(JUDGED)
+    best = data.curves[0]
+    assert best.coverage.tolist() == [0.25, 0.5, 0.75, 1.0]
+    assert best.risk == pytest.approx([0, 0, 1 / 3, 0.5])
+    assert data.error_rate == 0.5 and data.n == 4
+    assert best.wrong["query_id"].tolist() == ["q2", "q4"] and best.wrong["coverage"].tolist() == [0.75, 1.0]
+    assert {curve.title for curve in data.curves[2:]} == {"Different answers", "Length of the answer"}
+    figure = risk_coverage(JUDGED)
+    random = next(trace for trace in figure.data if trace.name == "Random order (50 %)")
+    assert list(random.y) == [50, 50]
+    assert figure.data[0].fill == "toself"
+    assert [data[0] for data in figure.data[-1].customdata] == ["question=q2", "question=q4"]
+
+
+def test_leaderboard_by_hand():
+    data = leaderboard._data(JUDGED)
+    assert len(data) == 8 + 2 and data["auroc"].is_monotonic_decreasing
+    assert data["auroc"][0] == 1.0
+    length = data.set_index("name").loc["answer_length"]
+    assert length["auroc"] == 0.5 and length["is_baseline"]  # one word each
+    figure = estimator_leaderboard(JUDGED)
+    shapes = {trace.name.split(" (")[0]: trace.marker.symbol for trace in figure.data}
+    assert shapes["Trivial baseline"] == "star"
+    assert figure.layout.shapes[0].x0 == 0.5
+    door, hover = figure.data[0].customdata[0]
+    assert door == "where=uncertainty.queries.correct%3AFalse"
+    assert "1.000" in hover and "4 answers, 2 incorrect" in hover and "guessing 0.50" in hover
+    assert matching(Diagnosis(JUDGED.run), "uncertainty.queries.correct:False") == ("q2", "q4")
+
+
+@pytest.mark.parametrize("draw", [risk_coverage, estimator_leaderboard])
+@pytest.mark.parametrize("references", [None, ["yes", "no"]])
+def test_estimators_that_cannot_be_judged_say_why(draw, references):
+    analysis = sampled([["yes", "yes"], ["no", "no"]], answers=["yes", "no"], references=references)
+    figure = draw(analysis)
+    assert not figure.data and alt_text(figure) == analysis.not_judged
