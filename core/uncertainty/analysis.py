@@ -93,8 +93,13 @@ class UncertaintyAnalysis:
 
     @property
     def comparisons(self) -> pd.DataFrame:
-        """Pairs of `COMPARED` estimators: ``first, second, n, difference, low, high, p_value, distinguishable``."""
+        """Pairs of `COMPARED` estimators: the columns of `Pair`, and ``distinguishable``."""
         return self._judged.comparisons
+
+    def quality(self, name: str) -> Quality | None:
+        """Return how well one estimator finds wrong answers; None where that cannot be judged."""
+        found = {name: self.scores[name].uncertainty}
+        return None if self.not_judged else leaderboard(found, self._judged.correct)[0]
 
     @property
     def not_judged(self) -> str | None:
@@ -154,7 +159,7 @@ class Measured:
     def labelled(
         self, stable_from: float = DEFAULT_STABLE, grounding: pd.Series | None = None
     ) -> UncertaintyAnalysis:
-        """Return the analysis with the labels of a threshold, and with the grounding of the answers' claims."""
+        """Return the analysis with the labels of a threshold and the grounding of the claims."""
         share = self.queries["meaning_share"]
         label = np.select(
             [share.isna() | self.queries["reason"].notna(), share >= stable_from, share < _MAJORITY],
@@ -181,7 +186,8 @@ def measure(run: Run) -> Measured:
     Examples
     --------
     >>> queries = pd.DataFrame({"query_id": ["q"], "question": ["Capital?"], "answer": ["Paris"]})
-    >>> samples = pd.DataFrame({"query_id": "q", "sample_id": list("abc"), "answer": ["Paris", "Paris.", "Rome"]})
+    >>> answers = ["Paris", "Paris.", "Rome"]
+    >>> samples = pd.DataFrame({"query_id": "q", "sample_id": list("abc"), "answer": answers})
     >>> run = Run.create({"source": "upload"}, queries=queries, samples=samples)
     >>> measure(run).labelled().queries[["n_meanings", "meaning_share", "label"]].values.tolist()
     [[2, 0.6666666666666666, 'Varies']]
@@ -192,9 +198,10 @@ def measure(run: Run) -> Measured:
     texts: dict[str, Samples] = {}
     tables = [_EMPTY]
     facts = []
-    for query_id, answer in zip(run.queries["query_id"], run.queries["answer"].fillna(""), strict=True):
+    q = run.queries
+    for query_id, asked, answer in zip(q["query_id"], q["question"], q["answer"].fillna(""), strict=True):
         own = given.iloc[rows.get(query_id, [])]
-        texts[query_id] = Samples([answer, *own["answer"]], baseline=True)
+        texts[query_id] = Samples([answer, *own["answer"]], baseline=True, question=asked)
         of_samples, of_question = _of_question(texts[query_id])
         tables.append(of_samples.set_index(own.index))
         chosen = own["sample_id"][of_samples["is_consensus"].to_numpy()]

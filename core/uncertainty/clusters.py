@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from core.arrays import Bools, Ints
 
-COSINE_THRESHOLD = 0.7
-ROUGE_THRESHOLD = 0.5
+# Likeness from which two answers mean the same.
+THRESHOLDS = {"content": 0.5, "rouge_l": 0.5, "cosine": 0.7}
 ENTAILMENT_THRESHOLD = 0.5
 
 

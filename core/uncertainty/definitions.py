@@ -8,8 +8,12 @@ from core.uncertainty.estimators import DEFINITIONS as OF_ESTIMATORS
 STABLE, VARIES, UNSTABLE, UNDEFINED = "Stable", "Varies", "Unstable", "Undefined"
 LABELS = (STABLE, VARIES, UNSTABLE, UNDEFINED)
 DEFAULT_STABLE = 0.8
-MEANING_RULE = "ROUGE-L ≥ 0.5; greedy, first match"
-MEANING_ENTROPY = "semantic_entropy_rouge_l"
+MEANING_RULE = (
+    "Two answers mean the same where at least half of the shorter one's words of content, beside those of the "
+    "question, are in the other, no number contradicts, and both or neither deny; each sample joins the first "
+    "meaning that fits."
+)
+MEANING_ENTROPY = "semantic_entropy_content"
 # Columns of a question and the estimator each holds.
 COLUMN_ESTIMATORS = {
     "entropy": MEANING_ENTROPY,
@@ -45,7 +49,7 @@ METRICS = by_name(
         undefined_when="there are fewer than two samples"),
     Definition("agreement", "Agreement with the samples", "How far the answer agrees with its own samples.",
         formula="mean of Jaccard and ROUGE-L between the answer and each sample", range="[0, 1]",
-        direction="higher = the samples say the same",
+        direction="higher = the samples say the same; low also where the answer is much longer than they are",
         undefined_when="the answer is a refusal or empty, or nothing was sampled",
         source="own; after Lin, Trivedi, Sun 2023"),
     Definition("baseline_in_largest", "Answer is the common one",

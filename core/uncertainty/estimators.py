@@ -32,7 +32,9 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "cosine": ("cosine", ("embeddings",)),
     "entailment": ("entailment", ("entailment",)),
 }
-_RULES = {"exact": ("same words", ())} | {kind: _KINDS[kind] for kind in ("rouge_l", "cosine", "entailment")}
+_RULES = {"exact": ("same words", ()), "content": ("words of content", ())} | {
+    kind: _KINDS[kind] for kind in ("rouge_l", "cosine", "entailment")
+}
 
 _ON_GRAPH = (
     ("sum_eigen", "SumEigen", "Soft number of meanings among the samples.",

@@ -2,10 +2,105 @@
 
 from __future__ import annotations
 
-from core.diagnosis import Finding
+import pandas as pd
+
+from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
+from core.stats import poisson_binomial_tail, wilson_interval
+from core.text.display import count, number, part, percent
 from core.uncertainty.analysis import UncertaintyAnalysis
+from core.uncertainty.definitions import FINDINGS, STABLE, UNDEFINED, UNSTABLE
+
+UNGROUNDED = 0.5  # share of an answer's claims below which it is ungrounded
+_ALPHA = 0.05
+_MUCH, _MOST = 0.2, 0.5
 
 
 def findings(analysis: UncertaintyAnalysis) -> tuple[Finding, ...]:
-    """Return what is wrong, or worth knowing."""
-    return ()
+    """Return unstable answers, baselines that the samples contradict, and stable answers without grounds.
+
+    Chance cannot make an answer unstable: its samples are what the model says. Where the baseline differs
+    from most samples, chance is what one more sample in its place would give; where a stable answer is
+    ungrounded, what the share of ungrounded answers in the run would give.
+    """
+    return (*_unstable(analysis.queries), *_disagreeing(analysis.queries), *_ungrounded(analysis.queries))
+
+
+def _unstable(queries: pd.DataFrame) -> list[Finding]:
+    judged = queries[queries["label"] != UNDEFINED]
+    shown = judged[judged["label"] == UNSTABLE].sort_values("meaning_share", kind="stable")
+    n, of, n_stable = len(shown), len(judged), int((judged["label"] == STABLE).sum())
+    if not of:
+        return []
+    low, high = interval = wilson_interval(n / of, of)
+    severity = "high" if low > _MOST else "medium" if low > _MUCH else "low"
+    tone = BAD if severity != "low" else GOOD if high < _MUCH else UNCLEAR
+    same = wilson_interval(n_stable / of, of)
+    clause = (
+        f"the answers to {part(n_stable, of, 'question')} stay the same when asked again "
+        f"({percent(n_stable / of, same)})"
+        if tone == GOOD
+        else f"asked again, the model says too many different things in {part(n, of, 'question')} "
+        f"({percent(n / of, interval)})"
+    )
+    return [
+        Finding(
+            "unstable_answer",
+            f"In {n:,} of {count(of, 'question')} the answer changes with sampling: no meaning holds half of "
+            "the samples.",
+            n, of, interval, severity=severity, advice=FINDINGS["unstable_answer"].advice if n else "",
+            query_ids=tuple(shown["query_id"]), tone=tone, clause=clause,
+        )
+    ]  # fmt: skip
+
+
+def _disagreeing(queries: pd.DataFrame) -> list[Finding]:
+    judged, expected = comparable(queries)
+    shown = judged[~judged["baseline_in_largest"].astype(bool)].sort_values(
+        "meaning_share", ascending=False, kind="stable"
+    )
+    n, of = len(shown), len(judged)
+    if not n:
+        return []
+    interval, p_value = wilson_interval(n / of, of), poisson_binomial_tail(expected, n)
+    told, by_chance = p_value <= _ALPHA, float(expected.sum())
+    return [
+        Finding(
+            "baseline_disagrees",
+            f"In {n:,} of {count(of, 'question')} the answer is not what most samples say; another sample in "
+            f"its place would give {number(by_chance, '{:.0f}')}.",
+            n, of, interval, by_chance, p_value,
+            severity=("high" if interval[0] > _MOST else "medium") if told else "low",
+            advice=FINDINGS["baseline_disagrees"].advice, query_ids=tuple(shown["query_id"]),
+            tone=BAD if told else UNCLEAR,
+            clause=f"the answer shown is not what the model mostly says in {part(n, of, 'question')} "
+            f"({percent(n / of, interval)}; {percent(by_chance / of)} by chance)" if told else "",
+        )
+    ]  # fmt: skip
+
+
+def comparable(queries: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
+    """Return the questions with an answer and samples, and how likely a sample is no common one."""
+    judged = queries[queries["baseline_in_largest"].notna() & queries["meaning_share"].notna()]
+    return judged, 1 - judged["meaning_share"]
+
+
+def _ungrounded(queries: pd.DataFrame) -> list[Finding]:
+    judged = queries[queries["grounding"].notna() & (queries["label"] != UNDEFINED)]
+    stable, without = judged["label"] == STABLE, judged["grounding"] < UNGROUNDED
+    shown = judged[stable & without].sort_values("grounding", kind="stable")
+    n, of = len(shown), int(stable.sum())
+    if not n:
+        return []
+    interval, by_chance = wilson_interval(n / of, of), float(without.mean()) * of
+    severity = "high" if interval[0] > _MUCH else "medium" if n / of > _MUCH else "low"
+    return [
+        Finding(
+            "stable_ungrounded",
+            f"{n:,} of {count(of, 'stable answer')} {'is' if n == 1 else 'are'} mostly ungrounded: fewer "
+            "than half of the claims have a supporting passage.",
+            n, of, interval, by_chance, severity=severity,
+            advice=FINDINGS["stable_ungrounded"].advice, query_ids=tuple(shown["query_id"]),
+            clause=f"{part(n, of, 'stable answer')} {'has' if n == 1 else 'have'} mostly claims without a "
+            f"supporting passage ({percent(n / of, interval)})",
+        )
+    ]  # fmt: skip

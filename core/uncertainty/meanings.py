@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.arrays import Ints
-from core.uncertainty.clusters import ROUGE_THRESHOLD, greedy_clusters
+from core.arrays import Bools, Ints
+from core.text.sentences import sentences
+from core.uncertainty.clusters import THRESHOLDS
 from core.uncertainty.samples import Samples
+from core.uncertainty.similarity import content
 
 
 class Meanings(NamedTuple):
@@ -28,10 +30,18 @@ class Meanings(NamedTuple):
 
 def meanings(samples: Samples) -> Meanings:
     """Group the samples by meaning, and find that of the baseline answer, their first text."""
-    same = samples.similarity("rouge_l") >= ROUGE_THRESHOLD
-    ids = greedy_clusters(same[1:, 1:])
+    ids = samples.clusters("content")
     sizes = np.bincount(ids)
     numbers = np.empty(len(sizes), dtype=np.int64)
     numbers[np.argsort(-sizes, kind="stable")] = np.arange(1, len(sizes) + 1)
-    like_baseline = np.flatnonzero(same[0, 1:])
-    return Meanings(numbers[ids], int(sizes[ids[like_baseline]].max(initial=0)))
+    return Meanings(numbers[ids], int(sizes[ids[_like_baseline(samples)]].max(initial=0)))
+
+
+def _like_baseline(samples: Samples) -> Bools:
+    """Return which samples the baseline says, in one of its sentences: it may say more than a sample does."""
+    status = np.array(samples.sampled_status)
+    if samples.status[0] != "answered":
+        return np.asarray(status == samples.status[0])
+    said = sentences(samples.texts[0])
+    found = content([*said, *samples.sampled], samples.question)[: len(said), len(said) :]
+    return np.asarray((status == "answered") & (found >= THRESHOLDS["content"]).any(axis=0))

@@ -15,13 +15,12 @@ from core.text.abstention import answer_status
 from core.text.overlap import rouge_l_matrix
 from core.text.words import words
 from core.uncertainty.clusters import (
-    COSINE_THRESHOLD,
-    ROUGE_THRESHOLD,
+    THRESHOLDS,
     both_ways,
     clusters_of_equals,
     greedy_clusters,
 )
-from core.uncertainty.similarity import cosine, jaccard
+from core.uncertainty.similarity import content, cosine, jaccard
 
 
 class Estimate(NamedTuple):
@@ -42,6 +41,8 @@ class Samples:
     baseline : bool
         Whether the first was given at temperature 0 and is no sample itself: then measures of the question
         leave it out.
+    question : str
+        What was asked: its words say nothing of an answer's meaning.
     embeddings : array_like of shape (n, d), optional
         One row per text.
     entailment : array_like of shape (n, n), optional
@@ -60,6 +61,7 @@ class Samples:
 
     texts: Sequence[str]
     baseline: bool = False
+    question: str = ""
     embeddings: ArrayLike | None = None
     entailment: ArrayLike | None = None
     logprobs: ArrayLike | None = None
@@ -121,10 +123,10 @@ class Samples:
         if rule == "exact":
             ids = self.clusters("exact")
             return ids[:, None] == ids
-        return self.graph(rule) >= {"cosine": COSINE_THRESHOLD, "rouge_l": ROUGE_THRESHOLD}[rule]
+        return self.graph(rule) >= THRESHOLDS[rule]
 
     def clusters(self, rule: str) -> Ints:
-        """Return the group of each sample under ``exact``, ``rouge_l``, ``cosine`` or ``entailment``."""
+        """Return the group of each sample by a rule: the same words (``exact``) or as `equivalent` has it."""
         if rule not in self._clusters:
             self._clusters[rule] = (
                 clusters_of_equals(
@@ -163,6 +165,7 @@ def _mean_of_both(entailment: Floats) -> Floats:
 _SIMILARITIES: dict[str, Callable[[Samples], Floats]] = {
     "jaccard": lambda s: jaccard(s.texts),
     "rouge_l": lambda s: np.nan_to_num(rouge_l_matrix(s.texts)),
+    "content": lambda s: content(s.texts, s.question),
     "cosine": lambda s: cosine(s.array("embeddings")),
     "entailment": lambda s: _mean_of_both(s.array("entailment")),
 }

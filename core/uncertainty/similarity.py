@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from core.arrays import Floats
+from core.text.reading import read
 from core.text.words import words
 
 
@@ -41,12 +42,47 @@ def jaccard(texts: Sequence[str], tokenizer: Literal["words", "split"] = "words"
     [[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     sets = [set(words(text) if tokenizer == "words" else text.lower().split()) for text in texts]
-    place = {word: i for i, word in enumerate(dict.fromkeys(word for found in sets for word in found))}
-    holds = np.zeros((len(sets), len(place)))
-    for row, found in zip(holds, sets, strict=True):
-        row[[place[word] for word in found]] = 1.0
-    common, size = holds @ holds.T, holds.sum(axis=1)
+    size, common = _shared(sets)
     found = common / np.maximum(1.0, size[:, None] + size - common)
+    np.fill_diagonal(found, 1.0)
+    return found
+
+
+def content(texts: Sequence[str], question: str = "") -> Floats:
+    """Share of the shorter text's words of content that the longer one has, by stem and numbers by value.
+
+    Parameters
+    ----------
+    texts : sequence of str, length n
+        Answers to one question, in English, Vietnamese or Chinese; they may be of very different length.
+    question : str
+        Its words do not count: both answers may repeat them.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+        0 where each has a number that the other lacks, or only one denies something. A text with no other
+        words of content is compared by all its words.
+
+    Examples
+    --------
+    >>> texts = ["It opened on 15 August 1914.", "August 15, 1914", "It opened on 4 May 1904.", "not in 1914"]
+    >>> content(texts, "When did it open?").tolist()[0]
+    [1.0, 1.0, 0.0, 0.0]
+    """
+    asked = {token.stem for token in read(question)}
+    tokens = [read(text) for text in texts]
+    own = [[token for token in found if token.stem not in asked] for found in tokens]
+    said = [
+        {token.stem for token in kept if token.content} or {token.stem for token in whole}
+        for kept, whole in zip(own, tokens, strict=True)
+    ]
+    size, common = _shared(said)
+    found = common / np.maximum(1.0, np.minimum(size[:, None], size))
+    numbers, both = _shared([{token.stem for token in kept if token.is_number} for kept in own])
+    each_lacks_one = (both < numbers) & (both < numbers[:, None])
+    denies = np.array([any(token.negates for token in whole) for whole in tokens], dtype=bool)
+    found[each_lacks_one | (denies[:, None] != denies)] = 0.0
     np.fill_diagonal(found, 1.0)
     return found
 
@@ -72,6 +108,15 @@ def cosine(embeddings: ArrayLike) -> Floats:
     found = np.clip(rows @ rows.T, 0.0, 1.0)
     np.fill_diagonal(found, 1.0)
     return found
+
+
+def _shared(sets: Sequence[set[str]]) -> tuple[Floats, Floats]:
+    """Return the size of every set, and how many members every two share."""
+    place = {word: i for i, word in enumerate(dict.fromkeys(word for found in sets for word in found))}
+    holds = np.zeros((len(sets), len(place)))
+    for row, found in zip(holds, sets, strict=True):
+        row[[place[word] for word in found]] = 1.0
+    return holds.sum(axis=1), holds @ holds.T
 
 
 def unit(embeddings: ArrayLike) -> Floats:

@@ -15,7 +15,12 @@ from tests.scripted import ScriptedLLM
 def run():
     """Two questions with a passage, and one without."""
     queries = pd.DataFrame(
-        {"query_id": ["a", "b", "c"], "question": ["A?", "B?", "C?"], "answer": "x", "answer_status": "answered"}
+        {
+            "query_id": ["a", "b", "c"],
+            "question": ["A?", "B?", "C?"],
+            "answer": "x",
+            "answer_status": "answered",
+        }
     )
     passages = pd.DataFrame(
         {"query_id": ["a", "b"], "passage_id": "p", "title": "T", "text": "Text.", "retrieval_rank": 1.0}
@@ -34,7 +39,13 @@ def test_samples_are_drawn_alike_for_every_question_and_kept(run):
     a, b = (group.reset_index(drop=True).drop(columns="query_id") for _, group in found.groupby("query_id"))
     pd.testing.assert_frame_equal(a, b)
     assert a["sample_id"].to_list() == ["s1", "s2", "s3", "s4", "s5"]
-    assert a["answer"].to_list() == [f"seed {i}" for i in range(1, 6)] and a["seed"].to_list() == [1, 2, 3, 4, 5]
+    assert a["answer"].to_list() == [f"seed {i}" for i in range(1, 6)] and a["seed"].to_list() == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
     assert a["temperature"].between(*TEMPERATURES).all() and a["temperature"].nunique() == 5
     assert a["top_p"].between(*TOP_PS).all() and a["top_p"].nunique() == 5
     assert (a["logprob_sum"] == -0.75).all() and (a["n_tokens"] == 2).all()
