@@ -12,13 +12,14 @@ from tests.app.conftest import PAGES
 from tests.core.verdict_runs import no_questions
 
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
-NEED_DATA = ("overview", "influence", "retrieval_quality", "claims", "workbench")
+NEED_DATA = ("overview", "influence", "retrieval_quality", "claims", "uncertainty", "workbench")
 TITLES = {
     "overview": "Overview",
     "influence": "Influence vs retrieval",
     "retrieval_quality": "Retrieval quality",
     "workbench": "Workbench",
     "claims": "Claims & evidence",
+    "uncertainty": "Uncertainty",
     "compare": "Compare",
     "live": "Live run",
     "data": "Data",

@@ -17,6 +17,7 @@ PAGES = (
     "influence",
     "retrieval_quality",
     "claims",
+    "uncertainty",
     "workbench",
     "compare",
     "live",

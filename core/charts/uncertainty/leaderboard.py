@@ -59,7 +59,7 @@ def _draw(data: pd.DataFrame, why_not: str | None) -> go.Figure:
         f"best {first['title']} with {number(first['auroc'])}, 95 % interval {number(first['auroc_low'])} to "
         f"{number(first['auroc_high'])}{against}; 0.5 is guessing."
     )
-    figure = new_figure(alt, "AUROC of finding incorrect answers", "", height=90 + 42 * len(data))
+    figure = new_figure(alt, "AUROC (0.5 = guessing)", "", height=90 + 42 * len(data))
     figure.add_vline(x=0.5, line=BORDER)
     door = where_door(where("uncertainty", "queries", correct=False))
     for name, style, belongs in _PARTS:

@@ -146,4 +146,7 @@ def test_every_figure_says_in_a_sentence_what_it_shows_and_of_how_many(drawn):
         assert re.match("[A-Z]|nDCG|[0-9]", said) and said.endswith(".") and len(said) > 30, (name, said)
         assert not re.search(r"_|\bnan\b|None|<[^ ]", said), (name, said)
         if figure.data:
-            assert re.search(r"[\d,]+ (question|passage|claim|answer|case|sample)|of [\d,]+", said), (name, said)
+            assert re.search(r"[\d,]+ (question|passage|claim|answer|case|sample)|of [\d,]+", said), (
+                name,
+                said,
+            )

@@ -35,13 +35,14 @@ def said(row: Any) -> str:
         return f"{count(n, 'sample')}: nothing can agree or differ."
     largest = _in_largest(row)
     if meanings == 1:
-        start = f"All {n} samples say the same"
+        alike = {"n_empty": "are empty", "n_refused": "refuse"}
+        start = f"All {n} samples {next((how for of, how in alike.items() if row[of] == n), 'say the same')}"
     elif largest == 1:
         start = f"{n} samples, {n} meanings: each says something else"
     else:
         start = f"{n} samples, {count(meanings, 'meaning')}: {largest} say the same"
     refused = int(row["n_refused"])
-    start += f" ({count(refused, 'refusal')})" if refused else ""
+    start += f" ({count(refused, 'refusal')})" if 0 < refused < n else ""
     return start + _of_answer(show.yes_or_no(row["baseline_in_largest"]), largest)
 
 
@@ -114,8 +115,8 @@ def _samples(query_id: str) -> None:
     )
     columns = {
         "meaning": show.numeric("Meaning", "%d", "The largest is 1"),
+        "typical": show.wide("★", "small", "The most typical answer of the largest meaning"),
         "answer": show.wide("Sampled answer"),
-        "typical": show.wide("Consensus", "small", "The most typical answer of the largest meaning"),
         "status": show.wide("Not an answer", "small"),
         "n_same": show.numeric("Same words", "%d", "Samples with the same words, this one among them"),
         "agreement": show.numeric("Agreement", about="Mean likeness to the other samples"),
@@ -123,6 +124,4 @@ def _samples(query_id: str) -> None:
         "top_p": show.numeric("top_p", "%g"),
     }
     show.table(frame, "Samples of this question by meaning", columns)
-    st.caption(
-        f"One meaning: {cached.diagnosis()['uncertainty'].rule}. It is judged by words, so read the answers."
-    )
+    st.caption(cached.diagnosis()["uncertainty"].rule)

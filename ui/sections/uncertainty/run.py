@@ -38,11 +38,11 @@ def questions() -> None:
     """Draw how spread the samples of each question are against how far the answer agrees with them."""
     found = cached.diagnosis()["uncertainty"]
     st.markdown(
-        "Top left, the samples agree and the answer says what they say. Bottom left, the samples agree on "
-        "something else than the answer. To the right, the answer is one of many."
+        "Top left, the samples agree and the answer says what they say. Bottom left, they agree on "
+        "something else, or the answer is much longer than they are. To the right, the answer is one of many."
     )
     show.chart("uncertainty", "entropy_agreement")
-    st.caption(f"Samples have one meaning where their likeness is {found.rule}.")
+    st.caption(found.rule)
 
 
 def estimators() -> None:

@@ -1,0 +1,150 @@
+"""The page Uncertainty and its section of the workbench: with samples of every kind, and without."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from core.run import Run
+from tests.app.conftest import HOSTILE
+from tests.app.polling import button
+
+ROOT = Path(__file__).parents[2]
+# The samples of each question, its answer and its reference.
+QUESTIONS = {
+    "q1": (["Paris", "It is Paris.", "Paris", "Rome", "Madrid"], "Paris", "Paris"),
+    "q2": (["in 1903", "in 1903", "in 1903"], "in 1925", "in 1903"),
+    "q3": (["I don't know.", "blue", HOSTILE, "green"], "red", "pink"),
+    "q4": (["forty"], "forty", None),
+    "q5": ([], "nothing", None),
+    "q6": (["", ""], "", None),
+}
+
+
+def sampled_run() -> Run:
+    queries = pd.DataFrame(
+        [
+            {"query_id": q, "question": f"Question {q}?", "answer": answer,
+             "reference_answers": reference and [reference]}
+            for q, (_, answer, reference) in QUESTIONS.items()
+        ]
+    )  # fmt: skip
+    samples = pd.DataFrame(
+        [
+            {"query_id": q, "sample_id": f"s{i}", "answer": text, "temperature": 0.5 + i / 10, "top_p": 0.9}
+            for q, (texts, _, _) in QUESTIONS.items()
+            for i, text in enumerate(texts)
+        ]
+    )
+    passages = pd.DataFrame(
+        [{"query_id": q, "passage_id": "p1", "retrieval_rank": 1, "text": "A passage."} for q in QUESTIONS]
+    )
+    return Run.create(
+        {"source": "live", "name": "Sampled"}, queries=queries, samples=samples, passages=passages
+    )
+
+
+@pytest.fixture
+def opened(open_app, healthy, tmp_path):
+    """Open a page of a run that lies where the recorded sample run is looked for."""
+
+    def go(page, run=None, **params):
+        (sampled_run() if run is None else run).save(tmp_path / "samples" / "recorded_run")
+        return healthy(open_app(page, **params))
+
+    return go
+
+
+def labels(app):
+    return [metric.label for metric in app.metric]
+
+
+def section(app):
+    """What the section says, and its table of samples."""
+    frames = [frame.value for frame in app.dataframe if "typical" in frame.value]
+    return "\n".join(one.value for one in app.markdown).replace("\\", ""), frames
+
+
+def test_without_samples_the_page_offers_the_step(open_app, healthy, texts, recorded):
+    app = healthy(open_app("uncertainty"))
+    said = texts(app)
+    assert "Not sampled" in said and "**4 questions** to ask again" in said
+    assert not button(app, "Sample answers").disabled
+    assert "Estimate cost" in [one.label for one in app.button]
+    assert not app.get("plotly_chart") and not app.metric
+
+
+def test_with_samples_the_page_shows_figures_tables_and_the_worklist(opened, texts):
+    app = opened("uncertainty")
+    said = texts(app)
+    assert len(app.get("plotly_chart")) == 3
+    assert "Judged on 3 answers with a reference answer, 2 of them incorrect" in said
+    assert "pairs** of estimators can be told apart" in said
+    assert any("estimators" in box.label for box in app.expander)
+    assert "**6 of 6 questions**" in said
+    # What chose the best is said beside it.
+    assert "being chosen on these answers" in said
+
+
+def test_estimators_are_not_judged_without_reference_answers(opened, texts):
+    run = sampled_run()
+    queries = run.queries.assign(reference_answers=None)
+    app = opened("uncertainty", Run.create(dict(run.manifest), **{**run.tables, "queries": queries}))
+    assert "No reference answers" in texts(app) and len(app.get("plotly_chart")) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "n_figures"),
+    [
+        # Paris three times, and two others.
+        ("q1", "5 samples, 3 meanings: 3 say the same, and so does the answer.", 2),
+        ("q2", "All 3 samples say the same. The answer says something else.", 0),
+        (
+            "q3",
+            "4 samples, 4 meanings: each says something else (1 refusal). The answer says something else.",
+            2,
+        ),
+        ("q4", "1 sample: nothing can agree or differ.", 0),
+        ("q6", "All 2 samples are empty; there is no answer to compare with them.", 0),
+    ],
+)
+def test_the_workbench_says_in_a_sentence_how_the_samples_agree(question, said, n_figures, opened):
+    app = opened("workbench", question=question)
+    text, frames = section(app)
+    assert said in text
+    (table,) = frames
+    assert len(table) == len(QUESTIONS[question][0])
+    assert table["typical"].tolist().count("★") == 1 and table["meaning"].is_monotonic_increasing
+    figures = [one for one in app.get("plotly_chart") if "by ROUGE-L" in str(one.proto)]
+    assert len(figures) == n_figures
+
+
+def test_what_is_wrong_stands_at_the_top_of_the_workbench(opened):
+    said, _ = section(opened("workbench", question="q2"))
+    assert "**Samples disagree with the baseline:** 3 of 3 samples say something else." in said
+    said, _ = section(opened("workbench", question="q3"))
+    assert "**Unstable answer:** 4 samples, 4 meanings" in said
+    said, _ = section(opened("workbench", question="q1"))
+    assert "**Unstable answer" not in said and "**Samples disagree" not in said
+
+
+def test_a_question_without_samples_says_so(opened, texts):
+    app = opened("workbench", question="q5")
+    assert "The question was not asked again" in texts(app) and not section(app)[1]
+
+
+def test_hostile_samples_are_shown_as_they_are(opened, texts):
+    app = opened("workbench", question="q3")
+    assert HOSTILE in section(app)[1][0]["answer"].tolist()
+    drawn = json.dumps([one.proto.spec for one in app.get("plotly_chart")])
+    assert "<script" not in drawn and "&lt;script" in drawn
+
+
+def test_worked_answers_are_shown_with_their_samples(opened, texts):
+    run = Run.load(ROOT / "sample_data/worked_answers")
+    app = opened("uncertainty", run)
+    n = len(run.queries)
+    assert f"Judged on {n} answers" in texts(app) and len(app.get("plotly_chart")) == 3
+    app = opened("workbench", run, question=run.queries["query_id"].iloc[0])
+    assert "10 samples" in section(app)[0]
