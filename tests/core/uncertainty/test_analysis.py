@@ -1,0 +1,182 @@
+"""Samples of hand-made runs, the planted meanings of the composed run, and what is said of both."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from core.diagnosis import Diagnosis
+from core.run import Run
+from core.uncertainty.analysis import NO_LABELS, NOTHING, ONE_KIND, measure
+from core.uncertainty.definitions import COLUMN_ESTIMATORS, DEFINITIONS, REASONS
+from core.uncertainty.findings import findings
+from core.uncertainty.numbers import numbers
+
+REFUSAL = "I don't know."
+
+
+def run_of(answers, samples, references=None):
+    """A run with these baseline answers and the samples of each."""
+    ids = [f"q{i}" for i in range(1, len(answers) + 1)]
+    queries = pd.DataFrame({"query_id": ids, "question": "Which city?", "answer": answers})
+    if references is not None:
+        queries["reference_answers"] = references
+    rows = [
+        {"query_id": query_id, "sample_id": f"s{n}", "answer": text}
+        for query_id, texts in zip(ids, samples, strict=True)
+        for n, text in enumerate(texts, start=1)
+    ]
+    tables = {"samples": pd.DataFrame(rows)} if rows else {}
+    return Run.create({"source": "upload"}, queries=queries, **tables)
+
+
+def one(answer, samples):
+    analysis = measure(run_of([answer], [samples])).labelled()
+    return analysis, analysis.queries.iloc[0]
+
+
+def test_all_identical():
+    analysis, q = one("Paris", 10 * ["Paris"])
+    assert (q["n_samples"], q["n_distinct"], q["n_meanings"], q["meaning_share"]) == (10, 1, 1, 1.0)
+    assert (q["entropy"], q["entropy_normalised"], q["agreement"], q["mean_rouge"]) == (0, 0, 1, 1)
+    assert q["sum_eigen"] == pytest.approx(1) and q["degree"] == pytest.approx(0)
+    assert (q["label"], q["baseline_in_largest"], q["consensus_id"]) == ("Stable", True, "s1")
+    assert pd.isna(q["reason"]) and (analysis.samples["n_same"] == 10).all()
+    assert analysis.samples["is_consensus"].sum() == 1
+
+
+def test_all_different():
+    cities = ["Paris", "Rome", "Oslo", "Lima"]
+    analysis, q = one("Kyoto", cities)
+    assert (q["n_meanings"], q["meaning_share"], q["agreement"]) == (4, 0.25, 0)
+    assert q["entropy"] == pytest.approx(math.log(4)) and q["entropy_normalised"] == pytest.approx(1)
+    assert (q["label"], q["baseline_in_largest"]) == ("Unstable", False)
+    assert analysis.samples["meaning"].to_list() == [1, 2, 3, 4] and (analysis.samples["agreement"] == 0).all()
+
+
+def test_one_refusal_among_ten_is_a_meaning_of_its_own():
+    analysis, q = one("Paris", [REFUSAL, *9 * ["in Paris"]])
+    assert (q["n_refused"], q["n_meanings"], q["meaning_share"], q["label"]) == (1, 2, 0.9, "Stable")
+    assert analysis.samples["status"].to_list() == ["abstained", *9 * ["answered"]]
+    assert analysis.samples["meaning"].to_list() == [2, *9 * [1]]
+
+
+@pytest.mark.parametrize(
+    ("samples", "reason"),
+    [
+        ([], "not_sampled"),
+        (["Paris"], "one_sample"),
+        (["", ""], "all_empty"),
+        ([REFUSAL, REFUSAL, ""], "all_abstained"),
+    ],
+)
+def test_what_is_undefined_has_its_reason(samples, reason):
+    _, q = one("Paris", samples)
+    assert (q["reason"], q["label"], q["n_samples"]) == (reason, "Undefined", len(samples))
+    assert math.isnan(q["entropy"])
+
+
+def test_a_missing_sample_is_no_empty_one_and_a_missing_answer_agrees_with_nothing():
+    analysis, q = one(None, ["Paris", None, "Paris", "Rome"])
+    assert (q["n_samples"], q["n_empty"], q["n_meanings"]) == (3, 0, 2)
+    assert math.isnan(q["agreement"]) and pd.isna(q["baseline_in_largest"]) and q["label"] == "Varies"
+    assert analysis.samples["status"].to_list() == ["answered", "error", "answered", "answered"]
+    assert analysis.samples["meaning"].isna().to_list() == [False, True, False, False]
+
+
+def test_a_long_answer_says_what_a_short_sample_says():
+    answer = "The bridge crosses the Tay. It was opened on 13 July 1887. No tolls are charged."
+    _, q = one(answer, ["13 July 1887", "July 13, 1887.", "on 4 May 1901"])
+    assert q["baseline_in_largest"] and q["n_meanings"] == 2
+
+
+def test_equally_large_meanings_are_both_the_largest():
+    assert one("Rome", ["Paris", "Paris", "Rome", "Rome"])[1]["baseline_in_largest"]
+
+
+def test_the_threshold_moves_labels_only():
+    run = run_of(["Paris"], [["Paris", "Paris", "Paris", "Rome"]])
+    labels = {t: Diagnosis(run, {"stable_from": t})["uncertainty"].queries["label"][0] for t in (0.75, 0.8)}
+    assert labels == {0.75: "Stable", 0.8: "Varies"}
+
+
+def test_estimators_are_judged_where_answers_are_right_and_wrong():
+    samples = [["Paris", "Paris"], ["Rome", "Oslo"], ["Lima", "Lima"], ["Bonn", "Kyiv"]]
+    run = run_of(["Paris", "Rome", "Lima", "Bonn"], samples, [["Paris"], ["Oslo"], ["Lima"], ["Kyiv"]])
+    analysis = measure(run).labelled()
+    board = analysis.leaderboard.set_index("name")
+    assert analysis.not_judged is None and board.loc["agreement_text", "auroc"] == 1.0
+    assert board.loc["answer_length", "is_baseline"] and board.loc["answer_length", "auroc"] == 0.5
+    assert (board["n"] == 4).all() and (board["n_wrong"] == 2).all()
+    assert set(analysis.comparisons["distinguishable"]) <= {True, False} and len(analysis.comparisons)
+    assert analysis.quality("agreement_text").auroc[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("references", "samples", "why"),
+    [(None, ["a", "b"], NO_LABELS), ([["Paris"]], ["a", "b"], ONE_KIND), ([["Paris"]], ["a"], NOTHING)],
+)
+def test_estimators_that_cannot_be_judged_say_why(references, samples, why):
+    analysis = measure(run_of(["Paris"], [samples], references)).labelled()
+    assert analysis.not_judged == why and analysis.leaderboard.empty and analysis.comparisons.empty
+    assert analysis.quality("agreement_text") is None
+
+
+def test_findings_name_their_questions_with_counts_and_intervals():
+    cities = ["Rome", "Oslo", "Lima", "Bonn", "Kyiv"]
+    run = run_of(12 * ["Paris"], [*8 * [cities], *4 * [5 * ["Rome"]]])
+    found = {f.name: f for f in findings(measure(run).labelled())}
+    unstable, other = found["unstable_answer"], found["baseline_disagrees"]
+    assert (unstable.n, unstable.of, unstable.tone, unstable.severity) == (8, 12, "bad", "medium")
+    assert unstable.query_ids == tuple(f"q{i}" for i in range(1, 9)) and unstable.advice
+    # By chance: 4/5 in each of eight questions, 0 in the others.
+    assert (other.n, other.of, other.expected_by_chance) == (12, 12, pytest.approx(6.4))
+    assert other.query_ids[:4] == ("q9", "q10", "q11", "q12") and other.p_value < 0.05 and other.clause
+    calm = findings(measure(run_of(20 * ["Paris"], 20 * [["Paris", "Paris"]])).labelled())
+    assert [(f.name, f.n, f.of, f.tone) for f in calm] == [("unstable_answer", 0, 20, "good")]
+
+
+def test_stable_but_ungrounded_needs_claims():
+    measured = measure(run_of(4 * ["Paris"], [*3 * [["Paris", "Paris"]], ["Rome", "Oslo", "Lima"]]))
+    assert all(f.name != "stable_ungrounded" for f in findings(measured.labelled()))
+    grounded = measured.labelled(grounding=pd.Series([0.1, 1.0, np.nan, 0.0]))
+    finding = next(f for f in findings(grounded) if f.name == "stable_ungrounded")
+    # Two stable answers have claims, one is ungrounded; of three in all, two are.
+    assert (finding.n, finding.of, finding.query_ids) == (1, 2, ("q1",))
+    assert finding.expected_by_chance == pytest.approx(2 * 2 / 3)
+
+
+def test_numbers_have_the_same_keys_with_and_without_samples():
+    sampled = numbers(measure(run_of(["Paris", "Rome"], [["Paris", "Paris"], ["Rome", "Oslo", "x y"]])).labelled())
+    bare = numbers(measure(run_of(["Paris"], [[]])).labelled())
+    assert [n.key for n in sampled] == [n.key for n in bare] and all(n.value is None for n in bare)
+    by_key = {number.key: number for number in sampled}
+    assert by_key["n_stable"].text == "1 of 2" and by_key["n_unstable"].text == "1 of 2"
+    assert by_key["n_samples"].text == "2–3" and by_key["mean_agreement"].n == 2
+    assert by_key["agreement_auroc"].value is None and by_key["agreement_auroc"].note == NO_LABELS
+
+
+def test_every_column_and_reason_is_described():
+    analysis, _ = one("Paris", ["Paris"])
+    described = {definition.name for definition in DEFINITIONS}
+    plain = {"query_id", "question", "n_samples", "n_distinct", "n_refused", "n_empty", "consensus_id", "correct", "reason", "grounding"}
+    assert set(analysis.queries.columns) <= described | plain | set(COLUMN_ESTIMATORS)
+    assert {"not_sampled", "one_sample", "all_empty", "all_abstained"} <= described and set(REASONS) <= described
+
+
+def test_planted_meanings_are_recovered():
+    """Groups by words of content against the meanings that the samples were composed to have; chance gives 0."""
+    run = Run.load("sample_data/worked_answers")
+    analysis = measure(run).labelled()
+    frame = analysis.samples.assign(planted=run["samples"]["planted_meaning"])
+    groups = [group for _, group in frame.groupby("query_id", sort=False)]
+    rand = [adjusted_rand_score(group["planted"], group["meaning"]) for group in groups]
+    planted_share = [group["planted"].value_counts().max() / len(group) for group in groups]
+    assert np.mean(rand) > 0.7
+    assert np.corrcoef(planted_share, analysis.queries["meaning_share"])[0, 1] > 0.9
+    shuffled = [adjusted_rand_score(g["planted"], g["meaning"].sample(frac=1, random_state=0)) for g in groups]
+    assert abs(np.mean(shuffled)) < 0.15
+    # The baseline has the first meaning, which is a largest one in every question.
+    assert analysis.queries["baseline_in_largest"].all()
