@@ -22,11 +22,6 @@ from core.uncertainty.analysis import UncertaintyAnalysis
 from core.worklist import where
 
 _BEST = 8  # estimators with a row, beside the trivial baselines
-_PARTS = (
-    ("Beyond chance", "Aligned", lambda rows: ~rows["is_baseline"] & (rows["auroc_low"] > 0.5)),
-    ("Not beyond chance", "neutral", lambda rows: ~rows["is_baseline"] & ~(rows["auroc_low"] > 0.5)),
-    ("Trivial baseline", "highlight", lambda rows: rows["is_baseline"]),
-)
 
 
 def estimator_leaderboard(analysis: UncertaintyAnalysis) -> go.Figure:
@@ -62,8 +57,13 @@ def _draw(data: pd.DataFrame, why_not: str | None) -> go.Figure:
     figure = new_figure(alt, "AUROC (0.5 = guessing)", "", height=90 + 42 * len(data))
     figure.add_vline(x=0.5, line=BORDER)
     door = where_door(where("uncertainty", "queries", correct=False))
-    for name, style, belongs in _PARTS:
-        rows = data[belongs(data)]
+    beyond = data["auroc_low"] > 0.5
+    for name, style, chosen in (
+        ("Beyond chance", "Aligned", ~data["is_baseline"] & beyond),
+        ("Not beyond chance", "neutral", ~data["is_baseline"] & ~beyond),
+        ("Trivial baseline", "highlight", data["is_baseline"]),
+    ):
+        rows = data[chosen]
         add_marks(
             figure,
             f"{name} ({len(rows)})",

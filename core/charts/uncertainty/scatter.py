@@ -117,10 +117,10 @@ def _draw(data: _Data | str) -> go.Figure:
         f"largest with {count(largest, 'sample')}; the axes hold {percent(sum(data.explained))} of the "
         "differences."
     )
-    titles = [
+    across, up = (
         f"Dimension {i + 1} ({percent(share)} of differences)" for i, share in enumerate(data.explained)
-    ]
-    figure = new_figure(alt, *titles, height=420)
+    )
+    figure = new_figure(alt, across, up, height=420)
     for i, (colour, symbol, _) in enumerate(LOOKS):
         last = i == len(LOOKS) - 1
         of_look = data.points["meaning"] > i if last else data.points["meaning"] == i + 1
