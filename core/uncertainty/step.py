@@ -84,10 +84,9 @@ class UncertaintyStep(PerQuestion):
 
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work, with the prompt that the run was answered with."""
-        prompt = run.manifest.get("prompt") or {}
-        style = prompt.get("style") if prompt.get("style") in STYLES else self.style
-        max_tokens = prompt.get("max_tokens") or self.max_tokens
-        return PerQuestion.open(replace(self, style=style, max_tokens=max_tokens), run, asker)
+        prompt = {"style": self.style, "max_tokens": self.max_tokens, **(run.manifest.get("prompt") or {})}
+        style = str(prompt["style"]) if prompt["style"] in STYLES else self.style
+        return PerQuestion.open(replace(self, style=style, max_tokens=prompt["max_tokens"]), run, asker)
 
     def calls(self, question: AskedQuestion) -> Sequence[Call]:
         """Return the samples that the question lacks; none for a question without passages."""

@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import core.cli.live
@@ -164,7 +165,7 @@ def test_bad_rows_are_listed_on_standard_error(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["analyze", "no-such-file.jsonl", "--out", "r"], "no-such-file.jsonl"),
-        (["analyze", "{questions}", "--steps", "influence,sampling", "--out", "r"], "--steps can name influence, claims, got 'sampling'"),
+        (["analyze", "{questions}", "--steps", "influence,sampling", "--out", "r"], "--steps can name influence, claims, uncertainty, got 'sampling'"),
         (["analyze", "{questions}", "--k", "0", "--out", "r"], "k must be a whole number"),
         (["analyze", "{questions}", "--limit", "0", "--out", "r"], "at least 1, got 0"),
         (["analyze", "{questions}"], "--out"),
@@ -431,6 +432,21 @@ def test_claims_of_a_saved_run_make_a_run_that_names_its_parent(checked, llm, tm
     assert command("analyze", checked, "--steps", "claims", "--out", checked) == 0
     assert len(Run.load(checked)["claims"]) == len(run["claims"])
     assert Run.load(checked).run_id == parent.run_id
+
+
+def test_samples_are_asked_with_the_run_and_more_are_added_later(questions, llm, tmp_path, capsys):
+    out = tmp_path / "run"
+    arguments = ("--steps", "uncertainty,influence", "--samples", 5, "--out", out, "--json")
+    assert command("analyze", questions, *arguments) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["n_stable"], facts["n_sampled"], facts["mean_agreement"]) == (3, 3, 1.0)
+    assert len(Run.load(out)["samples"]) == 15
+    calls = llm.calls
+    assert command("analyze", out, "--steps", "uncertainty", "--samples", 10, "--out", out) == 0
+    assert llm.calls == calls + 15 and len(Run.load(out)["samples"]) == 30
+    for name, n in (("samples-csv", 30), ("uncertainty-csv", 3)):
+        assert command("export", out, "--format", name, "--out", tmp_path / name) == 0
+        assert len(pd.read_csv(tmp_path / name)) == n
 
 
 def test_a_judge_is_asked_and_its_failures_are_asked_again(checked, tmp_path, monkeypatch, capsys):
