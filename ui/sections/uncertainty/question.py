@@ -83,7 +83,7 @@ def draw(query_id: str) -> None:
         return
     left, right = st.columns(2)
     with left:
-        st.markdown("**Answers near each other are alike**")
+        st.markdown("**Near each other: words in common**")
         show.chart("uncertainty", "answer_scatter", query_id=query_id)
     with right:
         st.markdown("**Likeness of every two samples**")
