@@ -53,7 +53,9 @@ def test_all_different():
     assert (q["n_meanings"], q["meaning_share"], q["agreement"]) == (4, 0.25, 0)
     assert q["entropy"] == pytest.approx(math.log(4)) and q["entropy_normalised"] == pytest.approx(1)
     assert (q["label"], q["baseline_in_largest"]) == ("Unstable", False)
-    assert analysis.samples["meaning"].to_list() == [1, 2, 3, 4] and (analysis.samples["agreement"] == 0).all()
+    assert (
+        analysis.samples["meaning"].to_list() == [1, 2, 3, 4] and (analysis.samples["agreement"] == 0).all()
+    )
 
 
 def test_one_refusal_among_ten_is_a_meaning_of_its_own():
@@ -149,7 +151,9 @@ def test_stable_but_ungrounded_needs_claims():
 
 
 def test_numbers_have_the_same_keys_with_and_without_samples():
-    sampled = numbers(measure(run_of(["Paris", "Rome"], [["Paris", "Paris"], ["Rome", "Oslo", "x y"]])).labelled())
+    sampled = numbers(
+        measure(run_of(["Paris", "Rome"], [["Paris", "Paris"], ["Rome", "Oslo", "x y"]])).labelled()
+    )
     bare = numbers(measure(run_of(["Paris"], [[]])).labelled())
     assert [n.key for n in sampled] == [n.key for n in bare] and all(n.value is None for n in bare)
     by_key = {number.key: number for number in sampled}
@@ -161,9 +165,22 @@ def test_numbers_have_the_same_keys_with_and_without_samples():
 def test_every_column_and_reason_is_described():
     analysis, _ = one("Paris", ["Paris"])
     described = {definition.name for definition in DEFINITIONS}
-    plain = {"query_id", "question", "n_samples", "n_distinct", "n_refused", "n_empty", "consensus_id", "correct", "reason", "grounding"}
+    plain = {
+        "query_id",
+        "question",
+        "n_samples",
+        "n_distinct",
+        "n_refused",
+        "n_empty",
+        "consensus_id",
+        "correct",
+        "reason",
+        "grounding",
+    }
     assert set(analysis.queries.columns) <= described | plain | set(COLUMN_ESTIMATORS)
-    assert {"not_sampled", "one_sample", "all_empty", "all_abstained"} <= described and set(REASONS) <= described
+    assert {"not_sampled", "one_sample", "all_empty", "all_abstained"} <= described and set(
+        REASONS
+    ) <= described
 
 
 def test_planted_meanings_are_recovered():
@@ -176,7 +193,9 @@ def test_planted_meanings_are_recovered():
     planted_share = [group["planted"].value_counts().max() / len(group) for group in groups]
     assert np.mean(rand) > 0.7
     assert np.corrcoef(planted_share, analysis.queries["meaning_share"])[0, 1] > 0.9
-    shuffled = [adjusted_rand_score(g["planted"], g["meaning"].sample(frac=1, random_state=0)) for g in groups]
+    shuffled = [
+        adjusted_rand_score(g["planted"], g["meaning"].sample(frac=1, random_state=0)) for g in groups
+    ]
     assert abs(np.mean(shuffled)) < 0.15
     # The baseline has the first meaning, which is a largest one in every question.
     assert analysis.queries["baseline_in_largest"].all()
