@@ -1,5 +1,6 @@
 """How sure a model is of an answer, told from several answers to the same question."""
 
+from core.uncertainty.analysis import Measured, UncertaintyAnalysis, measure
 from core.uncertainty.clusters import (
     OrderDependence,
     both_ways,
@@ -19,7 +20,14 @@ from core.uncertainty.estimators import ESTIMATORS, TEXT_ONLY, Scores, score
 from core.uncertainty.lexical import answer_length, distinct_answers, lexical_diversity, mean_pairwise_rouge
 from core.uncertainty.quality import Pair, Quality, comparisons, leaderboard, risk_coverage_band
 from core.uncertainty.samples import Estimate, Samples
-from core.uncertainty.similarity import agreement, cosine, jaccard, mean_off_diagonal, typical_agreement
+from core.uncertainty.similarity import (
+    agreement,
+    content,
+    cosine,
+    jaccard,
+    mean_off_diagonal,
+    typical_agreement,
+)
 from core.uncertainty.spectral import (
     answer_eccentricity,
     degree_confidence,
@@ -42,11 +50,13 @@ __all__ = [
     "TEXT_ONLY",
     "Estimate",
     "Estimator",
+    "Measured",
     "OrderDependence",
     "Pair",
     "Quality",
     "Samples",
     "Scores",
+    "UncertaintyAnalysis",
     "agreement",
     "answer_eccentricity",
     "answer_length",
@@ -55,6 +65,7 @@ __all__ = [
     "clusters_of_equals",
     "comparisons",
     "consensus",
+    "content",
     "contradiction_rate",
     "cosine",
     "degree_confidence",
@@ -73,6 +84,7 @@ __all__ = [
     "mean_off_diagonal",
     "mean_pairwise_rouge",
     "mean_token_entropy",
+    "measure",
     "number_of_semantic_sets",
     "order_dependence",
     "p_true",

@@ -49,8 +49,8 @@ class UncertaintyAnalysis:
     queries : DataFrame
         One row per question: ``query_id, question, n_samples, n_distinct, n_refused, n_empty, n_meanings,
         meaning_share, entropy, entropy_normalised, agreement, mean_rouge, sum_eigen, degree,
-        lexical_diversity, consensus_id, baseline_in_largest, correct, reason, label, grounding``. What is
-        undefined is missing; ``reason`` says why the entropy is, ``label`` is Undefined then.
+        lexical_diversity, consensus_id, baseline_in_largest, correct, reason, stability, grounding``. What is
+        undefined is missing; ``reason`` says why the entropy is, ``stability`` is Undefined then.
     samples : DataFrame
         One row per sampled answer: ``query_id, sample_id, answer, status, temperature, top_p, meaning``
         (numbered from 1 within the question, the largest first), ``n_same`` (samples with the same words,
@@ -167,7 +167,7 @@ class Measured:
             VARIES,
         )
         grounded = np.full(len(share), np.nan) if grounding is None else grounding.to_numpy(dtype=np.float64)
-        queries = self.queries.assign(label=label, grounding=grounded)
+        queries = self.queries.assign(stability=label, grounding=grounded)
         return UncertaintyAnalysis(self.run, queries, self.samples, self.texts, stable_from, self.judged)
 
 
@@ -189,7 +189,7 @@ def measure(run: Run) -> Measured:
     >>> answers = ["Paris", "Paris.", "Rome"]
     >>> samples = pd.DataFrame({"query_id": "q", "sample_id": list("abc"), "answer": answers})
     >>> run = Run.create({"source": "upload"}, queries=queries, samples=samples)
-    >>> measure(run).labelled().queries[["n_meanings", "meaning_share", "label"]].values.tolist()
+    >>> measure(run).labelled().queries[["n_meanings", "meaning_share", "stability"]].values.tolist()
     [[2, 0.6666666666666666, 'Varies']]
     """
     frame = run["samples"].reset_index(drop=True)

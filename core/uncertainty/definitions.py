@@ -30,7 +30,7 @@ COMPARED = (
 )  # fmt: skip
 
 METRICS = by_name(
-    Definition("label", "Label",
+    Definition("stability", "Stability",
         "Stable: the largest meaning holds at least the set share of the samples. Unstable: no meaning holds half "
         "of them. Varies: between the two.",
         undefined_when="there are fewer than two samples, or all refuse or are empty"),

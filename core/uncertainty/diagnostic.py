@@ -60,7 +60,7 @@ UNCERTAINTY = Diagnostic(
     ),
     definitions=DEFINITIONS,
     columns=(
-        QuestionColumn("label", "Stability"),
+        QuestionColumn("stability", "Stability"),
         QuestionColumn("agreement", "Agreement with the samples", bounds=(0.0, 1.0)),
         QuestionColumn("entropy", "Semantic entropy"),
     ),

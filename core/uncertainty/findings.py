@@ -26,9 +26,9 @@ def findings(analysis: UncertaintyAnalysis) -> tuple[Finding, ...]:
 
 
 def _unstable(queries: pd.DataFrame) -> list[Finding]:
-    judged = queries[queries["label"] != UNDEFINED]
-    shown = judged[judged["label"] == UNSTABLE].sort_values("meaning_share", kind="stable")
-    n, of, n_stable = len(shown), len(judged), int((judged["label"] == STABLE).sum())
+    judged = queries[queries["stability"] != UNDEFINED]
+    shown = judged[judged["stability"] == UNSTABLE].sort_values("meaning_share", kind="stable")
+    n, of, n_stable = len(shown), len(judged), int((judged["stability"] == STABLE).sum())
     if not of:
         return []
     low, high = interval = wilson_interval(n / of, of)
@@ -85,8 +85,8 @@ def comparable(queries: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def _ungrounded(queries: pd.DataFrame) -> list[Finding]:
-    judged = queries[queries["grounding"].notna() & (queries["label"] != UNDEFINED)]
-    stable, without = judged["label"] == STABLE, judged["grounding"] < UNGROUNDED
+    judged = queries[queries["grounding"].notna() & (queries["stability"] != UNDEFINED)]
+    stable, without = judged["stability"] == STABLE, judged["grounding"] < UNGROUNDED
     shown = judged[stable & without].sort_values("grounding", kind="stable")
     n, of = len(shown), int(stable.sum())
     if not n:

@@ -21,7 +21,7 @@ def numbers(analysis: UncertaintyAnalysis) -> tuple[Number, ...]:
     Stable, varying and unstable answers add up to the questions with a label.
     """
     q = analysis.queries
-    label = q["label"].value_counts()
+    label = q["stability"].value_counts()
     of = len(q) - int(label.get(UNDEFINED, 0))
     compared, expected = comparable(q)
     n_other = int((~compared["baseline_in_largest"].astype(bool)).sum())
@@ -29,13 +29,13 @@ def numbers(analysis: UncertaintyAnalysis) -> tuple[Number, ...]:
     auroc = analysis.quality("agreement_text")
     stable = int(label.get(STABLE, 0))
     shown = (
-        Number("n_stable", "Stable answers", stable, of=of, define="label", place="card",
+        Number("n_stable", "Stable answers", stable, of=of, define="stability", place="card",
             note=f"95 % interval of the share {percent(0, wilson_interval(stable / of, of))}" if of else "",
-            cases=f"queries.label:{STABLE}"),
-        Number("n_varies", "Varying answers", int(label.get(VARIES, 0)), of=of, define="label", place="row",
-            cases=f"queries.label:{VARIES}"),
-        Number("n_unstable", "Unstable answers", int(label.get(UNSTABLE, 0)), of=of, define="label",
-            place="row", cases=f"queries.label:{UNSTABLE}"),
+            cases=f"queries.stability:{STABLE}"),
+        Number("n_varies", "Varying answers", int(label.get(VARIES, 0)), of=of, define="stability",
+            place="row", cases=f"queries.stability:{VARIES}"),
+        Number("n_unstable", "Unstable answers", int(label.get(UNSTABLE, 0)), of=of, define="stability",
+            place="row", cases=f"queries.stability:{UNSTABLE}"),
         Number("n_baseline_disagrees", "Answers that most samples contradict", n_other, of=len(compared),
             define="baseline_disagrees", chance=float(expected.sum()) if len(compared) else None, place="row",
             cases="queries.baseline_in_largest:False"),

@@ -199,6 +199,8 @@ def test_the_diagnostics_fit_together():
     assert len(set(settings)) == len(settings)
     exports = [export.name for diagnostic in DIAGNOSTICS for export in diagnostic.exports]
     assert len(set(exports)) == len(exports)
+    columns = [column.name for diagnostic in DIAGNOSTICS for column in diagnostic.columns]
+    assert len(set(columns)) == len(columns), "compared side by side under these names"
     for place, diagnostic in enumerate(DIAGNOSTICS):
         assert set(diagnostic.reads) <= set(names[:place]), "who is read comes first"
 

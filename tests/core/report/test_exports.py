@@ -207,8 +207,18 @@ def test_summary_json_has_the_claims():
 
 
 def test_every_export_holds_the_questions(hostile):
-    assert set(exporters()) == {"worklist-csv", "csv", "queries-csv", "claims-csv", "json", *WRITTEN}
-    for name in set(exporters()) - {"claims-csv", "json"}:  # no claims here, and headline numbers only
+    assert set(exporters()) == {
+        "worklist-csv",
+        "csv",
+        "queries-csv",
+        "claims-csv",
+        "samples-csv",
+        "uncertainty-csv",
+        "json",
+        *WRITTEN,
+    }
+    # No claims and samples here, and headline numbers only.
+    for name in set(exporters()) - {"claims-csv", "samples-csv", "json"}:
         assert "cmd|" in written(name, hostile).decode("utf-8-sig"), name
 
 

@@ -42,7 +42,7 @@ def test_all_identical():
     assert (q["n_samples"], q["n_distinct"], q["n_meanings"], q["meaning_share"]) == (10, 1, 1, 1.0)
     assert (q["entropy"], q["entropy_normalised"], q["agreement"], q["mean_rouge"]) == (0, 0, 1, 1)
     assert q["sum_eigen"] == pytest.approx(1) and q["degree"] == pytest.approx(0)
-    assert (q["label"], q["baseline_in_largest"], q["consensus_id"]) == ("Stable", True, "s1")
+    assert (q["stability"], q["baseline_in_largest"], q["consensus_id"]) == ("Stable", True, "s1")
     assert pd.isna(q["reason"]) and (analysis.samples["n_same"] == 10).all()
     assert analysis.samples["is_consensus"].sum() == 1
 
@@ -52,7 +52,7 @@ def test_all_different():
     analysis, q = one("Kyoto", cities)
     assert (q["n_meanings"], q["meaning_share"], q["agreement"]) == (4, 0.25, 0)
     assert q["entropy"] == pytest.approx(math.log(4)) and q["entropy_normalised"] == pytest.approx(1)
-    assert (q["label"], q["baseline_in_largest"]) == ("Unstable", False)
+    assert (q["stability"], q["baseline_in_largest"]) == ("Unstable", False)
     assert (
         analysis.samples["meaning"].to_list() == [1, 2, 3, 4] and (analysis.samples["agreement"] == 0).all()
     )
@@ -60,7 +60,7 @@ def test_all_different():
 
 def test_one_refusal_among_ten_is_a_meaning_of_its_own():
     analysis, q = one("Paris", [REFUSAL, *9 * ["in Paris"]])
-    assert (q["n_refused"], q["n_meanings"], q["meaning_share"], q["label"]) == (1, 2, 0.9, "Stable")
+    assert (q["n_refused"], q["n_meanings"], q["meaning_share"], q["stability"]) == (1, 2, 0.9, "Stable")
     assert analysis.samples["status"].to_list() == ["abstained", *9 * ["answered"]]
     assert analysis.samples["meaning"].to_list() == [2, *9 * [1]]
 
@@ -76,14 +76,14 @@ def test_one_refusal_among_ten_is_a_meaning_of_its_own():
 )
 def test_what_is_undefined_has_its_reason(samples, reason):
     _, q = one("Paris", samples)
-    assert (q["reason"], q["label"], q["n_samples"]) == (reason, "Undefined", len(samples))
+    assert (q["reason"], q["stability"], q["n_samples"]) == (reason, "Undefined", len(samples))
     assert math.isnan(q["entropy"])
 
 
 def test_a_missing_sample_is_no_empty_one_and_a_missing_answer_agrees_with_nothing():
     analysis, q = one(None, ["Paris", None, "Paris", "Rome"])
     assert (q["n_samples"], q["n_empty"], q["n_meanings"]) == (3, 0, 2)
-    assert math.isnan(q["agreement"]) and pd.isna(q["baseline_in_largest"]) and q["label"] == "Varies"
+    assert math.isnan(q["agreement"]) and pd.isna(q["baseline_in_largest"]) and q["stability"] == "Varies"
     assert analysis.samples["status"].to_list() == ["answered", "error", "answered", "answered"]
     assert analysis.samples["meaning"].isna().to_list() == [False, True, False, False]
 
@@ -100,7 +100,9 @@ def test_equally_large_meanings_are_both_the_largest():
 
 def test_the_threshold_moves_labels_only():
     run = run_of(["Paris"], [["Paris", "Paris", "Paris", "Rome"]])
-    labels = {t: Diagnosis(run, {"stable_from": t})["uncertainty"].queries["label"][0] for t in (0.75, 0.8)}
+    labels = {
+        t: Diagnosis(run, {"stable_from": t})["uncertainty"].queries["stability"][0] for t in (0.75, 0.8)
+    }
     assert labels == {0.75: "Stable", 0.8: "Varies"}
 
 

@@ -12,14 +12,14 @@ from ui import cached, headlines, questions, show
 from ui.sections import Part
 
 _STATUS = {"answered": "", "abstained": "Refusal", "empty": "Empty", "error": "Failed call"}
-_TITLES = {"label": "Stability", "entropy": "Semantic entropy", "agreement": "Agreement"}
+_TITLES = {"stability": "Stability", "entropy": "Semantic entropy", "agreement": "Agreement"}
 _FEWEST = 3  # different answers that make a figure worth its room
 
 
 def part(query_id: str) -> Part:
     """Return what is wrong with how the answer and its samples agree."""
     row = questions.row(query_id, "uncertainty")
-    if row["label"] == UNSTABLE:
+    if row["stability"] == UNSTABLE:
         wrong = FINDINGS["unstable_answer"]
         return Part(says=(f"**{wrong.title}:** {said(row)} {wrong.advice}",))
     if row["n_samples"] > 1 and show.yes_or_no(row["baseline_in_largest"]) is False:
@@ -96,9 +96,12 @@ def draw(query_id: str) -> None:
 
 def _numbers(row: Any) -> None:
     n = f"n = {count(int(row['n_samples']), 'sample')}"
-    shown = {name: METRICS[name] for name in ("label", "entropy", "agreement")}
+    shown = {name: METRICS[name] for name in ("stability", "entropy", "agreement")}
     values = {
-        "label": (str(row["label"]), f"largest meaning: {_largest(row)}" if row["n_samples"] > 1 else n),
+        "stability": (
+            str(row["stability"]),
+            f"largest meaning: {_largest(row)}" if row["n_samples"] > 1 else n,
+        ),
         "entropy": (number(row["entropy"]), f"nats; {number(row['entropy_normalised'])} of the maximum; {n}"),
         "agreement": (number(row["agreement"]), n),
     }
