@@ -11,8 +11,8 @@ st.set_page_config(
     menu_items={"About": "Leadline: which retrieved passages an answer really uses."},
 )
 st.logo(str(library.ROOT / "ui" / "leadline.svg"), size="large")
-pages = router.build_pages()
-page = st.navigation(pages, position="hidden")
+pages = router.menu()
+page = router.chosen(pages)
 sources.follow_link()
 with st.sidebar:
     sources.menu(pages)

@@ -34,15 +34,18 @@ def page_of(diagnostic: str) -> str | None:
     return page if (library.ROOT / page).is_file() else None
 
 
-def build_pages() -> dict[str, list[Page]]:
-    """Return the pages by section, in the order of the menu."""
+def menu() -> dict[str, list[tuple[Page, str]]]:
+    """Return the pages by section, in the order of the menu, each with its icon.
+
+    A page that had an icon of its own would make the browser fetch it from elsewhere, for its tab.
+    """
     own = [
-        st.Page(page, title=diagnostic.title, icon=diagnostic.icon)
+        (st.Page(page, title=diagnostic.title), diagnostic.icon)
         for diagnostic in diagnostics.DIAGNOSTICS
         if (page := page_of(diagnostic.name)) is not None
     ]
     overview, workbench, compare, live, data, methods = (
-        st.Page(path, title=title, icon=f":material/{icon}:", default=path == OVERVIEW)
+        (st.Page(path, title=title, default=path == OVERVIEW), f":material/{icon}:")
         for path, title, icon in _PAGES
     )
     return {
@@ -50,6 +53,11 @@ def build_pages() -> dict[str, list[Page]]:
         "Get data": [live, data],
         "Read": [methods],
     }
+
+
+def chosen(pages: dict[str, list[tuple[Page, str]]]) -> Page:
+    """Announce the pages and return the one that the address names; the menu is drawn by `ui.sources`."""
+    return st.navigation([page for members in pages.values() for page, _ in members], position="hidden")
 
 
 def run(page: Page) -> None:
@@ -79,5 +87,5 @@ def require_entrypoint() -> None:
     the pages and starting over makes it run the frame first; the address is kept.
     """
     if not st.session_state.get(_ACTIVE):
-        st.navigation(build_pages(), position="hidden")
+        chosen(menu())
         st.rerun()

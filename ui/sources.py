@@ -81,7 +81,7 @@ def address(**extra: str) -> dict[str, str]:
     return {**state.link, **place, **extra}
 
 
-def menu(pages: Mapping[str, Sequence[Page]]) -> None:
+def menu(pages: Mapping[str, Sequence[tuple[Page, str]]]) -> None:
     """Draw the way to every page, by section.
 
     Streamlit's own menu leads to addresses without parameters. They would have to be written anew on every
@@ -89,8 +89,8 @@ def menu(pages: Mapping[str, Sequence[Page]]) -> None:
     """
     for section, members in pages.items():
         st.caption(section)
-        for page in members:
-            st.page_link(page, query_params=address())
+        for page, icon in members:
+            st.page_link(page, icon=icon, query_params=address())
 
 
 def link(page: str, label: str, icon: str = "arrow_forward", about: str | None = None, **extra: str) -> None:

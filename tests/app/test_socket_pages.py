@@ -138,14 +138,14 @@ def test_a_switch_reaches_the_analysis(with_toy, open_app, healthy, texts):
     assert "answers are too long\\!" in texts(healthy(app))
 
 
-def test_inspector_shows_its_columns_or_why_there_are_none(with_toy, open_app, healthy, texts):
+def test_workbench_shows_its_columns_or_why_there_are_none(with_toy, open_app, healthy, texts):
     with_toy()
     app = healthy(open_app("workbench", question="q1"))
     assert cards(app)["Length"] == "21" and cards(app)["Size"] == "long"
     assert "The answer has no text" in texts(healthy(open_app("workbench", question="q4")))
 
 
-def test_what_it_lacks_is_said_on_overview_and_inspector(with_toy, open_app, healthy, texts):
+def test_what_it_lacks_is_said_on_overview_and_workbench(with_toy, open_app, healthy, texts):
     with_toy(needs=(Need("samples", "No answer was sampled."),))
     for page in ("overview", "workbench"):
         app = healthy(open_app(page))
@@ -153,7 +153,7 @@ def test_what_it_lacks_is_said_on_overview_and_inspector(with_toy, open_app, hea
         assert "Mean length" not in cards(app)
 
 
-def test_side_by_side_compares_its_numbers_and_columns(with_toy, open_app, healthy, recorded, tmp_path):
+def test_compare_compares_its_numbers_and_columns(with_toy, open_app, healthy, recorded, tmp_path):
     with_toy()
     other = recorded.derive({"run_id": "other", "name": "Other"})
     other.save(tmp_path / "runs" / "other")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -32,9 +33,14 @@ def app(tmp_path_factory):
         yield address
 
 
+def elsewhere(url):
+    """Return the address if it is not one of this machine: Streamlit would fetch icons of tabs, for one."""
+    return [] if urlsplit(url).hostname in (None, "localhost", "127.0.0.1") else [url]
+
+
 @pytest.fixture
 def new_page(browser):
-    """Open pages in sessions of their own; fail on any error the browser console reports."""
+    """Open pages in sessions of their own; fail on any error of a script, and where a page asks another host."""
     contexts, errors = [], []
 
     def open_page(width=1280, height=900, **options):
@@ -42,6 +48,7 @@ def new_page(browser):
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: errors.extend(elsewhere(request.url)))
         return page
 
     yield open_page

@@ -69,7 +69,7 @@ def test_a_live_run_of_one_question_with_the_embedded_model(app, new_page):
     settle(page)
     assert "Calls to make" in main_text(page)
     page.get_by_role("button", name="Run", exact=True).click()
-    page.get_by_text("Finished and saved: 1 question").wait_for(timeout=300_000)
+    page.get_by_text("Finished and saved: 1 question").first.wait_for(timeout=300_000)
     settle(page)
     job_link = page.url
     page.get_by_role("link", name="Workbench").last.click()
@@ -86,7 +86,7 @@ def test_a_live_run_of_one_question_with_the_embedded_model(app, new_page):
     # And a reload of the job's page still shows it.
     page.goto(job_link)
     settle(page)
-    page.get_by_text("Finished and saved: 1 question").wait_for(timeout=60_000)
+    page.get_by_text("Finished and saved: 1 question").first.wait_for(timeout=60_000)
 
 
 def test_links_survive_reload_and_sharing(app, new_page):

@@ -74,4 +74,4 @@ def test_a_live_run_reloaded_in_the_middle(app, new_page, width, theme):
             page.locator("[data-testid='stSidebar']").get_by_text("of 3 calls").wait_for()
             page.locator("[data-testid='stSidebar']").get_by_role("link", name="Show").click()
         gate.opened.set()
-        page.get_by_text("Finished and saved: 1 question").wait_for()
+        page.get_by_text("Finished and saved: 1 question").first.wait_for()

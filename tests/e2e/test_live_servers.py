@@ -55,7 +55,7 @@ def plan_and_run(page):
     page.get_by_role("button", name="Run", exact=True).wait_for(timeout=180_000)
     settle(page)
     page.get_by_role("button", name="Run", exact=True).click()
-    page.get_by_text("Finished and saved: 2 questions").wait_for(timeout=180_000)
+    page.get_by_text("Finished and saved: 2 questions").first.wait_for(timeout=180_000)
     settle(page)
 
 

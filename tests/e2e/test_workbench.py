@@ -103,7 +103,7 @@ def test_claims_are_found_offline_and_a_reload_keeps_the_job(bench_app, runs, ne
     page.reload()
     page.get_by_test_id("stMain").get_by_role("button", name="Cancel").wait_for(timeout=30_000)
     assert page.url == link
-    page.get_by_text("Finished and saved").wait_for(timeout=300_000)
+    page.get_by_text("Finished and saved").first.wait_for(timeout=300_000)
     settle(page)
     text = main_text(page)
     assert "weak on hard claims" in text and "Unsupported claims to read first" in text
@@ -111,7 +111,7 @@ def test_claims_are_found_offline_and_a_reload_keeps_the_job(bench_app, runs, ne
     # The link that was there while the job ran shows its result in another session.
     other = new_page()
     other.goto(link)
-    other.get_by_text("Finished and saved").wait_for(timeout=60_000)
+    other.get_by_text("Finished and saved").first.wait_for(timeout=60_000)
     settle(other)
     assert "Unsupported claims to read first" in main_text(other)
     # From a claim to its answer, in the same session.
