@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from core.arrays import Floats
@@ -198,9 +199,10 @@ def measure(run: Run) -> Measured:
     texts: dict[str, Samples] = {}
     tables = [_EMPTY]
     facts = []
-    q = run.queries
+    asked_again = run.queries["query_id"].isin(rows.keys()).to_numpy(dtype=bool)
+    q = run.queries[asked_again]
     for query_id, asked, answer in zip(q["query_id"], q["question"], q["answer"].fillna(""), strict=True):
-        own = given.iloc[rows.get(query_id, [])]
+        own = given.iloc[rows[query_id]]
         texts[query_id] = Samples([answer, *own["answer"]], baseline=True, question=asked)
         of_samples, of_question = _of_question(texts[query_id])
         tables.append(of_samples.set_index(own.index))
@@ -212,10 +214,13 @@ def measure(run: Run) -> Measured:
     )
     samples.insert(3, "status", samples.pop("status").fillna("error"))
 
-    scores = score(list(texts.values()), TEXT_ONLY)
+    found_scores = score(list(texts.values()), TEXT_ONLY)
+    scores = {name: _among(one, asked_again) for name, one in found_scores.items()}
     correct = correctness(run.queries["answer"], run.queries["reference_answers"], run.queries["question"])
     queries = run.queries[["query_id", "question"]].reset_index(drop=True)
-    queries = queries.join(pd.DataFrame(facts, columns=[*_FACTS]).astype(_FACTS))
+    known = pd.DataFrame(facts, columns=[*_FACTS], index=np.flatnonzero(asked_again))
+    counts = {name: 0 for name, kind in _FACTS.items() if kind == "int64"}
+    queries = queries.join(known.reindex(queries.index).fillna(counts).astype(_FACTS))
     for name, estimator in COLUMN_ESTIMATORS.items():
         queries[name] = scores[estimator].values
     queries["correct"] = correct.array
@@ -226,6 +231,15 @@ def measure(run: Run) -> Measured:
     queries["reason"] = pd.Series(reasons, dtype="str")
     judged = _Judged(MappingProxyType(scores), correct.to_numpy(dtype=np.float64, na_value=np.nan))
     return Measured(run, queries, samples, MappingProxyType(texts), judged)
+
+
+def _among(scores: Scores, asked_again: npt.NDArray[np.bool_]) -> Scores:
+    """Return the scores of the sampled questions among all."""
+    values = np.full(len(asked_again), np.nan)
+    values[asked_again] = scores.values
+    reasons = np.full(len(asked_again), "not_sampled", dtype=object)
+    reasons[asked_again] = list(scores.reasons)
+    return replace(scores, values=values, reasons=tuple(reasons))
 
 
 _EMPTY = pd.DataFrame(
