@@ -177,7 +177,8 @@ def main() -> None:
     if not path.is_file():
         print(f"The development data is not here ({path}); --data names a folder.")
         return
-    rows, label = load(path), right(load(path))
+    rows = load(path)
+    label = right(rows)
     tables = {
         n: {name: found.uncertainty for name, found in score(questions_of(rows, n)).items()} for n in SIZES
     }

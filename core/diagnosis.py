@@ -17,7 +17,7 @@ import pandas as pd
 
 from core.errors import InputError
 from core.run import Run
-from core.text.display import DASH, number
+from core.text.display import DASH, number, share_interval
 from core.text.display import count as counted
 
 METRIC, MODE, REASON = "Metrics", "Failure modes", "Undefined because"
@@ -124,7 +124,7 @@ class Number:
     define : str
         Name of the `Definition` that explains it; of a Mapping, the kind of its names.
     chance : float or None
-        What chance alone gives: a value or, for a count, a count.
+        Chance baseline: a value or, for a count, a count.
     note : str
         What else must be said with it.
     is_share : bool
@@ -173,7 +173,7 @@ class Number:
 
     @property
     def context(self) -> str:
-        """What chance alone gives, and the note, for people."""
+        """The chance baseline and the note, for people."""
         pattern = "{:g}" if not self.chance else self.pattern if self.of is None else "{:.1f}"
         by_chance = "" if self.chance is None else f"{number(self.chance, pattern)} by chance"
         return "; ".join(filter(None, [by_chance, self.note]))
@@ -232,8 +232,7 @@ class Finding:
         """Interval of the share, count by chance and p-value, for people."""
         parts = []
         if self.interval is not None:
-            low, high = (number(100 * end, "{:.0f}") for end in self.interval)
-            parts.append(f"95 % interval of the share {low} to {high} %")
+            parts.append(share_interval(self.interval))
         if self.expected_by_chance is not None:
             parts.append(f"chance baseline {number(self.expected_by_chance, '{:.1f}')} of {self.of:,}")
         if self.p_value is not None:

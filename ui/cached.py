@@ -32,7 +32,7 @@ def diagnosis() -> Diagnosis:
     """Return the analyses of the session's run at the current settings."""
     state = session()
     assert state.run is not None, "pages ask for analyses only when a run is there"
-    return _base(state.run_key, state.run).at(settings())
+    return _base((state.run_key,), state.run).at(settings())
 
 
 def once(name: str, compute: Callable[[Diagnosis], Any]) -> Any:
@@ -80,7 +80,7 @@ class Comparison:
 def comparison_of(runs: list[tuple[str, Run]]) -> Comparison:
     """Compare runs; each comes with a key of its own, as the session's run has its run key."""
     values = settings()
-    found = [_base(key, run).at(values) for key, run in runs]
+    found = [_base((key,), run).at(values) for key, run in runs]
     return _compared((tuple(key for key, _ in runs), *values.items()), found)
 
 
@@ -101,22 +101,18 @@ def key() -> _Key:
 
 
 def _kept(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Keep a function's results by its first argument, a key: of saved runs for everybody."""
+    """Keep a function's results by its first argument, a key: of saved runs for all sessions."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         shared = st.cache_resource(**options)(function)
         own = st.cache_resource(scope="session", **options)(function)
-        return lambda key, *rest: (shared if str(_first(key)).startswith(_SAVED) else own)(key, *rest)
+        return lambda key, *rest: (shared if key[0].startswith(_SAVED) else own)(key, *rest)
 
     return decorate
 
 
-def _first(key: Any) -> Any:
-    return _first(key[0]) if isinstance(key, tuple) else key
-
-
 @_kept(max_entries=8, show_spinner=False)
-def _base(run_key: str, _run: Run) -> Diagnosis:
+def _base(key: _Key, _run: Run) -> Diagnosis:
     return Diagnosis(_run)
 
 

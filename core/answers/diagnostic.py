@@ -21,7 +21,7 @@ from core.diagnosis import (
 )
 from core.run import Run
 from core.stats import wilson_interval
-from core.text.display import part, percent
+from core.text.display import part, percent, share_interval
 from core.text.matching import correctness
 
 DEFINITIONS = (
@@ -64,7 +64,7 @@ def numbers(answers: Answers) -> tuple[Number, ...]:
     n, judged = len(q), int(q["correct"].notna().sum())
     correct = int(q["correct"].fillna(False).sum())
     share = wilson_interval(correct / judged, judged) if judged else None
-    note = "no reference answers to compare with" if share is None else _share(share)
+    note = "no reference answers to compare with" if share is None else share_interval(share)
     return (
         Number("n_queries", "Questions", n, place="row"),
         Number("n_correct", "Correct answers", correct, of=judged, define="correct", note=note, place="card"),
@@ -73,11 +73,6 @@ def numbers(answers: Answers) -> tuple[Number, ...]:
         Number("n_empty_answers", "Empty answers", answers.n("empty"), of=n, define="no_answer", place="row"),
         Number("n_errors", "Failed", answers.n("error"), of=n, define="no_answer", place="row"),
     )
-
-
-def _share(interval: tuple[float, float]) -> str:
-    low, high = interval
-    return f"95 % interval of the share {100 * low:.0f} to {100 * high:.0f} %"
 
 
 def findings(answers: Answers) -> Sequence[Finding]:

@@ -76,6 +76,18 @@ def percent(share: float, interval: tuple[float, float] | None = None) -> str:
     )
 
 
+def share_interval(interval: tuple[float, float]) -> str:
+    """Say what the 95 % interval of a share is.
+
+    Examples
+    --------
+    >>> share_interval((0.118, 0.327))
+    '95 % interval of the share 12 to 33 %'
+    """
+    low, high = (number(100 * end, "{:.0f}") for end in interval)
+    return f"95 % interval of the share {low} to {high} %"
+
+
 def part(n: int, of: int, noun: str = "") -> str:
     """Return how many of how many, in words that read well: few are counted, many given in percent.
 

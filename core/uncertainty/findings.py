@@ -67,7 +67,7 @@ def _disagreeing(queries: pd.DataFrame) -> list[Finding]:
         Finding(
             "baseline_disagrees",
             f"In {n:,} of {count(of, 'question')} the answer is not what most samples say; another sample in "
-            f"its place would give {number(by_chance, '{:.0f}')}.",
+            f"its place would give {number(by_chance, '{:.1f}')}.",
             n, of, interval, by_chance, p_value,
             severity=("high" if interval[0] > _MOST else "medium") if told else "low",
             advice=FINDINGS["baseline_disagrees"].advice, query_ids=tuple(shown["query_id"]),
@@ -101,6 +101,6 @@ def _ungrounded(queries: pd.DataFrame) -> list[Finding]:
             n, of, interval, by_chance, severity=severity,
             advice=FINDINGS["stable_ungrounded"].advice, query_ids=tuple(shown["query_id"]),
             clause=f"{part(n, of, 'stable answer')} {'has' if n == 1 else 'have'} mostly claims without a "
-            f"supporting passage ({percent(n / of, interval)})",
+            f"supporting passage ({percent(n / of, interval)}; {percent(by_chance / of)} by chance)",
         )
     ]  # fmt: skip

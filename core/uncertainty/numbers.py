@@ -9,7 +9,7 @@ import pandas as pd
 
 from core.diagnosis import REASON, Number
 from core.stats import mean_in_unit, mean_interval, wilson_interval
-from core.text.display import percent
+from core.text.display import share_interval
 from core.uncertainty.analysis import UncertaintyAnalysis
 from core.uncertainty.definitions import STABLE, UNDEFINED, UNSTABLE, VARIES
 from core.uncertainty.findings import comparable
@@ -30,7 +30,7 @@ def numbers(analysis: UncertaintyAnalysis) -> tuple[Number, ...]:
     stable = int(label.get(STABLE, 0))
     shown = (
         Number("n_stable", "Stable answers", stable, of=of, define="stability", place="card",
-            note=f"95 % interval of the share {percent(0, wilson_interval(stable / of, of))}" if of else "",
+            note=share_interval(wilson_interval(stable / of, of)) if of else "",
             cases=f"queries.stability:{STABLE}"),
         Number("n_varies", "Varying answers", int(label.get(VARIES, 0)), of=of, define="stability",
             place="row", cases=f"queries.stability:{VARIES}"),

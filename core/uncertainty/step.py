@@ -20,6 +20,7 @@ from core.pipeline.per_question import Answers, PerQuestion
 from core.pipeline.rows import AskedQuestion, Rows
 from core.pipeline.steps import Call, Option, StepWork, check_ranges
 from core.run import Run
+from core.text.display import count
 
 TEMPERATURES, TOP_PS = (0.5, 1.2), (0.8, 0.95)
 PRESETS = ((5, "5, quick"), (10, "10, balanced"), (20, "20, high reliability"))
@@ -134,7 +135,8 @@ class UncertaintyStep(PerQuestion):
     def facts(self, run: Run) -> Mapping[str, Any]:
         """Return how the samples were drawn, and a note on those that are missing."""
         n_short = len(self.missing(run))
-        notes = [f"{n_short} questions have fewer than {self.samples} samples."] if n_short else []
+        have = "has" if n_short == 1 else "have"
+        notes = [f"{count(n_short, 'question')} {have} fewer than {self.samples} samples."] if n_short else []
         return {
             "samples": self.samples,
             "temperatures": list(TEMPERATURES),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -81,10 +83,10 @@ def _draw(data: pd.DataFrame, why_not: str | None) -> go.Figure:
     return figure
 
 
-def _hover(row: object) -> str:
+def _hover(row: Any) -> str:
     return (
-        f"{row.title}: {number(row.auroc, '{:.3f}')}<br>"  # type: ignore[attr-defined]
-        f"95 %: {number(row.auroc_low)} to {number(row.auroc_high)}; guessing 0.50<br>"  # type: ignore[attr-defined]
-        f"{count(row.n, 'answer')}, {row.n_wrong:,} incorrect<br>"  # type: ignore[attr-defined]
-        f"{count(row.n_incorrect, 'question')} with an incorrect answer"  # type: ignore[attr-defined]
+        f"{row.title}: {number(row.auroc, '{:.3f}')}<br>"
+        f"95 %: {number(row.auroc_low)} to {number(row.auroc_high)}; guessing 0.50<br>"
+        f"{count(row.n, 'answer')}, {row.n_wrong:,} incorrect<br>"
+        f"{count(row.n_incorrect, 'question')} with an incorrect answer"
     )
