@@ -61,8 +61,11 @@ UNCERTAINTY = Diagnostic(
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("stability", "Stability"),
-        QuestionColumn("agreement", "Agreement with the samples", bounds=(0.0, 1.0)),
-        QuestionColumn("entropy", "Semantic entropy"),
+        QuestionColumn(
+            "agreement", "Agreement with the samples", bounds=(0.0, 1.0), higher_is="more confident"
+        ),
+        QuestionColumn("entropy", "Semantic entropy", higher_is="more uncertain"),
+        QuestionColumn("sum_eigen", "SumEigen", higher_is="more uncertain"),
     ),
     step=UncertaintyStep,
     icon=":material/casino:",

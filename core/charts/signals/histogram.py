@@ -1,0 +1,137 @@
+"""How the values of one signal are spread over the questions."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.charts.theme import (
+    STYLES,
+    bar_marker,
+    count_step,
+    doors,
+    empty_figure,
+    new_figure,
+    safe_text,
+    where_door,
+)
+from core.report.signals import Signal
+from core.text.display import count, number
+from core.worklist import where
+
+_BARS = 12
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+HEIGHT = 250
+
+
+class _Bar(NamedTuple):
+    at: float
+    width: float
+    n: int
+    title: str
+    door: str
+
+
+class _Data(NamedTuple):
+    signal: Signal
+    bars: list[_Bar]
+    mean: float
+    median: float
+
+
+def signal_histogram(signal: Signal) -> go.Figure:
+    """Draw how many questions have which value, with the mean and the median.
+
+    A bar for each value where there are few of them, else for about twelve equal ranges. Bars lead to their
+    questions. Empty where no question has a value.
+    """
+    return _draw(_data(signal))
+
+
+def _data(signal: Signal) -> _Data:
+    known = signal.known
+    if not known.size:
+        return _Data(signal, [], math.nan, math.nan)
+    levels, sizes = np.unique(known, return_counts=True)
+    bars = _of_values(signal, levels, sizes) if levels.size <= _BARS else _of_ranges(signal, known)
+    return _Data(signal, bars, float(known.mean()), float(np.median(known)))
+
+
+def _of_values(signal: Signal, levels: np.ndarray, sizes: np.ndarray) -> list[_Bar]:
+    width = 0.8 * (float(np.diff(levels).min()) if levels.size > 1 else 1.0)
+    bars = []
+    for value, n in zip(levels.tolist(), sizes.tolist(), strict=True):
+        title = {1.0: "yes", 0.0: "no"}[value] if signal.is_outcome else _figure(value)
+        door = where(signal.source, "queries", **{signal.name: bool(value) if signal.is_outcome else value})
+        bars.append(_Bar(value, width, n, title, where_door(door)))
+    return bars
+
+
+def _of_ranges(signal: Signal, known: np.ndarray) -> list[_Bar]:
+    edges = _edges(float(known.min()), float(known.max()))
+    sizes = np.histogram(known, edges)[0].tolist()
+    bars = []
+    for i, n in enumerate(sizes):
+        low, high = float(edges[i]), float(edges[i + 1])
+        # The last range holds its upper end too.
+        ends = (low, high if i < len(sizes) - 1 else None)
+        door = where_door(where(signal.source, "queries", **{signal.name: ends})) if n else ""
+        bars.append(_Bar((low + high) / 2, high - low, n, f"{_figure(low)} to {_figure(high)}", door))
+    return bars
+
+
+def _edges(low: float, high: float) -> np.ndarray:
+    """Return the ends of about twelve ranges of a round width that hold all values."""
+    power = 10.0 ** math.floor(math.log10((high - low) / _BARS))
+    step = next(one * power for one in _STEPS if one * power * _BARS >= high - low)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    # Rounded, so that a value of 0.3 and an end of 0.3 are the same number.
+    edges = np.array([float(f"{i * step:.12g}") for i in range(first, max(last, first + 1) + 1)])
+    edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)
+    return edges
+
+
+def _figure(value: float) -> str:
+    return number(value, "{:.4g}" if abs(value) < 1_000 else "{:,.0f}")
+
+
+def _draw(data: _Data) -> go.Figure:
+    signal = data.signal
+    if not data.bars:
+        return empty_figure("No question has a value.")
+    mean, median = signal.text(data.mean), signal.text(data.median)
+    n = count(signal.n, "question")
+    alt = f"{signal.title} of {n}: mean {mean}, median {median}, in {count(len(data.bars), 'bar')}."
+    figure = new_figure(alt, "", "Questions", height=HEIGHT)
+    figure.add_bar(
+        x=[bar.at for bar in data.bars],
+        y=[bar.n for bar in data.bars],
+        width=[bar.width for bar in data.bars],
+        marker={**bar_marker("neutral"), "line": {"width": 0.5, "color": "white"}},
+        showlegend=False,
+        **doors(
+            figure,
+            [bar.door for bar in data.bars],
+            [f"{safe_text(signal.title)}<br>{bar.title}<br>{count(bar.n, 'question')}" for bar in data.bars],
+        ),
+    )
+    most = max(bar.n for bar in data.bars)
+    for name, value, text, dash, style in (
+        ("Mean", data.mean, mean, "solid", "Divergent"),
+        ("Median", data.median, median, "dot", "Aligned"),
+    ):
+        figure.add_scatter(
+            name=f"{name} {text}",
+            mode="lines",
+            x=[value, value],
+            y=[0, 1.05 * most],
+            line={"color": STYLES[style].color, "width": 2.5, "dash": dash},
+            hoverinfo="skip",
+        )
+    if signal.is_outcome:
+        figure.update_xaxes(tickvals=[0, 1], ticktext=["no", "yes"])
+    figure.update_yaxes(range=[0, 1.08 * most], tickformat=",d", dtick=count_step(most))
+    return figure
