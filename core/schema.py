@@ -245,7 +245,7 @@ SIGNALS = Table(
         _QUERY,
         Column("similarity", "float", "Similarity of question and passages.", range=(0, 1), direction="higher = more confident"),
         Column("lexical", "float", "Lexical retrieval score.", range=(0, 100), direction="higher = more confident"),
-        Column("llm_score", "float", "The model's own confidence.", range=(0, 1), direction="higher = more confident"),
+        Column("llm_score", "float", "Stated confidence of the model.", range=(0, 1), direction="higher = more confident"),
     ),
 )  # fmt: skip
 

@@ -33,7 +33,7 @@ _TITLES = {
     "label": "label",
     "label_reason": "undefined because",
     "lexical": "lexical retrieval score",
-    "llm_score": "the model's own confidence",
+    "llm_score": "stated confidence of the model",
     "n_supported": "supported claims",
     "ndcg_by_chance": "nDCG by chance",
     "quadrant": "passage",

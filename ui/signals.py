@@ -42,7 +42,7 @@ def matrix(agreement: SignalAgreement) -> None:
     )  # fmt: skip
     show.chart("signals", "correlation_heatmap", agreement, kind=kind)
     st.caption(
-        "Blue: both are high together. Red: one is high where the other is low. Pale, in brackets: chance "
+        "Blue: both are high together. Orange: one is high where the other is low. Pale, in brackets: chance "
         "alone could explain it. A dash: undefined."
     )
 
@@ -68,7 +68,7 @@ def pairs(agreement: SignalAgreement, kind: str) -> None:
     order = sorted(agreement.pairs, key=lambda pair: _place(pair, kind))
     frame = pd.DataFrame([_row(pair) for pair in order])
     columns = {
-        "signals": show.wide("Signals", "medium"),
+        "signals": show.wide("Signals"),
         **{name: show.wide(name, "medium") for name in KINDS},
         "n": show.numeric("n", "localized", "Questions that have both"),
         "expected": show.wide("Expected", "small", "The sign that the directions of both let expect"),

@@ -22,6 +22,7 @@ from core.text.display import DASH, count, number
 ALPHA = 0.05
 SPEARMAN, PEARSON = "Spearman", "Pearson"
 KINDS = (SPEARMAN, PEARSON)
+DECIMALS = 9  # of a value, so that equal ones are equal however they were summed
 _FEWEST = 3  # questions with a value, without which a signal is not listed
 _WAYS = {"better": 1, "more confident": 1, "worse": -1, "more uncertain": -1}
 _TABLE = "signals"
@@ -31,8 +32,9 @@ _TABLE = "signals"
 class Signal:
     """One number per question.
 
-    ``owner`` is the title of what it belongs to; ``values`` are in the run's order, NaN where undefined;
-    ``is_outcome`` says that it is 1 where the answer is correct and 0 where it is not. ``source`` and
+    ``owner`` is the title of what it belongs to; ``values`` are in the run's order, rounded to
+    `DECIMALS`, NaN where undefined; ``is_outcome`` says that it is 1 where the answer is correct and 0 where
+    it is not. ``source`` and
     ``name`` are the diagnostic and the column by which `core.worklist.where` finds it.
     """
 
@@ -185,7 +187,9 @@ def signal_agreement(diagnosis: Diagnosis) -> SignalAgreement:
     >>> len(found.pairs) == len(found.signals) * (len(found.signals) - 1) // 2
     True
     """
-    every = [*_of_diagnostics(diagnosis), *_of_table(diagnosis)]
+    every = _of_diagnostics(diagnosis)
+    named = {one.name for one in every}  # a diagnostic may show a confidence signal as its own number
+    every += [one for one in _of_table(diagnosis) if one.name not in named]
     reasons = [_lacking(one) for one in every]
     signals = tuple(one for one, reason in zip(every, reasons, strict=True) if not reason)
     left_out = tuple((one.title, why) for one, why in zip(every, reasons, strict=True) if why)
@@ -234,7 +238,7 @@ def _of_table(diagnosis: Diagnosis) -> list[Signal]:
 
 def _floats(values: pd.Series) -> Floats:
     found = values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.where(np.isfinite(found), found, np.nan)
+    return np.where(np.isfinite(found), np.round(found, DECIMALS), np.nan)
 
 
 def _lacking(signal: Signal) -> str:

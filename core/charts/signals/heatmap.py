@@ -13,7 +13,7 @@ from core.report.signals import SPEARMAN, Pair, SignalAgreement
 from core.text.display import DASH, count, number
 
 _NUMBERS_UP_TO = 16  # signals; in more the cells are too small for their numbers
-_ROW, _LINE = 40, 22  # height of a row in pixels; characters in a line of its name
+_ROW, _LINE = 44, 16  # height of a row in pixels; characters in a line of its name
 _SCALE = {
     "orientation": "h",
     "thickness": 10,
@@ -36,7 +36,7 @@ class _Cell(NamedTuple):
 
 
 def correlation_heatmap(agreement: SignalAgreement, kind: str = SPEARMAN) -> go.Figure:
-    """Draw the correlations of the signals, each pair once: blue is positive, red negative.
+    """Draw the correlations of the signals, each pair once: blue is positive, orange negative.
 
     A correlation that cannot be told from chance is pale, with its number in brackets; an undefined one is
     a dash, and the hover says why. Empty for fewer than two signals.

@@ -18,11 +18,13 @@ from core.charts.theme import (
     safe_text,
     where_door,
 )
-from core.report.signals import Signal
+from core.report.signals import DECIMALS, Signal
 from core.text.display import count, number
 from core.worklist import where
 
 _BARS = 12
+_NAMED = 5  # bars up to which each has its value below it
+_SLACK = 0.5 * 10.0**-DECIMALS  # values of the run lie this far around the rounded ones that are drawn
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 HEIGHT = 250
 
@@ -38,6 +40,7 @@ class _Bar(NamedTuple):
 class _Data(NamedTuple):
     signal: Signal
     bars: list[_Bar]
+    of_values: bool  # a bar for each value, not for each range
     mean: float
     median: float
 
@@ -54,19 +57,23 @@ def signal_histogram(signal: Signal) -> go.Figure:
 def _data(signal: Signal) -> _Data:
     known = signal.known
     if not known.size:
-        return _Data(signal, [], math.nan, math.nan)
+        return _Data(signal, [], True, math.nan, math.nan)
     levels, sizes = np.unique(known, return_counts=True)
-    bars = _of_values(signal, levels, sizes) if levels.size <= _BARS else _of_ranges(signal, known)
-    return _Data(signal, bars, float(known.mean()), float(np.median(known)))
+    of_values = levels.size <= _BARS
+    bars = _of_values(signal, levels, sizes) if of_values else _of_ranges(signal, known)
+    return _Data(signal, bars, of_values, float(known.mean()), float(np.median(known)))
 
 
 def _of_values(signal: Signal, levels: np.ndarray, sizes: np.ndarray) -> list[_Bar]:
     width = 0.8 * (float(np.diff(levels).min()) if levels.size > 1 else 1.0)
     bars = []
     for value, n in zip(levels.tolist(), sizes.tolist(), strict=True):
-        title = {1.0: "yes", 0.0: "no"}[value] if signal.is_outcome else _figure(value)
-        door = where(signal.source, "queries", **{signal.name: bool(value) if signal.is_outcome else value})
-        bars.append(_Bar(value, width, n, title, where_door(door)))
+        if signal.is_outcome:
+            title, wanted = {1.0: "yes", 0.0: "no"}[value], bool(value)
+        else:
+            title, wanted = _figure(value), (value - _SLACK, value + _SLACK)
+        door = where_door(where(signal.source, "queries", **{signal.name: wanted}))
+        bars.append(_Bar(value, width, n, title, door))
     return bars
 
 
@@ -77,7 +84,7 @@ def _of_ranges(signal: Signal, known: np.ndarray) -> list[_Bar]:
     for i, n in enumerate(sizes):
         low, high = float(edges[i]), float(edges[i + 1])
         # The last range holds its upper end too.
-        ends = (low, high if i < len(sizes) - 1 else None)
+        ends = (low - _SLACK, high - _SLACK if i < len(sizes) - 1 else None)
         door = where_door(where(signal.source, "queries", **{signal.name: ends})) if n else ""
         bars.append(_Bar((low + high) / 2, high - low, n, f"{_figure(low)} to {_figure(high)}", door))
     return bars
@@ -91,7 +98,7 @@ def _edges(low: float, high: float) -> np.ndarray:
     # Rounded, so that a value of 0.3 and an end of 0.3 are the same number.
     edges = np.array([float(f"{i * step:.12g}") for i in range(first, max(last, first + 1) + 1)])
     edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)
-    return edges
+    return np.unique(edges)
 
 
 def _figure(value: float) -> str:
@@ -131,7 +138,9 @@ def _draw(data: _Data) -> go.Figure:
             line={"color": STYLES[style].color, "width": 2.5, "dash": dash},
             hoverinfo="skip",
         )
-    if signal.is_outcome:
-        figure.update_xaxes(tickvals=[0, 1], ticktext=["no", "yes"])
+    if data.of_values and len(data.bars) <= _NAMED:
+        figure.update_xaxes(
+            tickvals=[bar.at for bar in data.bars], ticktext=[bar.title for bar in data.bars], tickangle=0
+        )
     figure.update_yaxes(range=[0, 1.08 * most], tickformat=",d", dtick=count_step(most))
     return figure

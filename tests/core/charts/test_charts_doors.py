@@ -7,12 +7,13 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from core.charts import claims, influence, retrieval_quality, uncertainty
+from core.charts import claims, influence, retrieval_quality, signals, uncertainty
 from core.charts.overview import against_chance
 from core.charts.theme import alt_text, has_doors
 from core.claims.planted import planted_errors
 from core.diagnosis import Diagnosis
 from core.influence import compare_reported, recovery
+from core.report.signals import signal_agreement
 from core.run import Run
 from core.schema import TABLES
 from core.sources.formats.importing import import_file
@@ -76,6 +77,10 @@ def figures_of(diagnosis):
             figures[name] = getattr(uncertainty, name)(sampling)
         for name in ("answer_scatter", "similarity_heatmap"):
             figures[name] = getattr(uncertainty, name)(sampling, most)
+    agreement = signal_agreement(diagnosis)
+    figures["correlation_heatmap"] = signals.correlation_heatmap(agreement)
+    for one in agreement.signals:
+        figures[f"signal_histogram {one.key}"] = signals.signal_histogram(one)
     return figures
 
 
@@ -94,12 +99,13 @@ def doors_of(figure):
 
 
 def test_every_figure_is_drawn_here():
-    own = {*influence.__all__, *claims.__all__, *retrieval_quality.__all__, *uncertainty.__all__}
+    packages = (influence, claims, retrieval_quality, uncertainty, signals)
+    own = {name for package in packages for name in package.__all__}
     worked, simulated = (figures_of(Diagnosis(RUNS[name]())) for name in ("worked", "simulated"))
     assert own <= {name.partition(" ")[0] for name in worked | simulated}
     assert {
         name for name, figure in (worked | simulated).items() if figure.data and not doors_of(figure)
-    } <= {"verdict_changes", "similarity_heatmap"}
+    } <= {"verdict_changes", "similarity_heatmap", "correlation_heatmap"}
 
 
 def test_every_door_opens_and_its_mark_says_how_many_questions_are_behind_it(drawn):
