@@ -111,7 +111,7 @@ def _draw(data: _Data) -> go.Figure:
         return empty_figure("No question has a value.")
     mean, median = signal.text(data.mean), signal.text(data.median)
     n = count(signal.n, "question")
-    alt = f"{signal.title} of {n}: mean {mean}, median {median}, in {count(len(data.bars), 'bar')}."
+    alt = f"Histogram of {signal.title} over {n}: mean {mean}, median {median}."
     figure = new_figure(alt, "", "Questions", height=HEIGHT)
     figure.add_bar(
         x=[bar.at for bar in data.bars],

@@ -89,7 +89,7 @@ def test_few_values_have_a_bar_each(agreement):
     figure = signal_histogram(agreement.signals[0])
     assert bars(figure) == {0: 8, 1: 12}
     assert list(figure.layout.xaxis.ticktext) == ["no", "yes"]
-    assert alt_text(figure) == "Right of 20 questions: mean 0.60, median 1.00, in 2 bars."
+    assert alt_text(figure) == "Histogram of Right over 20 questions: mean 0.60, median 1.00."
     mean, median = figure.data[1:]
     assert (mean.name, list(mean.x)) == ("Mean 0.60", [0.6, 0.6])
     assert (median.name, list(median.x)) == ("Median 1.00", [1.0, 1.0])
