@@ -67,11 +67,11 @@ def _data(signal: Signal) -> _Data:
 def _of_values(signal: Signal, levels: np.ndarray, sizes: np.ndarray) -> list[_Bar]:
     width = 0.8 * (float(np.diff(levels).min()) if levels.size > 1 else 1.0)
     bars = []
+    wanted: object
     for value, n in zip(levels.tolist(), sizes.tolist(), strict=True):
+        title, wanted = _figure(value), (value - _SLACK, value + _SLACK)
         if signal.is_outcome:
             title, wanted = {1.0: "yes", 0.0: "no"}[value], bool(value)
-        else:
-            title, wanted = _figure(value), (value - _SLACK, value + _SLACK)
         door = where_door(where(signal.source, "queries", **{signal.name: wanted}))
         bars.append(_Bar(value, width, n, title, door))
     return bars
