@@ -22,5 +22,8 @@ if show.needs_run():
         run.estimators()
         show.export("samples-csv", "Download samples (CSV)")
 
+        st.subheader("Context test", anchor=False)
+        run.context()
+
         st.subheader("Questions", anchor=False)
         worklist.draw("uncertainty")

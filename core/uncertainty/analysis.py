@@ -16,6 +16,7 @@ import pandas as pd
 from core.arrays import Floats
 from core.run import Run
 from core.text.matching import correctness
+from core.uncertainty.context import ContextTest, context_test
 from core.uncertainty.definitions import (
     COLUMN_ESTIMATORS,
     COMPARED,
@@ -103,6 +104,11 @@ class UncertaintyAnalysis:
         return None if self.not_judged else leaderboard(found, self._judged.correct)[0]
 
     @property
+    def context(self) -> ContextTest:
+        """Whether the estimators move the right way when the passages are changed, where that was asked."""
+        return self._judged.context
+
+    @property
     def not_judged(self) -> str | None:
         """Why the estimators cannot be judged, in a sentence; None where they can."""
         return self._judged.why_not
@@ -112,8 +118,13 @@ class UncertaintyAnalysis:
 class _Judged:
     """The estimators, judged when first asked for: the settings do not change them."""
 
+    run: Run
     scores: Mapping[str, Scores]
     correct: Floats
+
+    @cached_property
+    def context(self) -> ContextTest:
+        return context_test(self.run)
 
     @property
     def why_not(self) -> str | None:
@@ -229,7 +240,7 @@ def measure(run: Run) -> Measured:
         for reason, n in zip(scores[MEANING_ENTROPY].reasons, queries["n_samples"], strict=True)
     ]
     queries["reason"] = pd.Series(reasons, dtype="str")
-    judged = _Judged(MappingProxyType(scores), correct.to_numpy(dtype=np.float64, na_value=np.nan))
+    judged = _Judged(run, MappingProxyType(scores), correct.to_numpy(dtype=np.float64, na_value=np.nan))
     return Measured(run, queries, samples, MappingProxyType(texts), judged)
 
 

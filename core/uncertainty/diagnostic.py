@@ -25,6 +25,11 @@ def samples_csv(diagnosis: Diagnosis) -> bytes:
     return csv_bytes(diagnosis["uncertainty"].samples, diagnosis.run.data_source)
 
 
+def context_csv(diagnosis: Diagnosis) -> bytes:
+    """Return one row per estimator and condition of the context test."""
+    return csv_bytes(diagnosis["uncertainty"].context.to_frame(), diagnosis.run.data_source)
+
+
 def questions_csv(diagnosis: Diagnosis) -> bytes:
     """Return one row per question: every number, label and reason."""
     return csv_bytes(diagnosis["uncertainty"].queries, diagnosis.run.data_source)
@@ -57,6 +62,13 @@ UNCERTAINTY = Diagnostic(
             "uncertainty-csv", "Questions and uncertainty", ".csv", questions_csv, "One row per question."
         ),
         Export("samples-csv", "Sampled answers", ".csv", samples_csv, "One row per sampled answer."),
+        Export(
+            "context-csv",
+            "Context test",
+            ".csv",
+            context_csv,
+            "How each estimator moves when passages are left out or added, one row per estimator and condition.",
+        ),
     ),
     definitions=DEFINITIONS,
     columns=(
