@@ -68,11 +68,10 @@ class EmbeddedLLM:
     Notes
     -----
     On a processor every prompt runs alone and without padding, so an answer depends only on its own prompt: a
-    resumed run equals an uninterrupted one. Samples of one prompt (temperature above 0) are drawn together, up
-    to ten at a time, and the prompt is read once; in bfloat16 a rare sample may depend on how many are drawn
-    with it. On a GPU prompts of similar length run together, padded on the
-    left; in bfloat16 the last digits may then depend on the other prompts of the batch, and a resumed run may
-    differ in a rare answer.
+    resumed run equals an uninterrupted one. Samples of one prompt (temperature above 0) are drawn together,
+    up to ten at a time, and the prompt is read once; in bfloat16 a rare sample may depend on how many are
+    drawn with it. On a GPU prompts of similar length run together, padded on the left; in bfloat16 the last
+    digits may then depend on the other prompts of the batch, and a resumed run may differ in a rare answer.
 
     Safe to share between threads: calls wait for each other.
     """

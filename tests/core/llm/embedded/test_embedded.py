@@ -111,7 +111,9 @@ def test_samples_differ_by_seed(llm):
 def test_samples_of_one_prompt_are_drawn_together_and_it_is_read_once(wide):
     prompt = answer_messages(QUESTION, PASSAGES)
     requests = [
-        Request(prompt, temperature=0.5 + 0.2 * s, top_p=0.9, seed=s, max_tokens=8, stop=("\n",), logprobs=True)
+        Request(
+            prompt, temperature=0.5 + 0.2 * s, top_p=0.9, seed=s, max_tokens=8, stop=("\n",), logprobs=True
+        )
         for s in range(12)
     ]
     other = Request(answer_messages(QUESTION, PASSAGES[:1]), temperature=1.0, seed=3, max_tokens=8)
