@@ -18,6 +18,9 @@ if show.needs_run():
         st.subheader("Semantic entropy vs agreement", anchor=False)
         run.questions()
 
+        st.subheader("Stable and grounded?", anchor=False)
+        run.grounding()
+
         st.subheader("Which estimator finds incorrect answers?", anchor=False)
         run.estimators()
         show.export("samples-csv", "Download samples (CSV)")

@@ -25,6 +25,7 @@ from core.uncertainty.estimators import ESTIMATORS, TEXT_ONLY, Scores, score
 from core.uncertainty.samples import Samples
 
 CHANGED = (WITHOUT, ADDED)
+_TESTED = tuple(name for name in COMPARED if name in TEXT_ONLY)
 _ALPHA = 0.05
 
 
@@ -162,12 +163,12 @@ class ContextTest:
     @cached_property
     def compared(self) -> pd.DataFrame:
         """One row per condition and compared estimator: as `Change`, and ``title, is_baseline``."""
-        return self._frame(COMPARED)
+        return self._frame(_TESTED)
 
     @cached_property
     def others(self) -> pd.DataFrame:
         """The same of the other estimators that read nothing but texts, adjusted among themselves."""
-        return self._frame([name for name in TEXT_ONLY if name not in COMPARED])
+        return self._frame([name for name in TEXT_ONLY if name not in _TESTED])
 
     def to_frame(self) -> pd.DataFrame:
         """Return the compared estimators and the others, by condition."""

@@ -22,11 +22,13 @@ COLUMN_ESTIMATORS = {
     "sum_eigen": "sum_eigen_jaccard",
     "degree": "degree_jaccard",
     "lexical_diversity": "lexical_diversity",
+    "embedding_variance": "embedding_variance",
 }
-# Every two of these are compared: each further one costs power.
+# Every two of these that were measured are compared: each further one costs power.
 COMPARED = (
-    "agreement_text", "agreement_typical", "sum_eigen_jaccard", "degree_jaccard", "mean_pairwise_rouge",
-    MEANING_ENTROPY, "semantic_entropy_exact", "distinct_answers", "answer_length",
+    "agreement_text", "agreement_typical", "agreement_cosine_jaccard", "embedding_variance",
+    "sum_eigen_jaccard", "degree_jaccard", "mean_pairwise_rouge", MEANING_ENTROPY,
+    "weighted_entropy_content", "semantic_entropy_exact", "distinct_answers", "answer_length",
 )  # fmt: skip
 
 # The context test: how far an estimator may fall and still hold, in standard deviations between questions.
@@ -43,6 +45,11 @@ METRICS = by_name(
         range="[1/n, 1]", direction="higher = more stable", undefined_when="there are fewer than two samples"),
     Definition("n_meanings", "Meanings", "How many different things the samples say; refusals are one of them.",
         range="1 to n", direction="higher = less stable"),
+    Definition("meanings_low", "Fewest meanings in any order",
+        "The fewest meanings that 200 random orders of the samples give: each joins the first that fits, so where "
+        "likeness is a chain the order decides.", range="1 to n"),
+    Definition("meanings_high", "Most meanings in any order",
+        "The most meanings that 200 random orders of the samples give.", range="1 to n"),
     Definition("entropy", "Semantic entropy", "How evenly the samples are spread over meanings.",
         formula="−Σ s ln s, s = share of the samples in a meaning", unit="nats", range="[0, ln n]",
         direction="higher = less stable",
@@ -91,6 +98,18 @@ FINDINGS = by_name(
         advice="This estimator does not see that evidence is missing: do not use it to decide when to answer."),
 )  # fmt: skip
 
+QUADRANTS = by_name(
+    Definition("Stable, grounded", "Stable, grounded",
+        "The samples agree, and passages support at least half of the answer's claims.", MODE),
+    Definition("Stable, ungrounded", "Stable, ungrounded",
+        "The samples agree, but passages support less than half of the answer's claims: a confident hallucination, or "
+        "knowledge that the passages lack.", MODE),
+    Definition("Not stable, grounded", "Not stable, grounded",
+        "The samples differ, though passages support at least half of this answer's claims.", MODE),
+    Definition("Not stable, ungrounded", "Not stable, ungrounded",
+        "The samples differ, and passages support less than half of the answer's claims.", MODE),
+)  # fmt: skip
+
 REASONS = by_name(
     Definition("not_sampled", "Not sampled", "The question was not asked again.", REASON),
     Definition("no_answer", "No answer", "The answer is missing, empty or a refusal: nothing supports it.", REASON),
@@ -102,4 +121,6 @@ REASONS = by_name(
         "The run has too few passages of questions that share none with this one.", REASON),
 )  # fmt: skip
 
-DEFINITIONS = (*METRICS.values(), *FINDINGS.values(), *OF_ESTIMATORS, *REASONS.values())
+DEFINITIONS = (
+    *METRICS.values(), *FINDINGS.values(), *QUADRANTS.values(), *OF_ESTIMATORS, *REASONS.values(),
+)  # fmt: skip

@@ -10,9 +10,10 @@ from core.stats import poisson_binomial_tail, wilson_interval
 from core.text.display import count, number, part, percent
 from core.uncertainty.analysis import UncertaintyAnalysis
 from core.uncertainty.conditions import ADDED, WITHOUT
-from core.uncertainty.definitions import FAILS, FINDINGS, STABLE, UNDEFINED, UNSTABLE
+from core.uncertainty.definitions import FAILS, FINDINGS, QUADRANTS, STABLE, UNDEFINED, UNSTABLE
+from core.uncertainty.grounding import quadrant_counts
 
-UNGROUNDED = 0.5  # share of an answer's claims below which it is ungrounded
+STABLE_UNGROUNDED = list(QUADRANTS)[1]
 _ALPHA = 0.05
 _MUCH, _MOST = 0.2, 0.5
 _SURER = {
@@ -93,13 +94,12 @@ def comparable(queries: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def _ungrounded(queries: pd.DataFrame) -> list[Finding]:
-    judged = queries[queries["grounding"].notna() & (queries["stability"] != UNDEFINED)]
-    stable, without = judged["stability"] == STABLE, judged["grounding"] < UNGROUNDED
-    shown = judged[stable & without].sort_values("grounding", kind="stable")
-    n, of = len(shown), int(stable.sum())
+    found = quadrant_counts(queries["quadrant"]).set_index("quadrant")
+    n, of = int(found["n"][STABLE_UNGROUNDED]), int(found["n"][:2].sum())
     if not n:
         return []
-    interval, by_chance = wilson_interval(n / of, of), float(without.mean()) * of
+    shown = queries[queries["quadrant"] == STABLE_UNGROUNDED].sort_values("grounding", kind="stable")
+    interval, by_chance = wilson_interval(n / of, of), float(found["expected"][STABLE_UNGROUNDED])
     severity = "high" if interval[0] > _MUCH else "medium" if n / of > _MUCH else "low"
     return [
         Finding(

@@ -55,6 +55,9 @@ def numbers(analysis: UncertaintyAnalysis) -> tuple[Number, ...]:
             int((tests["outcome"] == FAILS).sum()), of=len(tests), define="context_test", place="row",
             note=f"{count(len(context.query_ids), 'question')}; any by chance at most 1 time in 10"
             if len(tests) else ""),
+        Number("n_order_dependent", "Number of meanings depends on the order of the samples",
+            int((q["meanings_low"] < q["meanings_high"]).sum()), of=int((q["n_samples"] > 1).sum()),
+            define="meanings_low", place="row"),
         Number("uncertainty_undefined_reasons", "Uncertainty undefined because",
             q["reason"].value_counts().to_dict() if analysis.sampled else None, define=REASON, place="row"),
         Number("n_samples", "Samples per question", _range(q["n_samples"]), place="setup"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.text.display import count
+from core.text.display import count, number
 from core.uncertainty.conditions import ADDED, WITHOUT
 from core.uncertainty.context import ContextTest
 from core.uncertainty.definitions import FAILS, PASSES, UNTOLD
 from core.uncertainty.estimators import ESTIMATORS
+from core.uncertainty.grounding import quadrant_counts
 from ui import cached, headlines, router, show, sources, step_form
 from ui.plain import plain
 from ui.state import session
@@ -47,6 +48,36 @@ def questions() -> None:
     )
     show.chart("uncertainty", "entropy_agreement")
     st.caption(found.rule)
+    if found.embedded:
+        st.markdown("**Semantic entropy vs embedding variance**")
+        show.chart("uncertainty", "entropy_variance")
+    else:
+        st.caption("*Measure embeddings too*, among the settings, adds the estimators by embedding.")
+
+
+def grounding() -> None:
+    """Draw whether answers that stay the same are grounded, or say what is missing for it."""
+    quadrants = cached.diagnosis()["uncertainty"].queries["quadrant"]
+    counts = quadrant_counts(quadrants)
+    if not counts["n"].sum():
+        st.info(
+            "No question has both samples and verified claims: run the claims step on this run to see which "
+            "stable answers lack evidence.",
+            icon=":material/inbox:",
+        )
+        return
+    show.cards(
+        [
+            (
+                row.quadrant,
+                f"{row.n:,} of {row.of:,}",
+                f"{number(row.expected, '{:.1f}')} by chance",
+                headlines.meaning("uncertainty", row.quadrant),
+            )
+            for row in counts.itertuples()
+        ]
+    )
+    show.chart("uncertainty", "stability_grounding")
 
 
 def estimators() -> None:
