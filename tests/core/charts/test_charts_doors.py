@@ -31,6 +31,7 @@ RUNS = {
     "simulated": lambda: simulate(SimulationOptions(queries=60, noise=0.05)),
     "imported": lambda: import_file(ROOT / "tests/app/influence.csv").run,
 }
+SETTINGS = {"worked": {"by_embedding": True}}
 _IDS = ("query_id", "passage_id", "second_passage_id", "claim_id")
 
 
@@ -73,7 +74,9 @@ def figures_of(diagnosis):
     if diagnosis.diagnostic("uncertainty").lacks(run) is None:
         sampling = diagnosis["uncertainty"]
         most = sampling.queries.sort_values("n_meanings")["query_id"].iloc[-1]
-        for name in ("entropy_agreement", "estimator_leaderboard", "risk_coverage"):
+        for name in (
+            "entropy_agreement", "entropy_variance", "estimator_leaderboard", "risk_coverage", "stability_grounding",
+        ):  # fmt: skip
             figures[name] = getattr(uncertainty, name)(sampling)
         for name in ("answer_scatter", "similarity_heatmap"):
             figures[name] = getattr(uncertainty, name)(sampling, most)
@@ -86,7 +89,7 @@ def figures_of(diagnosis):
 
 @pytest.fixture(scope="module", params=list(RUNS))
 def drawn(request):
-    diagnosis = Diagnosis(with_telling_ids(RUNS[request.param]()))
+    diagnosis = Diagnosis(with_telling_ids(RUNS[request.param]()), SETTINGS.get(request.param))
     return diagnosis, figures_of(diagnosis)
 
 
@@ -101,7 +104,9 @@ def doors_of(figure):
 def test_every_figure_is_drawn_here():
     packages = (influence, claims, retrieval_quality, uncertainty, signals)
     own = {name for package in packages for name in package.__all__}
-    worked, simulated = (figures_of(Diagnosis(RUNS[name]())) for name in ("worked", "simulated"))
+    worked, simulated = (
+        figures_of(Diagnosis(RUNS[name](), SETTINGS.get(name))) for name in ("worked", "simulated")
+    )
     assert own <= {name.partition(" ")[0] for name in worked | simulated}
     assert {
         name for name, figure in (worked | simulated).items() if figure.data and not doors_of(figure)

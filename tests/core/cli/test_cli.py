@@ -467,6 +467,18 @@ def test_samples_are_asked_with_the_run_and_more_are_added_later(questions, llm,
         assert len(pd.read_csv(tmp_path / name)) == n
 
 
+def test_some_questions_are_asked_again_with_other_passages(questions, llm, tmp_path, capsys):
+    out, file = tmp_path / "run", tmp_path / "context.csv"
+    arguments = ("--steps", "uncertainty,influence", "--samples", 3, "--context-questions", 2, "--out", out)
+    assert command("analyze", questions, *arguments, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["n_context_questions"], facts["context_failures"]) == (2, 0)
+    assert command("export", out, "--format", "context-csv", "--out", file) == 0
+    frame = pd.read_csv(file)
+    assert set(frame["condition"]) == {"without_support", "unrelated_added"}
+    assert (frame["n"] <= 2).all() and set(frame["outcome"]) == {"Cannot be told"}
+
+
 def test_a_judge_is_asked_and_its_failures_are_asked_again(checked, tmp_path, monkeypatch, capsys):
     working = []
 
