@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.text.display import count, number
+from core.text.display import count
 from core.uncertainty.conditions import ADDED, WITHOUT
 from core.uncertainty.context import ContextTest
 from core.uncertainty.definitions import FAILS, PASSES, UNTOLD
@@ -66,17 +66,17 @@ def grounding() -> None:
             icon=":material/inbox:",
         )
         return
-    show.cards(
-        [
-            (
-                row.quadrant,
-                f"{row.n:,} of {row.of:,}",
-                f"{number(row.expected, '{:.1f}')} by chance",
-                headlines.meaning("uncertainty", row.quadrant),
-            )
-            for row in counts.itertuples()
-        ]
-    )
+    columns = {
+        "quadrant": show.wide("Answers", "small"),
+        "n": show.numeric("Number", "localized"),
+        "expected": show.numeric(
+            "By chance", "%.1f", "If agreement and grounding had nothing to do with each other"
+        ),
+        "meaning": show.wide("Meaning"),
+    }
+    meaning = [headlines.meaning("uncertainty", name) for name in counts["quadrant"]]
+    st.markdown(f"{count(int(counts['of'].max()), 'question')} with samples and verified claims.")
+    show.table(counts.assign(meaning=meaning), "Answers by stability and grounding", columns)
     show.chart("uncertainty", "stability_grounding")
 
 
