@@ -79,7 +79,7 @@ def _disagreeing(queries: pd.DataFrame) -> list[Finding]:
             f"its place would give {number(by_chance, '{:.1f}')}.",
             n, of, interval, by_chance, p_value,
             severity=("high" if interval[0] > _MOST else "medium") if told else "low",
-            advice=FINDINGS["baseline_disagrees"].advice, query_ids=tuple(shown["query_id"]),
+            advice=FINDINGS["baseline_disagrees"].advice if told else "", query_ids=tuple(shown["query_id"]),
             tone=BAD if told else UNCLEAR,
             clause=f"the answer shown is not what the model mostly says in {part(n, of, 'question')} "
             f"({percent(n / of, interval)}; {percent(by_chance / of)} by chance)" if told else "",

@@ -190,6 +190,14 @@ def test_findings_name_their_questions_with_counts_and_intervals():
     # By chance: 4/5 in each of eight questions, 0 in the others.
     assert (other.n, other.of, other.expected_by_chance) == (12, 12, pytest.approx(6.4))
     assert other.query_ids[:4] == ("q9", "q10", "q11", "q12") and other.p_value < 0.05 and other.clause
+    # As often as one more sample would differ: nothing to be done about it.
+    even = findings(
+        measure(run_of(2 * ["Paris"], [["Paris", "Rome", "Rome"], ["Paris", "Paris", "Rome"]])).labelled()
+    )
+    same = next(f for f in even if f.name == "baseline_disagrees")
+    assert (same.n, same.expected_by_chance, same.tone, same.advice, same.clause) == (
+        1, pytest.approx(2 / 3), "unclear", "", "",
+    )  # fmt: skip
     calm = findings(measure(run_of(20 * ["Paris"], 20 * [["Paris", "Paris"]])).labelled())
     assert [(f.name, f.n, f.of, f.tone) for f in calm] == [("unstable_answer", 0, 20, "good")]
 
