@@ -22,7 +22,7 @@ from core.text.display import DASH, count, number
 ALPHA = 0.05
 SPEARMAN, PEARSON = "Spearman", "Pearson"
 KINDS = (SPEARMAN, PEARSON)
-DECIMALS = 9  # of a value, so that equal ones are equal however they were summed
+_DECIMALS = 9  # of a value, so that equal ones are equal however they were summed
 _FEWEST = 3  # questions with a value, without which a signal is not listed
 _WAYS = {"better": 1, "more confident": 1, "worse": -1, "more uncertain": -1}
 _TABLE = "signals"
@@ -32,8 +32,8 @@ _TABLE = "signals"
 class Signal:
     """One number per question.
 
-    ``owner`` is the title of what it belongs to; ``values`` are in the run's order, rounded to
-    `DECIMALS`, NaN where undefined; ``is_outcome`` says that it is 1 where the answer is correct and 0 where
+    ``owner`` is the title of what it belongs to; ``values`` are in the run's order, NaN where
+    undefined; ``is_outcome`` says that it is 1 where the answer is correct and 0 where
     it is not. ``source`` and
     ``name`` are the diagnostic and the column by which `core.worklist.where` finds it.
     """
@@ -56,6 +56,11 @@ class Signal:
     def known(self) -> Floats:
         """The defined values."""
         return self.values[~np.isnan(self.values)]
+
+    @property
+    def rounded(self) -> Floats:
+        """The values, such that those which differ by rounding errors only are equal."""
+        return np.round(self.values, _DECIMALS)
 
     @property
     def n(self) -> int:
@@ -238,20 +243,20 @@ def _of_table(diagnosis: Diagnosis) -> list[Signal]:
 
 def _floats(values: pd.Series) -> Floats:
     found = values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.where(np.isfinite(found), np.round(found, DECIMALS), np.nan)
+    return np.where(np.isfinite(found), found, np.nan)
 
 
 def _lacking(signal: Signal) -> str:
     """Return why a signal is not listed, or ""."""
     if signal.n < _FEWEST:
         return f"{count(signal.n, 'question')} with a value; {_FEWEST} are needed"
-    return "" if n_apart(signal.values) else f"{signal.text(signal.known[0])} in all {signal.n:,} questions"
+    return "" if n_apart(signal.rounded) else f"{signal.text(signal.known[0])} in all {signal.n:,} questions"
 
 
 def _pairs(signals: Sequence[Signal]) -> tuple[Pair, ...]:
     if len(signals) < 2:
         return ()
-    data = np.column_stack([one.values for one in signals])
+    data = np.column_stack([one.rounded for one in signals])
     upper = np.triu_indices(len(signals), 1)
     # Enough draws that the smallest p-value stays below 0.05 when it is adjusted for all pairs.
     found = correlations(data, max(9_999, 50 * len(upper[0])))

@@ -6,6 +6,7 @@ also where it is irrelevant. So each is tested on the model and the questions it
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ class Change(NamedTuple):
     outcome : str
         Passes, fails or cannot be told; see `judged`.
     needed : int or None
-        Questions needed to tell, where it cannot be told.
+        About how many questions would tell, where it cannot be told (`core.stats.cases_needed`).
     """
 
     condition: str
@@ -95,6 +96,8 @@ def changes(condition: str, before: Mapping[str, ArrayLike], after: Mapping[str,
             for name, (first, second) in pairs.items()
         ]
     )
+    # With fewer questions the adjusted p-value is above 5 % even where all of them move alike: 2 of 2ⁿ ways.
+    least = 1 + math.ceil(math.log2(max(1, len(pairs)) / _ALPHA))
     found = []
     for (name, (first, second)), moved, held in zip(pairs.items(), p_moved, p_held, strict=True):
         change = second - first
@@ -104,7 +107,7 @@ def changes(condition: str, before: Mapping[str, ArrayLike], after: Mapping[str,
         wanted = [cases_needed(change)]
         if condition == ADDED and margins[name]:
             wanted.append(cases_needed(change + margins[name]))
-        needed = min((n for n in wanted if n), default=None) if outcome == UNTOLD else None
+        needed = min((max(n, least) for n in wanted if n), default=None) if outcome == UNTOLD else None
         rising, falling = int((change > 0).sum()), int((change < 0).sum())
         low, high = paired_interval(first, second)
         found.append(

@@ -11,7 +11,7 @@ from core.diagnosis import REASON, Number
 from core.stats import mean_in_unit, mean_interval, wilson_interval
 from core.text.display import count, share_interval
 from core.uncertainty.analysis import UncertaintyAnalysis
-from core.uncertainty.definitions import FAILS, STABLE, UNDEFINED, UNSTABLE, VARIES
+from core.uncertainty.definitions import FAILS, PASSES, STABLE, UNDEFINED, UNSTABLE, VARIES
 from core.uncertainty.findings import comparable
 
 
@@ -51,9 +51,10 @@ def numbers(analysis: UncertaintyAnalysis) -> tuple[Number, ...]:
             auroc and auroc.auroc[0], n=auroc.n if auroc else 0, noun="answer",
             interval=auroc and auroc.auroc[1:], chance=0.5, define="agreement",
             note=analysis.not_judged or "", place="row"),
-        Number("context_failures", "Estimators that fail the context test",
+        Number("context_failures", "Context tests failed",
             int((tests["outcome"] == FAILS).sum()), of=len(tests), define="context_test", place="row",
-            note=f"{count(len(context.query_ids), 'question')}; any by chance at most 1 time in 10"
+            note=f"{count(len(context.query_ids), 'question')}; "
+            f"{(tests['outcome'] == PASSES).sum():,} passed; chance gives any failure at most 1 time in 10"
             if len(tests) else ""),
         Number("n_order_dependent", "Number of meanings depends on the order of the samples",
             int((q["meanings_low"] < q["meanings_high"]).sum()), of=int((q["n_samples"] > 1).sum()),

@@ -164,8 +164,8 @@ def test_worked_answers_are_shown_with_their_samples(opened, texts):
     n = len(run.queries)
     assert f"Judged on {n} answers" in texts(app) and len(app.get("plotly_chart")) == 4
     # Of all that have samples and claims.
-    cards = [metric for metric in app.metric if metric.label in QUADRANTS]
-    assert len(cards) == 4 and sum(int(card.value.split(" of ")[0]) for card in cards) == n
+    (quadrants,) = [one.value for one in app.dataframe if "quadrant" in one.value]
+    assert quadrants["quadrant"].to_list() == [*QUADRANTS] and quadrants["n"].sum() == n
     app = opened("workbench", run, question=run.queries["query_id"].iloc[0])
     assert "10 samples" in section(app)[0]
 

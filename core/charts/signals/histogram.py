@@ -18,13 +18,12 @@ from core.charts.theme import (
     safe_text,
     where_door,
 )
-from core.report.signals import DECIMALS, Signal
+from core.report.signals import Signal
 from core.text.display import count, number
 from core.worklist import where
 
 _BARS = 12
 _NAMED = 5  # bars up to which each has its value below it
-_SLACK = 0.5 * 10.0**-DECIMALS  # values of the run lie this far around the rounded ones that are drawn
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 HEIGHT = 250
 
@@ -55,36 +54,41 @@ def signal_histogram(signal: Signal) -> go.Figure:
 
 
 def _data(signal: Signal) -> _Data:
-    known = signal.known
-    if not known.size:
+    if not signal.n:
         return _Data(signal, [], True, math.nan, math.nan)
-    levels, sizes = np.unique(known, return_counts=True)
-    of_values = levels.size <= _BARS
-    bars = _of_values(signal, levels, sizes) if of_values else _of_ranges(signal, known)
-    return _Data(signal, bars, of_values, float(known.mean()), float(np.median(known)))
+    of_values = np.unique(signal.rounded[~np.isnan(signal.values)]).size <= _BARS
+    bars = _of_values(signal) if of_values else _of_ranges(signal)
+    return _Data(signal, bars, of_values, float(signal.known.mean()), float(np.median(signal.known)))
 
 
-def _of_values(signal: Signal, levels: np.ndarray, sizes: np.ndarray) -> list[_Bar]:
+def _of_values(signal: Signal) -> list[_Bar]:
+    known = ~np.isnan(signal.values)
+    levels, level = np.unique(signal.rounded[known], return_inverse=True)
     width = 0.8 * (float(np.diff(levels).min()) if levels.size > 1 else 1.0)
     bars = []
-    wanted: object
-    for value, n in zip(levels.tolist(), sizes.tolist(), strict=True):
-        title, wanted = _figure(value), (value - _SLACK, value + _SLACK)
+    for i, value in enumerate(levels.tolist()):
+        own = signal.known[level == i]
+        # Values that differ by rounding errors only share a bar; a range does not hold its upper end.
+        wanted: object = (float(own.min()), float(np.nextafter(own.max(), np.inf)))
+        title = _figure(value)
         if signal.is_outcome:
             title, wanted = {1.0: "yes", 0.0: "no"}[value], bool(value)
+        elif own.min() == own.max():
+            wanted = float(own[0])
         door = where_door(where(signal.source, "queries", **{signal.name: wanted}))
-        bars.append(_Bar(value, width, n, title, door))
+        bars.append(_Bar(value, width, own.size, title, door))
     return bars
 
 
-def _of_ranges(signal: Signal, known: np.ndarray) -> list[_Bar]:
+def _of_ranges(signal: Signal) -> list[_Bar]:
+    known = signal.known
     edges = _edges(float(known.min()), float(known.max()))
     sizes = np.histogram(known, edges)[0].tolist()
     bars = []
     for i, n in enumerate(sizes):
         low, high = float(edges[i]), float(edges[i + 1])
         # The last range holds its upper end too.
-        ends = (low - _SLACK, high - _SLACK if i < len(sizes) - 1 else None)
+        ends = (low, high if i < len(sizes) - 1 else None)
         door = where_door(where(signal.source, "queries", **{signal.name: ends})) if n else ""
         bars.append(_Bar((low + high) / 2, high - low, n, f"{_figure(low)} to {_figure(high)}", door))
     return bars

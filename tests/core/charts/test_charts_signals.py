@@ -119,7 +119,7 @@ def test_ranges_of_values_that_are_all_but_equal():
 def test_every_bar_is_a_door_to_its_questions(name):
     table = pd.DataFrame({"query_id": [f"q{i}" for i in range(N)], "similarity": MIXED / 7})
     diagnosis = diagnosis_of(
-        right=RIGHT, sure=UP / 3, doubt=np.round(MIXED / 30, 1) + 0.1 + 0.2 - 0.3, signals=table
+        right=RIGHT, sure=UP / 3, doubt=np.round(MIXED / 30, 1) + [0, 0.1 + 0.2 - 0.3] * 10, signals=table
     )
     (signal,) = [one for one in signal_agreement(diagnosis).signals if one.name == name]
     figure = signal_histogram(signal)

@@ -15,6 +15,7 @@ from core.uncertainty.context import changes, context_test, judged
 from core.uncertainty.definitions import COMPARED, FAILS, PASSES, UNTOLD
 from core.uncertainty.estimators import TEXT_ONLY
 from core.uncertainty.findings import findings
+from core.uncertainty.numbers import numbers
 
 NAN = math.nan
 
@@ -67,6 +68,15 @@ def test_how_many_questions_would_tell():
     # Mean 0.1, sd 0.183: (2.802 · 0.183 / 0.1)² = 26.2.
     found = changes(WITHOUT, {"a": np.zeros(4)}, {"a": [0.3, -0.1, 0.2, 0.0]})[0]
     assert found.outcome == UNTOLD and found.needed == 27
+
+
+def test_fewer_questions_than_the_test_takes_are_never_enough():
+    # A change as clear as can be: alone 6 questions tell (2 / 64), of nine estimators 9 (9 · 2 / 512).
+    clear = [1.0, 1.1]
+    assert changes(WITHOUT, {"a": [0, 0]}, {"a": clear})[0].needed == 6
+    nine = [f"e{i}" for i in range(9)]
+    found = changes(WITHOUT, {name: [0, 0] for name in nine}, dict.fromkeys(nine, clear))
+    assert {one.needed for one in found} == {9}
 
 
 def test_rounding_is_no_change():
@@ -202,3 +212,19 @@ def test_a_run_without_the_test_has_none():
 def test_the_reasons_of_questions_passed_over_come_from_the_run():
     facts = {"options": {}, "context_passed_over": {"no_support": 3}}
     assert context_test(run_with_test(steps={"uncertainty": facts})).passed_over == {"no_support": 3}
+
+
+def test_the_number_of_failures_says_what_it_rests_on():
+    def failures(run):
+        shown = numbers(measure(run).labelled())
+        return next(one for one in shown if one.key == "context_failures")
+
+    found = failures(run_with_test(n=12))
+    # All but the length of the answer fall with unrelated passages, and rise without support.
+    tests = context_test(run_with_test(n=12)).compared
+    n_tests = 2 * len([name for name in COMPARED if name in TEXT_ONLY])
+    assert found.of == n_tests == len(tests) and found.value == (tests["outcome"] == FAILS).sum() > 0
+    assert found.note.startswith("12 questions; ") and "at most 1 time in 10" in found.note
+    run = run_with_test()
+    without = failures(run.derive(context_samples=run["context_samples"].iloc[:0]))
+    assert (without.value, without.of, without.text, without.note) == (0, 0, "—", "")

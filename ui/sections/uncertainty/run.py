@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.text.display import count, number
+from core.text.display import count
 from core.uncertainty.conditions import ADDED, WITHOUT
 from core.uncertainty.context import ContextTest
 from core.uncertainty.definitions import FAILS, PASSES, UNTOLD
@@ -66,17 +66,17 @@ def grounding() -> None:
             icon=":material/inbox:",
         )
         return
-    show.cards(
-        [
-            (
-                row.quadrant,
-                f"{row.n:,} of {row.of:,}",
-                f"{number(row.expected, '{:.1f}')} by chance",
-                headlines.meaning("uncertainty", row.quadrant),
-            )
-            for row in counts.itertuples()
-        ]
-    )
+    columns = {
+        "quadrant": show.wide("Answers", "small"),
+        "n": show.numeric("Number", "localized"),
+        "expected": show.numeric(
+            "By chance", "%.1f", "If agreement and grounding had nothing to do with each other"
+        ),
+        "meaning": show.wide("Meaning"),
+    }
+    meaning = [headlines.meaning("uncertainty", name) for name in counts["quadrant"]]
+    st.markdown(f"{count(int(counts['of'].max()), 'question')} with samples and verified claims.")
+    show.table(counts.assign(meaning=meaning), "Answers by stability and grounding", columns)
     show.chart("uncertainty", "stability_grounding")
 
 
@@ -184,11 +184,10 @@ def context() -> None:
         f"**{count(len(found.query_ids), 'question')}** asked again with other passages, with samples drawn "
         "as before. " + (f"Passed over: {plain(passed_over)}." if passed_over else "")
     )
-    for column, (condition, (title, about)) in zip(st.columns(2), _CHANGED.items(), strict=True):
-        with column:
-            st.markdown(f"**{title}.** {about}")
-            _changes(found.compared, condition)
-            _not_measured(found, condition)
+    for condition, (title, about) in _CHANGED.items():
+        st.markdown(f"**{title}.** {about}")
+        _changes(found.compared, condition)
+        _not_measured(found, condition)
     st.caption(headlines.meaning("uncertainty", "context_test"))
     with st.expander(f"Other estimators ({found.others['name'].nunique()})"):
         for condition, (title, _) in _CHANGED.items():
@@ -206,14 +205,14 @@ def _changes(tests: pd.DataFrame, condition: str) -> None:
     )
     columns = {
         "title": show.wide("Estimator", "medium"),
-        "outcome": show.wide("Outcome", "small"),
+        "outcome": "Outcome",
         "mean": show.numeric(
             "Mean change", about="Of uncertainty, in the estimator's own unit; chance gives 0"
         ),
         "low": show.numeric("95 % from"),
         "high": show.numeric("to"),
         "p_value": show.numeric("p", "%.3f", "Adjusted for the estimators in this table (Holm)"),
-        "moved": show.wide("Rises / falls / same", "small", "Questions"),
+        "moved": show.wide("Up / down / same", "small", "Questions in which uncertainty does"),
         "n": show.numeric("n", "localized", "Questions with a value before and after"),
         "needed": show.numeric("Needed", "localized", "About how many questions would tell, tested alone"),
         "is_baseline": "Trivial",
