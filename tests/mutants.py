@@ -40,6 +40,7 @@ ROOT = Path(__file__).resolve().parents[1]
 AREAS = {
     "influence": ("core/influence", ""),
     "claims": ("core/claims", ""),
+    "conformal": ("core/conformal", ""),
     "text": ("core/text", ""),
     "cache": ("core/llm/cache.py", "tests/core/llm/test_cache.py"),
     "exports": (

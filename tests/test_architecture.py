@@ -47,6 +47,8 @@ RULES = {
     # Neither knows the other: who extracts claims must not know who verifies them.
     "core.claims.decomposition": f"{BASE} core.claims core.llm",
     "core.claims.verifiers": f"{BASE} core.claims core.llm",
+    # Functions on arrays, until they become a diagnostic.
+    "core.conformal": "core.errors core.arrays core.stats",
     "core.llm": "core.errors core.text core.llm.backends",
     # A back end knows what all of them share; only the table of back ends knows them.
     "core.llm.backends": "core.errors core.llm core.llm.embedded core.llm.openai core.llm.ollama",

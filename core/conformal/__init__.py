@@ -1,0 +1,40 @@
+"""Statements about new answers with a promised probability: conformal prediction and risk control."""
+
+from core.conformal.coverage import coverage_band
+from core.conformal.drift import Drift, drift_martingale, online_p_values
+from core.conformal.mondrian import GroupThreshold, group_p_values, group_thresholds
+from core.conformal.risk_control import Backoff, RiskControl, control_risk, factuality_backoff
+from core.conformal.selective import Certificate, Tested, certify_threshold
+from core.conformal.sets import SetRule, calibrate_sets, rarity
+from core.conformal.split import (
+    conformal_threshold,
+    label_shortage,
+    labels_needed,
+    p_values,
+    threshold_rank,
+)
+
+__all__ = [
+    "Backoff",
+    "Certificate",
+    "Drift",
+    "GroupThreshold",
+    "RiskControl",
+    "SetRule",
+    "Tested",
+    "calibrate_sets",
+    "certify_threshold",
+    "conformal_threshold",
+    "control_risk",
+    "coverage_band",
+    "drift_martingale",
+    "factuality_backoff",
+    "group_p_values",
+    "group_thresholds",
+    "label_shortage",
+    "labels_needed",
+    "online_p_values",
+    "p_values",
+    "rarity",
+    "threshold_rank",
+]

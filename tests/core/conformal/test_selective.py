@@ -1,0 +1,159 @@
+"""Certified thresholds by hand and against scipy's binomial test."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, binomtest
+
+from core.conformal import certify_threshold
+from core.errors import InputError
+
+NAN = math.nan
+
+
+def answers(*groups):
+    """(confidence, right, wrong) repeated: the confidences and whether each is correct."""
+    confidence = np.concatenate([np.full(right + wrong, c) for c, right, wrong in groups])
+    correct = np.concatenate([np.r_[np.ones(right), np.zeros(wrong)] for _, right, wrong in groups])
+    return confidence, correct
+
+
+def test_a_fixed_sequence_by_hand():
+    # At α = δ = 0.5 and one start: P(Bin(n, ½) ≤ wrong) of 0 in 2 is ¼, of 1 in 4 is 5/16, of 3 in 6 is 42/64.
+    confidence, correct = answers((0.9, 2, 0), (0.7, 1, 1), (0.5, 0, 2))
+    found = certify_threshold(confidence, correct, 0.5, 0.5, grid=[0.5, 0.9, 0.7], starts=[0.9])
+    assert [row.p_value for row in found.table] == pytest.approx([1 / 4, 5 / 16, 42 / 64])
+    assert [row.certified for row in found.table] == [True, True, False]
+    assert [row.level for row in found.table] == [0.5, 0.5, 0.5]
+    assert (found.threshold, found.n, found.n_answered, found.n_wrong, found.risk) == (0.7, 6, 4, 1, 0.25)
+    assert found.labels_needed == 0 and found.answers_needed == 1
+
+
+def test_budgets_pass_on_after_a_success_and_start_again_after_a_failure():
+    # All four share δ = 0.4. p: ½⁴ = 0.0625 passes 0.1; with 0 of 5 1/32 passes 0.2; with 10 wrong it fails;
+    # the last begins with its own 0.1 again, and fails.
+    confidence, correct = answers((0.9, 4, 0), (0.7, 1, 0), (0.5, 0, 10), (0.3, 5, 0))
+    found = certify_threshold(
+        confidence, correct, 0.5, 0.4, grid=[0.9, 0.7, 0.5, 0.3], starts=[0.9, 0.7, 0.5, 0.3]
+    )
+    assert [row.level for row in found.table] == pytest.approx([0.1, 0.2, 0.3, 0.1])
+    assert [row.certified for row in found.table] == [True, True, False, False]
+    assert found.threshold == 0.7
+
+
+def test_a_later_start_certifies_what_the_first_could_not():
+    # Too few answered at 0.9; from 0.5 on none of 8 is wrong: ½⁸ is below δ/2, and no start is needed at 0.4.
+    confidence, correct = answers((0.9, 1, 0), (0.5, 7, 0), (0.4, 1, 1))
+    found = certify_threshold(confidence, correct, 0.5, 0.1, grid=[0.9, 0.5, 0.4], starts=[0.9, 0.5])
+    assert [row.level for row in found.table] == pytest.approx([0.05, 0.05, 0.05])
+    assert [row.certified for row in found.table] == [False, True, True]
+    assert found.table[2].p_value == pytest.approx(11 / 1024)
+    # Without that start the lower ones have no budget, however good they are.
+    first = certify_threshold(confidence, correct, 0.5, 0.1, grid=[0.9, 0.5, 0.4], starts=[0.9])
+    assert [row.level for row in first.table] == [0.1, 0, 0]
+    assert first.threshold is None
+
+
+def test_five_starts_spread_over_the_grid_by_default():
+    confidence, correct = answers((1.0, 1, 0))
+    table = certify_threshold(confidence, correct, 0.1, 0.1).table
+    assert [row.threshold for row in table][:3] == [0.95, 0.9, 0.85] and table[-1].threshold == 0
+    assert {row.threshold: row.level for row in table if row.level} == dict.fromkeys(
+        [0.95, 0.75, 0.55, 0.35, 0.15], 0.02
+    )
+    short = certify_threshold(confidence, correct, 0.1, 0.1, grid=[0.5, 0.2]).table
+    assert [row.level for row in short] == [0.05, 0.05]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10), st.booleans()), max_size=60),
+    st.sampled_from([0.05, 0.1, 0.3, 0.5]),
+)
+def test_each_row_is_scipys_binomial_test(cases, alpha):
+    confidence, correct = np.array([c / 10 for c, _ in cases]), np.array([float(y) for _, y in cases])
+    found = certify_threshold(confidence, correct, alpha, 0.2)
+    before = None
+    for row in found.table:
+        kept = correct[confidence >= row.threshold]
+        assert (row.n_answered, row.n_wrong) == (kept.size, (kept == 0).sum())
+        if kept.size:
+            test = binomtest(row.n_wrong, row.n_answered, alpha, alternative="less")
+            assert row.p_value == pytest.approx(test.pvalue) and row.risk == row.n_wrong / row.n_answered
+        else:
+            assert row.p_value == 1 and math.isnan(row.risk)
+        assert row.certified == (row.p_value <= row.level)
+        assert before is None or row.level >= (before.level if before.certified else 0)
+        before = row
+    certified = [row.threshold for row in found.table if row.certified]
+    assert found.threshold == (min(certified) if certified else None)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "delta", "n"),
+    [(0.1, 0.1, 22), (0.1, 0.05, 29), (0.05, 0.1, 45), (0.05, 0.05, 59), (0.5, 0.25, 2)],
+)
+def test_the_fewest_answers_that_certify_anything(alpha, delta, n):
+    # The published numbers for one start; α = ½ and δ = ¼ are met by 2 exactly.
+    enough = certify_threshold(np.ones(n), np.ones(n), alpha, delta, starts=[0.95])
+    assert enough.answers_needed == n and enough.threshold == 0 and enough.labels_needed == 0
+    short = certify_threshold(np.ones(n - 1), np.ones(n - 1), alpha, delta, starts=[0.95])
+    assert short.threshold is None and short.labels_needed == 1 and math.isnan(short.risk)
+    assert (short.n, short.n_answered, short.n_wrong) == (n - 1, 0, 0)
+
+
+def test_labels_still_needed():
+    # Half of the questions are answered, none wrong: 22 answers take 44 questions.
+    confidence, correct = answers((1.0, 5, 0), (0.0, 0, 5))
+    assert certify_threshold(confidence, correct, 0.1, 0.1, [1.0, 0.0], [1.0]).labels_needed == 34
+    # One wrong in 20: by scipy, 40 answers with 2 wrong do not reach 10 %, 140 with 7 do.
+    found = certify_threshold(*answers((1.0, 19, 1)), 0.1, 0.1, [1.0])
+    more = found.labels_needed
+    assert binom.cdf(2, 40, 0.1) > 0.1 > binom.cdf(7, 140, 0.1) and 40 < 20 + more < 140
+    # 5 % wrong on average: at the number named about δ is met.
+    total = 20 + more
+    assert (
+        binom.cdf(math.floor(total / 20), total, 0.1) <= 0.1 <= binom.cdf(math.ceil(total / 20), total, 0.1)
+    )
+
+
+def test_never_at_this_error_rate():
+    assert certify_threshold(*answers((0.96, 9, 1)), 0.1, 0.1).labels_needed is None
+    assert certify_threshold(*answers((0.96, 0, 3)), 0.1, 0.1).labels_needed is None
+    # 9.99 % where 10 % is allowed would take more than a million.
+    assert certify_threshold(*answers((0.96, 9001, 999)), 0.1, 0.1).labels_needed is None
+    # Nobody labelled anything yet: as many as the first threshold needs, δ/5 each: ln 0.02 / ln 0.9 = 37.1.
+    none = certify_threshold([], [], 0.1, 0.1)
+    assert (none.threshold, none.n, none.labels_needed, none.answers_needed) == (None, 0, 38, 38)
+
+
+def test_missing_confidences_and_labels_are_left_out():
+    confidence, correct = answers((1.0, 22, 0))
+    found = certify_threshold([*confidence, NAN, 1.0], [*correct, 0, NAN], 0.1, 0.1, [1.0])
+    assert (found.n, found.n_answered, found.n_wrong, found.threshold) == (22, 22, 0, 1.0)
+
+
+def test_the_table_as_a_frame():
+    frame = certify_threshold([0.5, 0.9], [0, 1], 0.5, 0.5, grid=[0.4, 0.8]).to_frame()
+    assert list(frame) == ["threshold", "n_answered", "n_wrong", "risk", "p_value", "level", "certified"]
+    assert frame["threshold"].tolist() == [0.8, 0.4] and frame["n_wrong"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0.5], [2], 0.1, 0.1), r"correct must be 1 \(correct\), 0 \(wrong\) or NaN"),
+        (([0.5], [1, 0], 0.1, 0.1), "confidence and correct must be of equal length, got 1 and 2"),
+        (([0.5], [1], 0, 0.1), "alpha must lie between 0 and 1"),
+        (([0.5], [1], 0.1, 1), "delta must lie between 0 and 1"),
+        (([0.5], [1], 0.1, 0.1, []), "grid must hold at least one threshold"),
+        (([0.5], [1], 0.1, 0.1, [0.1, NAN]), "grid must hold at least one threshold and no NaN"),
+        (([0.5], [1], 0.1, 0.1, [0.1], [0.2]), r"starts must be thresholds of the grid, at least one; got \[0.2\]"),
+        (([0.5], [1], 0.1, 0.1, [0.1], []), "starts must be thresholds of the grid, at least one"),
+    ],
+)  # fmt: skip
+def test_messages_name_what_is_wrong(arguments, message):
+    with pytest.raises(InputError, match=message):
+        certify_threshold(*arguments)
