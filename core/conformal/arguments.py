@@ -39,6 +39,14 @@ def rate(name: str, value: float) -> Fraction:
     return found
 
 
+def numbers(name: str, values: ArrayLike) -> Floats:
+    """Return values as an array of floats; NaN stays. Raises InputError where they are none."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numbers: {error}.") from error
+
+
 def column(name: str, values: ArrayLike) -> Floats:
     """Return values as a column of floats; NaN stays.
 
@@ -47,10 +55,7 @@ def column(name: str, values: ArrayLike) -> Floats:
     InputError
         They are no numbers, or no column.
     """
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be numbers: {error}.") from error
+    found = numbers(name, values)
     if found.ndim != 1:
         raise InputError(f"{name} must have one dimension, got the shape {found.shape}.")
     return found
@@ -87,12 +92,12 @@ def ragged(
         They differ in length, or `column` or `labels` refuses one.
     """
     same_length(first, len(values), second, len(right))
-    numbers = [column(f"{first}[{i}]", one) for i, one in enumerate(values)]
+    given = [column(f"{first}[{i}]", one) for i, one in enumerate(values)]
     known = [column(f"{second}[{i}]", one) for i, one in enumerate(right)]
-    for i, (one, other) in enumerate(zip(numbers, known, strict=True)):
+    for i, (one, other) in enumerate(zip(given, known, strict=True)):
         same_length(f"{first}[{i}]", one.size, f"{second}[{i}]", other.size)
-    row = np.repeat(np.arange(len(numbers)), [one.size for one in numbers])
-    return np.concatenate([[], *numbers]), labels(second, np.concatenate([[], *known])), row
+    row = np.repeat(np.arange(len(given)), [one.size for one in given])
+    return np.concatenate([[], *given]), labels(second, np.concatenate([[], *known])), row
 
 
 def weight(name: str, values: ArrayLike, zero: bool) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from core.arrays import Bools
-from core.conformal.arguments import column, ragged, rate
+from core.conformal.arguments import column, numbers, ragged, rate
 from core.conformal.split import conformal_threshold, label_shortage
 from core.errors import InputError
 
@@ -78,7 +78,7 @@ def control_risk(losses: ArrayLike, grid: ArrayLike, alpha: float, bound: float 
         raise InputError("grid must hold at least one setting, in rising order.")
     if not (math.isfinite(bound) and bound > 0):
         raise InputError(f"bound must be above 0, got {bound!r}.")
-    table = np.asarray(losses, dtype=np.float64)
+    table = numbers("losses", losses)
     if table.shape[1:] != settings.shape:
         raise InputError(f"losses must have {settings.size} columns, got the shape {table.shape}.")
     if not (np.isfinite(table) & (table <= bound)).all():

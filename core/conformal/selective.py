@@ -37,7 +37,7 @@ class Tested(NamedTuple):
         P(Binomial(n_answered, α) ≤ n_wrong): how likely so few are wrong if the true risk is α. 1 where none
         is answered.
     level : float
-        Certified where the p-value is at most this.
+        Certified where the p-value is at most this; never where it is 0.
     certified : bool
         Whether it is.
     """
@@ -69,8 +69,8 @@ class Certificate:
         Answered labels without which no threshold can be certified, even if none is wrong.
     labels_needed : int or None
         About how many more labels certify a threshold, if confidences and errors stay as they were seen; 0
-        with a threshold. None where no number does: each error rate is at α or above, or so close below it
-        that more than a million would be needed.
+        with a threshold. None where no number does: at every start nothing is answered, or the error rate is
+        at α or above, or so close below it that more than a million would be needed.
     alpha, delta : float
         As asked.
     table : tuple of Tested
@@ -146,11 +146,11 @@ def certify_threshold(
     same goes for a start at a share answered, since its threshold is a quantile of the same data.
 
     Why it is exact: call a threshold bad if its true risk exceeds α. Given how many are answered from it on,
-    the number of wrong ones is binomial, so its p-value is at most u with a probability of at most u. If
-    any bad threshold is certified, its level is the sum of budgets since the bad threshold before it at most:
-    for the first one certified, all that passed their level to it are not bad. These stretches do not
-    overlap, so their levels sum to at most δ, and so does the probability that any of them is met, however
-    the thresholds depend on each other. A jump of the risk between two thresholds does no harm: only
+    the number of wrong ones is binomial, so its p-value is at most u with a probability of at most u. The
+    first bad threshold that is certified got its level from thresholds that are not bad, so that level is at
+    most the sum of the budgets after the bad threshold before it. These sums overlap nowhere, so all of them
+    together are at most δ, and so is the probability that any bad threshold's p-value is below its own,
+    however the p-values depend on each other. A jump of the risk between two thresholds does no harm: only
     thresholds of the grid are answered from.
 
     References
@@ -175,25 +175,15 @@ def certify_threshold(
         answered = score >= threshold
         n, wrong = int(answered.sum()), int((1 - right[answered]).sum())
         p = float(bdtr(wrong, n, float(error))) if n else 1.0
-        certified = bool(p <= float(level))
+        certified = bool(level and p <= float(level))  # a p-value may underflow to 0
         table.append(Tested(threshold, n, wrong, wrong / n if n else math.nan, p, float(level), certified))
     least = _answers_needed(0.0, float(error), float(max(budgets.values())), 1)
     best = next((row for row in reversed(table) if row.certified), None)
     if best is None:
         more = _labels_needed(table, score.size, float(error), least)
         return Certificate(None, score.size, 0, 0, math.nan, least, more, alpha, delta, tuple(table))
-    return Certificate(
-        best.threshold,
-        score.size,
-        best.n_answered,
-        best.n_wrong,
-        best.risk,
-        least,
-        0,
-        alpha,
-        delta,
-        tuple(table),
-    )
+    found = (best.threshold, score.size, best.n_answered, best.n_wrong, best.risk)
+    return Certificate(*found, least, 0, alpha, delta, tuple(table))
 
 
 def _budgets(grid: Sequence[float], starts: Sequence[float] | None, delta: Fraction) -> dict[float, Fraction]:

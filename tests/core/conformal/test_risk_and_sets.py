@@ -153,6 +153,7 @@ def test_rarity():
         (lambda: control_risk([[1], [1.5]], [1], 0.1), "losses must be finite and at most the bound, 1.0"),
         (lambda: control_risk([[NAN]], [1], 0.1), "losses must be finite and at most the bound, 1.0"),
         (lambda: control_risk([[1, 0], [0, 1]], [1, 2], 0.1), "losses must not rise from one setting to the next; row 1"),
+        (lambda: control_risk([[1], [1, 2]], [1], 0.1), "losses must be numbers"),
         (lambda: control_risk([[1]], [1], 0.1, 0), "bound must be above 0, got 0"),
         (lambda: control_risk([[1]], [1], 0.1, INF), "bound must be above 0, got inf"),
         (lambda: control_risk([[1]], [1], 2), "alpha must lie between 0 and 1"),

@@ -57,6 +57,12 @@ def test_a_later_start_certifies_what_the_first_could_not():
     assert first.threshold is None
 
 
+def test_no_budget_certifies_nothing_even_at_a_p_value_of_0():
+    # 0.9 to the 10,000th is no float any more.
+    found = certify_threshold(*answers((0.5, 10_000, 0)), 0.1, 0.1, grid=[0.9, 0.5], starts=[0.9])
+    assert (found.table[1].p_value, found.table[1].level, found.threshold) == (0, 0, None)
+
+
 def test_five_starts_spread_over_the_grid_by_default():
     confidence, correct = answers((1.0, 1, 0))
     table = certify_threshold(confidence, correct, 0.1, 0.1).table
