@@ -25,13 +25,14 @@ help:
 run: $(VENV)/.installed
 	$(BIN)/streamlit run dashboard.py --server.port $(PORT) --server.headless $(HEADLESS)
 
+# One thread of torch for each of two processes: more would wait for each other. Files keep the order of
+# tests/conftest.py, long ones first.
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not model"
-	# The language model uses every core, so its tests run one at a time.
-	$(BIN)/python -m pytest -m model
+	$(PYTEST)
 
 test-fast: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not model and not e2e"
+	$(PYTEST) -m "not slow and not model and not e2e"
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
