@@ -267,8 +267,9 @@ class QuestionColumn:
 
     ``pattern`` is the format of numbers, ``"bool"`` for yes and no, ``"list"`` for a list of numbers (a small
     chart in tables; not compared between runs); ``bounds`` is the range of the numbers, if they have one.
-    ``higher_is`` is "better" or "worse" where one of them is, else "". ``by_passages``: the number of
-    passages alone moves the value, so that runs with different numbers of them differ by nature.
+    ``higher_is`` is "better", "worse", "more confident" or "more uncertain" where one of them is, else "".
+    ``by_passages``: the number of passages alone moves the value, so that runs with different numbers of them
+    differ by nature.
     """
 
     name: str

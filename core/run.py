@@ -62,6 +62,7 @@ _MANIFEST: dict[str, Any] = {
             "reasons": _REASONS,
             "unscored_reasons": _REASONS,
             "decomposition_reasons": _REASONS,
+            "context_passed_over": _REASONS,
             "n_not_extracted": int,
             "tries": int,
             "joint_left": [str],

@@ -164,6 +164,22 @@ SAMPLES = Table(
     ),
 )  # fmt: skip
 
+CONTEXTS = ("unchanged", "without_support", "unrelated_added")
+CONTEXT_SAMPLES = Table(
+    "context_samples", "Answers to the same question with other passages in the prompt: the context test.",
+    ("query_id", "condition", "sample_id"),
+    (
+        _QUERY,
+        Column("condition", "str", "What was done to the passages: nothing (temperature 0 only; the others are in samples), "
+               "the supporting ones left out, or passages of other questions added.", required=True, values=CONTEXTS),
+        Column("sample_id", "str", "The sample that was drawn alike, as in the table samples; baseline: temperature 0.",
+               required=True),
+        Column("order", "list", "Passage ids in prompt order."),
+        Column("order_of", "list", "The question that each of them was retrieved for."),
+        *SAMPLES.columns[2:-1],
+    ),
+)  # fmt: skip
+
 CLAIMS = Table(
     "claims", "Atomic claims of the baseline answer and, where known, of the reference answer.", ("query_id", "claim_id"),
     (
@@ -245,7 +261,7 @@ SIGNALS = Table(
         _QUERY,
         Column("similarity", "float", "Similarity of question and passages.", range=(0, 1), direction="higher = more confident"),
         Column("lexical", "float", "Lexical retrieval score.", range=(0, 100), direction="higher = more confident"),
-        Column("llm_score", "float", "The model's own confidence.", range=(0, 1), direction="higher = more confident"),
+        Column("llm_score", "float", "Stated confidence of the model.", range=(0, 1), direction="higher = more confident"),
     ),
 )  # fmt: skip
 
@@ -283,6 +299,7 @@ TABLES: Mapping[str, Table] = {
         REPEATS,
         ABLATIONS,
         SAMPLES,
+        CONTEXT_SAMPLES,
         CLAIMS,
         PLANTED_CLAIMS,
         SUPPORT,

@@ -20,6 +20,7 @@ from core.text.display import number, shorten
 
 TABLES = ("queries", "passages", "claims")
 READING, RUN = "", "run"  # orders that no column gives: most worth reading first, as in the run
+_SIGNALS = "signals"
 _RANGE = ".."
 _CONDITION = re.compile(r"([a-z_]+)\.([a-z_]+)\.(.+)", re.DOTALL)
 _HALF = re.compile(r"\d{1,9}\.5")  # ends of a range of whole ranks
@@ -31,11 +32,14 @@ _TITLES = {
     "k": "passages",
     "label": "label",
     "label_reason": "undefined because",
+    "lexical": "lexical retrieval score",
+    "llm_score": "stated confidence of the model",
     "n_supported": "supported claims",
     "ndcg_by_chance": "nDCG by chance",
     "quadrant": "passage",
     "reason": "undefined because",
     "retrieval_order": "retrieval rank",
+    "similarity": "similarity of question and passages",
     "state": "claim",
 }
 # Where a tie spans several ranks, a condition asks for the first and the last of them.
@@ -95,7 +99,7 @@ def where(diagnostic: str, table: str, /, **columns: Any) -> str:
     -------
     str
         ``<diagnostic>.<table>.<column>:<value>[,<column>:<value> …]``. A column that the analysis lacks is
-        that of the run's own table.
+        that of the run's own table, or of its confidence signals.
 
     Raises
     ------
@@ -183,7 +187,9 @@ def _values(diagnosis: Diagnosis, frame: pd.DataFrame, table: str, column: str, 
     """Return a column of an analysis or, where it has none of that name, of the run."""
     if column in frame and not column.startswith("_"):
         return frame[column]
-    raw, key = diagnosis.run[table], list(RAW[table].key)
+    # Confidence signals have one row per question, too, and no analysis of their own.
+    own = _SIGNALS if table == "queries" and column in RAW[_SIGNALS].names[1:] else table
+    raw, key = diagnosis.run[own], list(RAW[own].key)
     if column not in raw or not set(key) <= set(frame):
         raise InputError(f"{diagnostic}.{table} has no column {shorten(column)!r}.")
     found: pd.Series = frame[key].merge(raw[[*key, column]], on=key, how="left")[column]

@@ -42,6 +42,7 @@ RULES = {
     "core.{d}.diagnostic": f"{BASE} core.{{d}} core.{{d}}.step",
     "core.claims": f"{BASE} core.claims.decomposition core.claims.verifiers",
     "core.claims.step": f"{BASE} core.claims core.claims.decomposition core.claims.verifiers core.pipeline core.llm",
+    "core.uncertainty.diagnostic": f"{BASE} core.uncertainty core.uncertainty.step core.llm",
     "core.uncertainty.mc_dropout": f"{BASE} core.uncertainty core.uncertainty.step core.pipeline core.llm",
     # Neither knows the other: who extracts claims must not know who verifies them.
     "core.claims.decomposition": f"{BASE} core.claims core.llm",
@@ -57,8 +58,10 @@ RULES = {
     "core.pipeline": "core.errors core.schema core.run core.text core.llm core.retrieval core.sources",
     "core.own_rag": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnostics",
     "core.charts": "core.text core.stats core.diagnosis",
+    # Compares diagnostics, so it takes a report and knows none of them.
+    "core.charts.signals": "core.text core.worklist core.charts core.report",
     "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.worklist core.charts core.{d}",
-    "core.report": "core.errors core.run core.text core.stats core.spreadsheet core.sources core.diagnosis core.diagnostics "
+    "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.spreadsheet core.sources core.diagnosis core.diagnostics "
     "core.reviews core.verdict core.worklist",
     "core.cli": "core.errors core.files core.run core.text core.llm core.retrieval core.sources core.pipeline core.diagnosis "
     "core.diagnostics core.report core.reviews",

@@ -17,9 +17,11 @@ _ACTIVE = "_router_active"
 _LOG = logging.getLogger("leadline")
 
 OVERVIEW, WORKBENCH, COMPARE = "pages/overview.py", "pages/workbench.py", "pages/compare.py"
+SIGNALS = "pages/signals.py"
 LIVE, DATA, METHODS = "pages/live.py", "pages/data.py", "pages/methods.py"
 _PAGES = (
     (OVERVIEW, "Overview", "monitoring"),
+    (SIGNALS, "Signal agreement", "grid_on"),
     (WORKBENCH, "Workbench", "search"),
     (COMPARE, "Compare", "compare"),
     (LIVE, "Live run", "play_circle"),
@@ -44,12 +46,12 @@ def menu() -> dict[str, list[tuple[Page, str]]]:
         for diagnostic in diagnostics.DIAGNOSTICS
         if (page := page_of(diagnostic.name)) is not None
     ]
-    overview, workbench, compare, live, data, methods = (
+    overview, signals, workbench, compare, live, data, methods = (
         (st.Page(path, title=title, default=path == OVERVIEW), f":material/{icon}:")
         for path, title, icon in _PAGES
     )
     return {
-        "Diagnose": [overview, *own, workbench, compare],
+        "Diagnose": [overview, *own, signals, workbench, compare],
         "Get data": [live, data],
         "Read": [methods],
     }

@@ -219,6 +219,6 @@ def export(name: str, label: str = "Download") -> str:
         _MIME.get(found.ending, "application/octet-stream"),
         icon=":material/download:",
         on_click="ignore",
-        key="export_download",
+        key=f"export_{name}",
     )
     return file

@@ -12,6 +12,7 @@ from core.claims.analysis.question_tables import step_facts
 from core.claims.definitions import DEFINITIONS, QUADRANT
 from core.claims.matrix import FRAGILE, UNSCORED, UNSUPPORTED
 from core.claims.quadrants import quadrant_counts
+from core.claims.rafe import DEFAULT_K
 from core.claims.step import OFFLINE, ClaimsStep
 from core.claims.three_valued import DEFAULT_SUPPORT
 from core.diagnosis import (
@@ -236,6 +237,10 @@ CLAIMS = Diagnostic(
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("grounding", "Grounding", bounds=(0.0, 1.0), higher_is="better"),
+        QuestionColumn(
+            "mean_uncertainty", "Claim uncertainty U", bounds=(0.0, 1.0), higher_is="more uncertain"
+        ),
+        QuestionColumn("f1_at_k", f"F1@{DEFAULT_K}", bounds=(0.0, 1.0), higher_is="better"),
         QuestionColumn("n_claims", "Claims", "{:g}"),
     ),
     step=ClaimsStep,

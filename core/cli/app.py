@@ -24,6 +24,8 @@ from core.pipeline import RunOptions
 from core.report.compare import check_comparable, sides_of
 from core.report.exports import exporters
 from core.report.paired_text import comparison_facts, comparison_text
+from core.report.signals import signal_agreement
+from core.report.signals_text import signals_facts, signals_text
 from core.report.text import summary_json, summary_text
 from core.run import Run
 from core.sources.formats import IMPORT_FORMATS, import_file
@@ -61,6 +63,7 @@ def build_app() -> typer.Typer:
         ("import", _import, settings),
         ("summary", _summary, settings),
         ("compare", _compare, settings),
+        ("signals", _signals, settings),
         ("export", _export, settings),
     ):
         app.command(name)(with_options(options)(command))
@@ -197,6 +200,12 @@ def _compare(
     check_comparable(opened)
     sides = sides_of([Diagnosis(run, given.get("settings")) for run in opened])
     print_json(comparison_facts(sides)) if as_json else print_text(comparison_text(sides))
+
+
+def _signals(run: RunArg, given: Given, as_json: JsonOpt = False) -> None:
+    """Correlate every signal of a saved run with every other: which agree, which find incorrect answers."""
+    found = signal_agreement(Diagnosis(Run.load(run), given.get("settings")))
+    print_json(signals_facts(found)) if as_json else print_text(signals_text(found))
 
 
 def _export(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from core.diagnosis import Diagnosis, Export
+from core.report.signals import signals_csv
 from core.reviews import Review
 from core.sources.formats import FORMATS
 from core.sources.formats.records import Record, records_of
@@ -27,6 +28,8 @@ def exporters(reviews: Mapping[str, Review] | None = None) -> Mapping[str, Expor
     own = [export for diagnostic in DIAGNOSTICS for export in diagnostic.exports]
     about = "One row per question, most worth reading first: findings, all columns, status and note."
     own.insert(0, Export("worklist-csv", "Worklist", ".csv", listed, about))
+    about = "One row per pair of signals: n, Spearman and Pearson with interval and adjusted p."
+    own.append(Export("signals-csv", "Signal agreement", ".csv", signals_csv, about))
     about = "The verdict, all headline numbers, and how the run was made."
     own.append(Export("json", "Headline numbers", ".json", summary_json, about))
     own += [_records_export(f, f.write) for f in FORMATS.values() if f.write is not None]

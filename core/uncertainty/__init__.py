@@ -8,6 +8,8 @@ from core.uncertainty.clusters import (
     greedy_clusters,
     order_dependence,
 )
+from core.uncertainty.conditions import Design, designed
+from core.uncertainty.context import Change, ContextTest, changes, context_test
 from core.uncertainty.embedding import centroid_distances, consensus, embedding_variance
 from core.uncertainty.entropy import (
     discrete_semantic_entropy,
@@ -48,6 +50,9 @@ from core.uncertainty.tokens import (
 __all__ = [
     "ESTIMATORS",
     "TEXT_ONLY",
+    "Change",
+    "ContextTest",
+    "Design",
     "Estimate",
     "Estimator",
     "Measured",
@@ -62,14 +67,17 @@ __all__ = [
     "answer_length",
     "both_ways",
     "centroid_distances",
+    "changes",
     "clusters_of_equals",
     "comparisons",
     "consensus",
     "content",
+    "context_test",
     "contradiction_rate",
     "cosine",
     "degree_confidence",
     "degree_uncertainty",
+    "designed",
     "discrete_semantic_entropy",
     "distinct_answers",
     "eccentricity",

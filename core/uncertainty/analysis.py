@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -16,6 +16,8 @@ import pandas as pd
 from core.arrays import Floats
 from core.run import Run
 from core.text.matching import correctness
+from core.uncertainty.clusters import order_dependence
+from core.uncertainty.context import ContextTest, context_test
 from core.uncertainty.definitions import (
     COLUMN_ESTIMATORS,
     COMPARED,
@@ -28,7 +30,8 @@ from core.uncertainty.definitions import (
     VARIES,
 )
 from core.uncertainty.entropy import discrete_semantic_entropy
-from core.uncertainty.estimators import ESTIMATORS, TEXT_ONLY, Scores, score
+from core.uncertainty.estimators import ESTIMATORS, Scores, score
+from core.uncertainty.grounding import quadrant
 from core.uncertainty.meanings import meanings
 from core.uncertainty.quality import Pair, Quality, comparisons, leaderboard
 from core.uncertainty.samples import Samples
@@ -37,6 +40,8 @@ NOTHING = "No question has two samples."
 NO_LABELS = "No reference answers: which estimator to believe is not known."
 ONE_KIND = "The estimators can be judged only where some answers are right and some wrong."
 _MAJORITY = 0.5
+
+Embed = Callable[[Sequence[str]], npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -48,10 +53,11 @@ class UncertaintyAnalysis:
     run : Run
         The run.
     queries : DataFrame
-        One row per question: ``query_id, question, n_samples, n_distinct, n_refused, n_empty, n_meanings,
-        meaning_share, entropy, entropy_normalised, agreement, mean_rouge, sum_eigen, degree,
-        lexical_diversity, consensus_id, baseline_in_largest, correct, reason, stability, grounding``. What is
-        undefined is missing; ``reason`` says why the entropy is, ``stability`` is Undefined then.
+        One row per question: ``query_id, question``, counts of its samples, ``n_meanings`` with the fewest
+        and the most in any order of the samples (``meanings_low, meanings_high``), ``meaning_share``, the
+        estimators of `COLUMN_ESTIMATORS`, ``consensus_id, baseline_in_largest, correct, reason, stability,
+        grounding, quadrant``. What is undefined is missing; ``reason`` says why the entropy is,
+        ``stability`` is Undefined then.
     samples : DataFrame
         One row per sampled answer: ``query_id, sample_id, answer, status, temperature, top_p, meaning``
         (numbered from 1 within the question, the largest first), ``n_same`` (samples with the same words,
@@ -78,8 +84,13 @@ class UncertaintyAnalysis:
         return len(self.samples) > 0
 
     @property
+    def embedded(self) -> bool:
+        """Whether the texts were embedded, too."""
+        return "embedding_variance" in self.scores
+
+    @property
     def scores(self) -> Mapping[str, Scores]:
-        """The values of every estimator that reads nothing but texts, by name; rows as in ``queries``."""
+        """The values of every estimator that was measured, by name; rows as in ``queries``."""
         return self._judged.scores
 
     @property
@@ -103,6 +114,11 @@ class UncertaintyAnalysis:
         return None if self.not_judged else leaderboard(found, self._judged.correct)[0]
 
     @property
+    def context(self) -> ContextTest:
+        """Whether the estimators move the right way when the passages are changed, where that was asked."""
+        return self._judged.context
+
+    @property
     def not_judged(self) -> str | None:
         """Why the estimators cannot be judged, in a sentence; None where they can."""
         return self._judged.why_not
@@ -112,8 +128,13 @@ class UncertaintyAnalysis:
 class _Judged:
     """The estimators, judged when first asked for: the settings do not change them."""
 
+    run: Run
     scores: Mapping[str, Scores]
     correct: Floats
+
+    @cached_property
+    def context(self) -> ContextTest:
+        return context_test(self.run)
 
     @property
     def why_not(self) -> str | None:
@@ -142,7 +163,8 @@ class _Judged:
     def comparisons(self) -> pd.DataFrame:
         found: list[Pair] = []
         if self.why_not is None:
-            found = comparisons({name: self.scores[name].uncertainty for name in COMPARED}, self.correct)
+            measured = {name: self.scores[name].uncertainty for name in COMPARED if name in self.scores}
+            found = comparisons(measured, self.correct)
         frame = pd.DataFrame(found, columns=[*Pair._fields])
         return frame.assign(distinguishable=[pair.distinguishable for pair in found])
 
@@ -169,16 +191,22 @@ class Measured:
         )
         grounded = np.full(len(share), np.nan) if grounding is None else grounding.to_numpy(dtype=np.float64)
         queries = self.queries.assign(stability=label, grounding=grounded)
+        queries["quadrant"] = quadrant(queries["stability"], grounded)
         return UncertaintyAnalysis(self.run, queries, self.samples, self.texts, stable_from, self.judged)
 
 
-def measure(run: Run) -> Measured:
-    """Measure the samples of a run by their texts alone; no model is called.
+def measure(run: Run, embed: Embed | None = None) -> Measured:
+    """Measure the samples of a run by their texts and, where they are known, their probabilities.
+
+    No language model is called.
 
     Parameters
     ----------
     run : Run
         A run; without samples every question is undefined.
+    embed : callable, optional
+        From texts to their unit embeddings, shape (n, d): with it the estimators that need them are
+        measured too. It gets each different text once.
 
     Returns
     -------
@@ -196,41 +224,66 @@ def measure(run: Run) -> Measured:
     frame = run["samples"].reset_index(drop=True)
     given = frame[frame["answer"].notna()]  # a failed call is no empty answer
     rows = given.groupby("query_id", sort=False).indices
-    texts: dict[str, Samples] = {}
-    tables = [_EMPTY]
-    facts = []
     asked_again = run.queries["query_id"].isin(rows.keys()).to_numpy(dtype=bool)
-    q = run.queries[asked_again]
-    for query_id, asked, answer in zip(q["query_id"], q["question"], q["answer"].fillna(""), strict=True):
-        own = given.iloc[rows[query_id]]
-        texts[query_id] = Samples([answer, *own["answer"]], baseline=True, question=asked)
-        of_samples, of_question = _of_question(texts[query_id])
-        tables.append(of_samples.set_index(own.index))
-        chosen = own["sample_id"][of_samples["is_consensus"].to_numpy()]
-        facts.append({**of_question, "consensus_id": next(iter(chosen), None)})
-    found = pd.concat(tables) if len(given) else _EMPTY
-    samples = frame[["query_id", "sample_id", "answer", "temperature", "top_p"]].join(
-        found.astype(_EMPTY.dtypes)
-    )
+    texts = _texts(run.queries[asked_again], given, rows, embed)
+    ids = given["sample_id"].to_numpy()
+    facts, found = [], []
+    for query_id, samples in texts.items():
+        of_samples, of_question = _of_question(samples)
+        found.append(of_samples)
+        consensus = ids[rows[query_id][of_samples["is_consensus"]]]
+        facts.append({**of_question, "consensus_id": next(iter(consensus), None)})
+    order = np.concatenate([rows[query_id] for query_id in texts]) if texts else np.empty(0, dtype=np.int64)
+    each = {name: np.concatenate([one[name] for one in found]) for name in _EACH} if found else {}
+    of_each = pd.DataFrame(each, columns=[*_EACH], index=given.index[order]).astype(_EACH)
+    samples = frame[["query_id", "sample_id", "answer", "temperature", "top_p"]].join(of_each)
     samples.insert(3, "status", samples.pop("status").fillna("error"))
 
-    found_scores = score(list(texts.values()), TEXT_ONLY)
-    scores = {name: _among(one, asked_again) for name, one in found_scores.items()}
+    measured = {"embeddings"} if embed is not None else set()
+    measured |= {"logprobs"} if given["logprob_sum"].notna().any() else set()
+    names = [name for name, one in ESTIMATORS.items() if measured >= {*one.needs}]
+    scores = {name: _among(one, asked_again) for name, one in score([*texts.values()], names).items()}
     correct = correctness(run.queries["answer"], run.queries["reference_answers"], run.queries["question"])
     queries = run.queries[["query_id", "question"]].reset_index(drop=True)
     known = pd.DataFrame(facts, columns=[*_FACTS], index=np.flatnonzero(asked_again))
     counts = {name: 0 for name, kind in _FACTS.items() if kind == "int64"}
     queries = queries.join(known.reindex(queries.index).fillna(counts).astype(_FACTS))
     for name, estimator in COLUMN_ESTIMATORS.items():
-        queries[name] = scores[estimator].values
+        queries[name] = scores[estimator].values if estimator in scores else np.nan
     queries["correct"] = correct.array
     reasons = [
         reason if n else "not_sampled"
         for reason, n in zip(scores[MEANING_ENTROPY].reasons, queries["n_samples"], strict=True)
     ]
     queries["reason"] = pd.Series(reasons, dtype="str")
-    judged = _Judged(MappingProxyType(scores), correct.to_numpy(dtype=np.float64, na_value=np.nan))
+    judged = _Judged(run, MappingProxyType(scores), correct.to_numpy(dtype=np.float64, na_value=np.nan))
     return Measured(run, queries, samples, MappingProxyType(texts), judged)
+
+
+def _texts(
+    queries: pd.DataFrame, given: pd.DataFrame, rows: Mapping[str, npt.NDArray[np.intp]], embed: Embed | None
+) -> dict[str, Samples]:
+    """Return the baseline and the samples of each question, with what was measured of them."""
+    answers = given["answer"].to_numpy()
+    each = (given["logprob_sum"] / given["n_tokens"].where(given["n_tokens"] > 0)).to_numpy(
+        dtype=np.float64, na_value=np.nan
+    )
+    baselines = queries["answer"].fillna("")
+    different = [*dict.fromkeys([*baselines, *answers])] if embed is not None else []
+    place = {text: i for i, text in enumerate(different)}
+    vectors = None if embed is None else embed(different)
+    texts = {}
+    for query_id, asked, baseline in zip(queries["query_id"], queries["question"], baselines, strict=True):
+        own = rows[query_id]
+        found = [baseline, *answers[own]]
+        texts[query_id] = Samples(
+            found,
+            baseline=True,
+            question=asked,
+            embeddings=None if vectors is None else vectors[[place[text] for text in found]],
+            logprobs=np.array([np.nan, *each[own]]),
+        )
+    return texts
 
 
 def _among(scores: Scores, asked_again: npt.NDArray[np.bool_]) -> Scores:
@@ -242,52 +295,44 @@ def _among(scores: Scores, asked_again: npt.NDArray[np.bool_]) -> Scores:
     return replace(scores, values=values, reasons=tuple(reasons))
 
 
-_EMPTY = pd.DataFrame(
-    {
-        "status": pd.Series(dtype="str"),
-        "meaning": pd.Series(dtype="Int64"),
-        "n_same": pd.Series(dtype="Int64"),
-        "agreement": pd.Series(dtype="float64"),
-        "is_consensus": pd.Series(dtype="boolean"),
-    }
-)
+# Columns of each sample and of each question, with their types.
+_EACH = {
+    "status": "str", "meaning": "Int64", "n_same": "Int64", "agreement": "float64", "is_consensus": "boolean",
+}  # fmt: skip
 _FACTS = {
     "n_samples": "int64", "n_distinct": "int64", "n_refused": "int64", "n_empty": "int64",
-    "n_meanings": "Int64", "meaning_share": "float64", "entropy_normalised": "float64",
-    "baseline_in_largest": "boolean", "consensus_id": "str",
+    "n_meanings": "Int64", "meanings_low": "Int64", "meanings_high": "Int64",
+    "meaning_share": "float64", "entropy_normalised": "float64", "baseline_in_largest": "boolean",
+    "consensus_id": "str",
 }  # fmt: skip
 
 
-def _of_question(samples: Samples) -> tuple[pd.DataFrame, dict[str, Any]]:
+def _of_question(samples: Samples) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """Return what is known of each sample of a question, and of the question."""
     status, n = samples.sampled_status, len(samples.sampled)
     groups = meanings(samples)
+    orders = order_dependence(samples.equivalent("content"))
     sizes = np.bincount(groups.numbers)[1:]
-    same = samples.equivalent("exact").sum(axis=1) if n else np.empty(0, dtype=int)
-    likeness = (samples.graph("jaccard") + samples.graph("rouge_l")) / 2 if n else np.empty((0, 0))
-    with_others = (likeness.sum(axis=1) - 1) / (n - 1) if n > 1 else np.full(n, np.nan)
-    consensus = np.zeros(n, dtype=bool)
-    if n:
-        # The most typical of the largest meaning.
-        consensus[np.argmax(np.where(groups.numbers == 1, likeness.sum(axis=1), -1))] = True
-    of_samples = pd.DataFrame(
-        {
-            "status": status,
-            "meaning": groups.numbers,
-            "n_same": same,
-            "agreement": with_others,
-            "is_consensus": consensus,
-        }
-    )
-    judged = n > 0 and samples.status[0] != "empty"
+    likeness = (samples.graph("jaccard") + samples.graph("rouge_l")) / 2
+    # The most typical of the largest meaning.
+    typical = np.argmax(np.where(groups.numbers == 1, likeness.sum(axis=1), -1))
+    of_samples = {
+        "status": np.array(status, dtype=object),
+        "meaning": groups.numbers,
+        "n_same": samples.equivalent("exact").sum(axis=1),
+        "agreement": (likeness.sum(axis=1) - 1) / (n - 1) if n > 1 else np.full(n, np.nan),
+        "is_consensus": np.arange(n) == typical,
+    }
     of_question = {
         "n_samples": n,
         "n_distinct": len(np.unique(samples.clusters("exact"))),
         "n_refused": status.count("abstained"),
         "n_empty": status.count("empty"),
-        "n_meanings": len(sizes) or None,
+        "n_meanings": len(sizes),
+        "meanings_low": orders.low,
+        "meanings_high": orders.high,
         "meaning_share": sizes[0] / n if n > 1 else math.nan,
         "entropy_normalised": discrete_semantic_entropy(groups.numbers) / math.log(n) if n > 1 else math.nan,
-        "baseline_in_largest": groups.baseline_size == sizes[0] if judged else None,
+        "baseline_in_largest": groups.baseline_size == sizes[0] if samples.status[0] != "empty" else None,
     }
     return of_samples, of_question

@@ -22,12 +22,18 @@ COLUMN_ESTIMATORS = {
     "sum_eigen": "sum_eigen_jaccard",
     "degree": "degree_jaccard",
     "lexical_diversity": "lexical_diversity",
+    "embedding_variance": "embedding_variance",
 }
-# Every two of these are compared: each further one costs power.
+# Every two of these that were measured are compared: each further one costs power.
 COMPARED = (
-    "agreement_text", "agreement_typical", "sum_eigen_jaccard", "degree_jaccard", "mean_pairwise_rouge",
-    MEANING_ENTROPY, "semantic_entropy_exact", "distinct_answers", "answer_length",
+    "agreement_text", "agreement_typical", "agreement_cosine_jaccard", "embedding_variance",
+    "sum_eigen_jaccard", "degree_jaccard", "mean_pairwise_rouge", MEANING_ENTROPY,
+    "weighted_entropy_content", "semantic_entropy_exact", "distinct_answers", "answer_length",
 )  # fmt: skip
+
+# The context test: how far an estimator may fall and still hold, in standard deviations between questions.
+CONTEXT_MARGIN = 0.2
+PASSES, FAILS, UNTOLD = "Passes", "Fails", "Cannot be told"
 
 METRICS = by_name(
     Definition("stability", "Stability",
@@ -39,6 +45,11 @@ METRICS = by_name(
         range="[1/n, 1]", direction="higher = more stable", undefined_when="there are fewer than two samples"),
     Definition("n_meanings", "Meanings", "How many different things the samples say; refusals are one of them.",
         range="1 to n", direction="higher = less stable"),
+    Definition("meanings_low", "Fewest meanings in any order",
+        "The fewest meanings that 200 random orders of the samples give: each joins the first that fits, so where "
+        "likeness is a chain the order decides.", range="1 to n"),
+    Definition("meanings_high", "Most meanings in any order",
+        "The most meanings that 200 random orders of the samples give.", range="1 to n"),
     Definition("entropy", "Semantic entropy", "How evenly the samples are spread over meanings.",
         formula="−Σ s ln s, s = share of the samples in a meaning", unit="nats", range="[0, ln n]",
         direction="higher = less stable",
@@ -55,6 +66,17 @@ METRICS = by_name(
     Definition("baseline_in_largest", "Answer is the common one",
         "Whether the answer says what most samples say; of equally large meanings, any one.",
         undefined_when="there is no answer, or nothing was sampled"),
+    Definition("context_test", "Context test",
+        "Whether an estimator moves the right way when the passages are changed. With the supporting passages left "
+        "out it passes where uncertainty clearly rises. With as many passages of other questions added it passes "
+        "where uncertainty clearly rises, or where a fall by more than "
+        f"{CONTEXT_MARGIN:g} standard deviations between questions is clearly excluded. It fails where uncertainty "
+        "clearly falls. Else it cannot be told. Clearly: p ≤ 0.05, by exchanging within questions, adjusted for the "
+        "estimators in the table (Holm).",
+        formula="mean over questions of uncertainty with the changed passages − with the same passages",
+        direction="higher = less sure after the change",
+        undefined_when="an estimator has no value before or after: a question whose samples are all refusals is left out",
+        source="after Soudani et al. 2025, arXiv 2505.07459; margin and rule: own"),
 )  # fmt: skip
 
 FINDINGS = by_name(
@@ -67,10 +89,38 @@ FINDINGS = by_name(
     Definition("stable_ungrounded", "Stable but ungrounded",
         "The samples agree, but less than half of the answer's claims have a supporting passage.", MODE,
         advice="Agreement is no evidence: check these answers against their sources before anybody relies on them."),
+    Definition("surer_with_unrelated", "Surer with unrelated passages",
+        "With passages of other questions added, an estimator reports less uncertainty.", MODE,
+        advice="More passages make this estimator surer whatever they say: do not compare its values between prompts "
+        "of different length, and choose one that passes."),
+    Definition("surer_without_support", "Surer without support",
+        "With the supporting passages left out, an estimator reports less uncertainty.", MODE,
+        advice="This estimator does not see that evidence is missing: do not use it to decide when to answer."),
+)  # fmt: skip
+
+QUADRANTS = by_name(
+    Definition("Stable, grounded", "Stable, grounded",
+        "The samples agree, and passages support at least half of the answer's claims.", MODE),
+    Definition("Stable, ungrounded", "Stable, ungrounded",
+        "The samples agree, but passages support less than half of the answer's claims: a confident hallucination, or "
+        "knowledge that the passages lack.", MODE),
+    Definition("Not stable, grounded", "Not stable, grounded",
+        "The samples differ, though passages support at least half of this answer's claims.", MODE),
+    Definition("Not stable, ungrounded", "Not stable, ungrounded",
+        "The samples differ, and passages support less than half of the answer's claims.", MODE),
 )  # fmt: skip
 
 REASONS = by_name(
     Definition("not_sampled", "Not sampled", "The question was not asked again.", REASON),
+    Definition("no_answer", "No answer", "The answer is missing, empty or a refusal: nothing supports it.", REASON),
+    Definition("no_support", "No known support",
+        "No passage is known to support the answer: none is gold, has a claim of it, or changes it when left out.",
+        REASON),
+    Definition("nothing_left", "Nothing left", "Every passage supports the answer: without them none is left.", REASON),
+    Definition("few_unrelated", "Too few unrelated passages",
+        "The run has too few passages of questions that share none with this one.", REASON),
 )  # fmt: skip
 
-DEFINITIONS = (*METRICS.values(), *FINDINGS.values(), *OF_ESTIMATORS, *REASONS.values())
+DEFINITIONS = (
+    *METRICS.values(), *FINDINGS.values(), *QUADRANTS.values(), *OF_ESTIMATORS, *REASONS.values(),
+)  # fmt: skip

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from core.diagnosis import Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
+from core.llm.embeddings import shared_embedder
+from core.run import Run
 from core.spreadsheet import csv_bytes
-from core.uncertainty.analysis import UncertaintyAnalysis, measure
+from core.uncertainty.analysis import Measured, UncertaintyAnalysis, measure
 from core.uncertainty.definitions import DEFAULT_STABLE, DEFINITIONS
 from core.uncertainty.findings import findings
 from core.uncertainty.numbers import numbers
@@ -18,6 +20,13 @@ STABLE_FROM = Setting(
     "holds half of them.",
     low=0.5,
 )
+BY_EMBEDDING = Setting(
+    "by_embedding",
+    "Measure embeddings too",
+    False,
+    "Embeds every different answer and sample with a small model on this machine: some seconds for a thousand "
+    "texts. Adds the estimators by cosine and the plane of the embeddings.",
+)
 
 
 def samples_csv(diagnosis: Diagnosis) -> bytes:
@@ -25,15 +34,26 @@ def samples_csv(diagnosis: Diagnosis) -> bytes:
     return csv_bytes(diagnosis["uncertainty"].samples, diagnosis.run.data_source)
 
 
+def context_csv(diagnosis: Diagnosis) -> bytes:
+    """Return one row per estimator and condition of the context test."""
+    return csv_bytes(diagnosis["uncertainty"].context.to_frame(), diagnosis.run.data_source)
+
+
 def questions_csv(diagnosis: Diagnosis) -> bytes:
     """Return one row per question: every number, label and reason."""
     return csv_bytes(diagnosis["uncertainty"].queries, diagnosis.run.data_source)
 
 
+def measure_embedded(run: Run) -> Measured:
+    """Measure as `measure` does, with the packaged embedding model."""
+    return measure(run, shared_embedder().embed)
+
+
 def _analyse(diagnosis: Diagnosis) -> UncertaintyAnalysis:
     claims = diagnosis["claims"]
     grounding = claims.queries["grounding"] if claims.extracted else None
-    return diagnosis.once(measure).labelled(float(diagnosis.settings["stable_from"]), grounding)
+    measured = diagnosis.once(measure_embedded if diagnosis.settings["by_embedding"] else measure)
+    return measured.labelled(float(diagnosis.settings["stable_from"]), grounding)
 
 
 UNCERTAINTY = Diagnostic(
@@ -44,7 +64,7 @@ UNCERTAINTY = Diagnostic(
     numbers=numbers,
     findings=findings,
     reads=("claims",),
-    settings=(STABLE_FROM,),
+    settings=(STABLE_FROM, BY_EMBEDDING),
     needs=(
         Need(
             "samples",
@@ -57,12 +77,22 @@ UNCERTAINTY = Diagnostic(
             "uncertainty-csv", "Questions and uncertainty", ".csv", questions_csv, "One row per question."
         ),
         Export("samples-csv", "Sampled answers", ".csv", samples_csv, "One row per sampled answer."),
+        Export(
+            "context-csv",
+            "Context test",
+            ".csv",
+            context_csv,
+            "How each estimator moves when passages are left out or added, one row per estimator and condition.",
+        ),
     ),
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("stability", "Stability"),
-        QuestionColumn("agreement", "Agreement with the samples", bounds=(0.0, 1.0)),
-        QuestionColumn("entropy", "Semantic entropy"),
+        QuestionColumn(
+            "agreement", "Agreement with the samples", bounds=(0.0, 1.0), higher_is="more confident"
+        ),
+        QuestionColumn("entropy", "Semantic entropy", higher_is="more uncertain"),
+        QuestionColumn("sum_eigen", "SumEigen", higher_is="more uncertain"),
     ),
     step=UncertaintyStep,
     icon=":material/casino:",

@@ -9,9 +9,9 @@ import pandas as pd
 
 from core.diagnosis import REASON, Number
 from core.stats import mean_in_unit, mean_interval, wilson_interval
-from core.text.display import share_interval
+from core.text.display import count, share_interval
 from core.uncertainty.analysis import UncertaintyAnalysis
-from core.uncertainty.definitions import STABLE, UNDEFINED, UNSTABLE, VARIES
+from core.uncertainty.definitions import FAILS, PASSES, STABLE, UNDEFINED, UNSTABLE, VARIES
 from core.uncertainty.findings import comparable
 
 
@@ -28,6 +28,8 @@ def numbers(analysis: UncertaintyAnalysis) -> tuple[Number, ...]:
     agreement, entropy, share = (q[name].dropna() for name in ("agreement", "entropy", "meaning_share"))
     auroc = analysis.quality("agreement_text")
     stable = int(label.get(STABLE, 0))
+    context = analysis.context
+    tests = context.compared
     shown = (
         Number("n_stable", "Stable answers", stable, of=of, define="stability", place="card",
             note=share_interval(wilson_interval(stable / of, of)) if of else "",
@@ -49,10 +51,19 @@ def numbers(analysis: UncertaintyAnalysis) -> tuple[Number, ...]:
             auroc and auroc.auroc[0], n=auroc.n if auroc else 0, noun="answer",
             interval=auroc and auroc.auroc[1:], chance=0.5, define="agreement",
             note=analysis.not_judged or "", place="row"),
+        Number("context_failures", "Context tests failed",
+            int((tests["outcome"] == FAILS).sum()), of=len(tests), define="context_test", place="row",
+            note=f"{count(len(context.query_ids), 'question')}; "
+            f"{(tests['outcome'] == PASSES).sum():,} passed; chance gives any failure at most 1 time in 10"
+            if len(tests) else ""),
+        Number("n_order_dependent", "Number of meanings depends on the order of the samples",
+            int((q["meanings_low"] < q["meanings_high"]).sum()), of=int((q["n_samples"] > 1).sum()),
+            define="meanings_low", place="row"),
         Number("uncertainty_undefined_reasons", "Uncertainty undefined because",
             q["reason"].value_counts().to_dict() if analysis.sampled else None, define=REASON, place="row"),
         Number("n_samples", "Samples per question", _range(q["n_samples"]), place="setup"),
         Number("n_sampled", value=int((q["n_samples"] > 0).sum())),
+        Number("n_context_questions", value=len(context.query_ids)),
         Number("meaning_rule", value=analysis.rule),
         Number("stable_from", value=analysis.stable_from),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The step that asks every question again, several times.
+"""The step that asks every question again, several times, and some of them with other passages.
 
 Each sample has a temperature and a top-p of its own. Dropout is not available from outside a model: that its
 answers vary as under dropout is simulated by how they are sampled.
@@ -7,9 +7,9 @@ answers vary as under dropout is simulated by how they are sampled.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,19 @@ from core.pipeline.rows import AskedQuestion, Rows
 from core.pipeline.steps import Call, Option, StepWork, check_ranges
 from core.run import Run
 from core.text.display import count
+from core.uncertainty.conditions import ADDED, GREEDY, UNCHANGED, WITHOUT, Design, Shown, designed
 
 TEMPERATURES, TOP_PS = (0.5, 1.2), (0.8, 0.95)
 PRESETS = ((5, "5, quick"), (10, "10, balanced"), (20, "20, high reliability"))
 DEFAULT_SAMPLES = 10
-SAMPLE = "sample"
-_RANGES: Mapping[str, tuple[int, int]] = {"samples": (2, 100), "seed": (0, 2**31 - 101)}
+TESTED = ((0, "No questions"), (10, "10 questions"), (30, "30 questions"), (100, "100 questions"))
+SAMPLE, CONTEXT_ANSWER = "sample", "context answer"
+_KIND_OF = {WITHOUT: "sample without support", ADDED: "sample with unrelated passages"}
+_RANGES: Mapping[str, tuple[int, int]] = {
+    "samples": (2, 100),
+    "seed": (0, 2**31 - 101),
+    "context_questions": (0, 1000),
+}
 _WITHHELD = ("reasoning", "content_filter")
 
 
@@ -57,6 +64,9 @@ class UncertaintyStep(PerQuestion):
         Answers per question, 2 to 100.
     seed : int
         Of temperatures, top-p and calls; same seed, same requests.
+    context_questions : int
+        Questions of the context test, 0 to 1,000: the first that can be tested get as many samples once more
+        without the supporting passages, and with unrelated ones added (`core.uncertainty.conditions`).
     style, max_tokens
         As in the run's own answers, where the run says; these elsewhere.
 
@@ -68,14 +78,28 @@ class UncertaintyStep(PerQuestion):
 
     name: ClassVar[str] = "uncertainty"
     title: ClassVar[str] = "Ask each question again, several times"
-    fills: ClassVar[Mapping[str, tuple[str, ...]]] = {"samples": ()}
-    kinds: ClassVar[Mapping[str, str]] = {SAMPLE: "all passages again, drawn at random"}
-    grows: ClassVar[tuple[str, ...]] = ("samples",)
+    fills: ClassVar[Mapping[str, tuple[str, ...]]] = {"samples": (), "context_samples": ()}
+    kinds: ClassVar[Mapping[str, str]] = {
+        SAMPLE: "all passages again, drawn at random",
+        _KIND_OF[WITHOUT]: "context test: the supporting passages left out",
+        _KIND_OF[ADDED]: "context test: as many passages of other questions added",
+        CONTEXT_ANSWER: "context test: temperature 0, with the same passages and with both changes",
+    }
+    grows: ClassVar[tuple[str, ...]] = ("samples", "context_questions")
 
     samples: Annotated[
         int, Option("--samples", "Samples per question.", title="Samples per question", choices=PRESETS)
     ] = DEFAULT_SAMPLES
     seed: Annotated[int, Option("--sample-seed", "Seed of the samples.")] = 0
+    context_questions: Annotated[
+        int,
+        Option(
+            "--context-questions",
+            "Questions of the context test, asked without the supporting passages and with unrelated ones.",
+            title="Context test",
+            choices=TESTED,
+        ),
+    ] = 0
     style: str = DEFAULT_STYLE
     max_tokens: int = DEFAULT_MAX_TOKENS
 
@@ -87,44 +111,36 @@ class UncertaintyStep(PerQuestion):
         """Return the step at work, with the prompt that the run was answered with."""
         prompt = {"style": self.style, "max_tokens": self.max_tokens, **(run.manifest.get("prompt") or {})}
         style = str(prompt["style"]) if prompt["style"] in STYLES else self.style
-        return PerQuestion.open(replace(self, style=style, max_tokens=prompt["max_tokens"]), run, asker)
+        step = replace(self, style=style, max_tokens=prompt["max_tokens"])
+        return PerQuestion.open(_OnRun.of(step, run), run, asker)
 
     def calls(self, question: AskedQuestion) -> Sequence[Call]:
         """Return the samples that the question lacks; none for a question without passages."""
-        if not question.passages:
-            return []
-        labelled = [(i, p["title"] or "", p["text"] or "") for i, p in enumerate(question.passages, start=1)]
-        messages = answer_messages(str(question.query["question"]), labelled, self.style)
-        request = Request(messages, max_tokens=self.max_tokens, stop=prompt_style(self.style).stop)
-        there = {row["sample_id"] for row in question.filled["samples"]}
-        return [
-            Call(SAMPLE, number, drawn(request, number, self.seed))
-            for number in range(1, self.samples + 1)
-            if _id(number) not in there
-        ]
+        return [one.call for one in self._lacking(question)]
 
     def rows(self, question: AskedQuestion, answers: Answers) -> Rows:
         """Return the samples; what failed or was withheld is no sample, and is asked again."""
-        requests = {call.number: call.request for call in self.calls(question)}
-        new = [
-            {
-                "query_id": question.query_id,
-                "sample_id": _id(number),
-                "answer": unicodedata.normalize("NFC", completion.text),
-                "temperature": requests[number].temperature,
-                "top_p": requests[number].top_p,
-                "seed": requests[number].seed,
-                "logprob_sum": min(0.0, sum(completion.logprobs)) if completion.logprobs else None,
-                "n_tokens": completion.completion_tokens,
-            }
-            for (_, number), completion in answers.items()
-            if _is_answer(completion)
-        ]
-        return {"samples": [*question.filled["samples"], *new]}
+        rows = {name: [*kept] for name, kept in self._kept(question).items()}
+        for one in self._lacking(question):
+            completion = answers[one.call.kind, one.call.number]
+            if _is_answer(completion):
+                rows[one.table].append(
+                    {
+                        "query_id": question.query_id,
+                        **one.key,
+                        "answer": unicodedata.normalize("NFC", completion.text),
+                        "temperature": one.call.request.temperature,
+                        "top_p": one.call.request.top_p,
+                        "seed": one.call.request.seed,
+                        "logprob_sum": min(0.0, sum(completion.logprobs)) if completion.logprobs else None,
+                        "n_tokens": completion.completion_tokens,
+                    }
+                )
+        return rows
 
     def failed(self, question: AskedQuestion, reason: str) -> Rows:
         """Return the samples that were there before."""
-        return {"samples": question.filled["samples"]}
+        return self._kept(question)
 
     def missing(self, run: Run) -> Sequence[str]:
         """Return the questions with passages that have fewer samples than asked for."""
@@ -134,15 +150,137 @@ class UncertaintyStep(PerQuestion):
 
     def facts(self, run: Run) -> Mapping[str, Any]:
         """Return how the samples were drawn, and a note on those that are missing."""
-        n_short = len(self.missing(run))
-        have = "has" if n_short == 1 else "have"
-        notes = [f"{count(n_short, 'question')} {have} fewer than {self.samples} samples."] if n_short else []
         return {
             "samples": self.samples,
             "temperatures": list(TEMPERATURES),
             "top_ps": list(TOP_PS),
-            "notes": notes,
+            "notes": _short(len(UncertaintyStep.missing(self, run)), f"fewer than {self.samples} samples"),
         }
+
+    def _request(self, question: AskedQuestion, passages: Sequence[tuple[int, str, str]]) -> Request:
+        messages = answer_messages(str(question.query["question"]), passages, self.style)
+        return Request(messages, max_tokens=self.max_tokens, stop=prompt_style(self.style).stop)
+
+    def _lacking(self, question: AskedQuestion) -> Iterator[_Lacking]:
+        """Yield the calls for the rows that a question lacks."""
+        if not question.passages:
+            return
+        labelled = [(i, p["title"] or "", p["text"] or "") for i, p in enumerate(question.passages, start=1)]
+        request = self._request(question, labelled)
+        there = {row["sample_id"] for row in question.filled["samples"]}
+        for number in range(1, self.samples + 1):
+            if _id(number) not in there:
+                call = Call(SAMPLE, number, drawn(request, number, self.seed))
+                yield _Lacking("samples", {"sample_id": _id(number)}, call)
+
+    def _kept(self, question: AskedQuestion) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Return the rows that a question keeps."""
+        return question.filled
+
+
+class _Lacking(NamedTuple):
+    """A row that a question lacks: its table, its key within the question and what was asked, its call."""
+
+    table: str
+    key: Mapping[str, Any]
+    call: Call
+
+
+class _OnRun(UncertaintyStep):
+    """The step with the context test of a run, which needs to know the passages of other questions."""
+
+    def __init__(self, step: UncertaintyStep, design: Design, guess: Design | None = None) -> None:
+        super().__init__(**{one.name: getattr(step, one.name) for one in fields(step)})
+        self._design, self._guess = design, guess
+
+    @classmethod
+    def of(cls, step: UncertaintyStep, run: Run) -> _OnRun:
+        """Return the step on a run; where nothing was answered yet, with a guess of what it will ask."""
+        n, seed = step.context_questions, step.seed
+        guess = designed(run, n, seed, guess=True) if run.queries["answer"].isna().all() else None
+        return cls(step, designed(run, n, seed), guess)
+
+    def expected(self, question: AskedQuestion) -> Sequence[Call]:
+        """Return the calls, guessed where they depend on answers that are not there yet."""
+        return self.calls(question) if self._guess is None else _OnRun(self, self._guess).calls(question)
+
+    def _lacking(self, question: AskedQuestion) -> Iterator[_Lacking]:
+        yield from super()._lacking(question)
+        there = {(row["condition"], row["sample_id"]) for row in self._kept(question)["context_samples"]}
+        for place, (condition, shown) in enumerate(self._tests(question.query_id).items(), start=1):
+            request = self._request(question, [(one.label, one.title, one.text) for one in shown])
+            calls = {GREEDY: Call(CONTEXT_ANSWER, place, request)}
+            if condition != UNCHANGED:
+                kind = _KIND_OF[condition]
+                calls |= {
+                    _id(number): Call(kind, number, drawn(request, number, self.seed))
+                    for number in range(1, self.samples + 1)
+                }
+            for sample_id, call in calls.items():
+                if (condition, sample_id) not in there:
+                    key = {"condition": condition, "sample_id": sample_id, **_order(shown)}
+                    yield _Lacking("context_samples", key, call)
+
+    def _kept(self, question: AskedQuestion) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Leave out answers to another prompt: what supports an answer may be judged anew."""
+        tests = self._tests(question.query_id)
+        kept = [
+            row
+            for row in question.filled["context_samples"]
+            if not tests or {**row, **_order(tests.get(row["condition"], ()))} == row
+        ]
+        return {**question.filled, "context_samples": kept}
+
+    def missing(self, run: Run) -> Sequence[str]:
+        """Return the questions with passages that lack a sample, or one of the context test."""
+        lacking = {*super().missing(run), *self._untested(run)}
+        return [query_id for query_id in run.queries["query_id"] if query_id in lacking]
+
+    def _untested(self, run: Run) -> list[str]:
+        """Return the questions of the context test with an answer missing."""
+        rows = run["context_samples"]
+        rows = rows[rows["query_id"].isin(self._design.tests)]
+        found = {
+            (query_id, condition, sample_id): (order, of)
+            for query_id, condition, sample_id, order, of in rows[_KEY].itertuples(index=False)
+        }
+        numbers = [_id(number) for number in range(1, self.samples + 1)]
+        return [
+            query_id
+            for query_id, conditions in self._design.tests.items()
+            if any(
+                found.get((query_id, condition, sample_id)) != tuple(_order(shown).values())
+                for condition, shown in conditions.items()
+                for sample_id in (GREEDY, *(numbers if condition != UNCHANGED else ()))
+            )
+        ]
+
+    def facts(self, run: Run) -> Mapping[str, Any]:
+        """Add how many questions are in the context test, and why others are not."""
+        found = dict(super().facts(run))
+        if not self.context_questions:
+            return found
+        notes = _short(len(self._untested(run)), "not all answers of the context test")
+        return found | {
+            "context_questions": len(self._design.tests),
+            "context_passed_over": dict(self._design.passed_over),
+            "notes": [*found["notes"], *notes],
+        }
+
+    def _tests(self, query_id: str) -> Mapping[str, Sequence[Shown]]:
+        return self._design.tests.get(query_id, {})
+
+
+_KEY = ["query_id", "condition", "sample_id", "order", "order_of"]
+
+
+def _order(shown: Sequence[Shown]) -> dict[str, list[str]]:
+    """Return what a row says of its prompt."""
+    return {"order": [one.passage_id for one in shown], "order_of": [one.query_id for one in shown]}
+
+
+def _short(n: int, what: str) -> list[str]:
+    return [f"{count(n, 'question')} {'has' if n == 1 else 'have'} {what}."] if n else []
 
 
 def _id(number: int) -> str:

@@ -12,7 +12,7 @@ from tests.app.conftest import PAGES
 from tests.core.verdict_runs import no_questions
 
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
-NEED_DATA = ("overview", "influence", "retrieval_quality", "claims", "uncertainty", "workbench")
+NEED_DATA = ("overview", "influence", "retrieval_quality", "claims", "uncertainty", "signals", "workbench")
 TITLES = {
     "overview": "Overview",
     "influence": "Influence vs retrieval",
@@ -20,6 +20,7 @@ TITLES = {
     "workbench": "Workbench",
     "claims": "Claims & evidence",
     "uncertainty": "Uncertainty",
+    "signals": "Signal agreement",
     "compare": "Compare",
     "live": "Live run",
     "data": "Data",

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from core.run import Run
+from core.uncertainty.definitions import QUADRANTS
 from tests.app.conftest import HOSTILE
 from tests.app.polling import button
 
@@ -87,6 +88,22 @@ def test_with_samples_the_page_shows_figures_tables_and_the_worklist(opened, tex
     assert "being chosen on these answers" in said
 
 
+def test_embeddings_are_measured_when_asked_for(opened, texts):
+    app = opened("uncertainty", by_embedding="true")
+    assert len(app.get("plotly_chart")) == 4 and "Semantic entropy vs embedding variance" in texts(app)
+    plot = next(
+        one for one in app.get("plotly_chart") if "Semantic entropy against embedding" in str(one.proto)
+    )
+    # Of six questions three have an entropy; one has a single sample, one none, one only empty ones.
+    assert "3 without these numbers" in str(plot.proto)
+    app = opened("workbench", by_embedding="true", question="q1")
+    assert "by cosine of embeddings" in str([one.proto for one in app.get("plotly_chart")])
+
+
+def test_without_claims_the_page_says_what_is_missing(opened, texts):
+    assert "No question has both samples and verified claims" in texts(opened("uncertainty"))
+
+
 def test_estimators_are_not_judged_without_reference_answers(opened, texts):
     run = sampled_run()
     queries = run.queries.assign(reference_answers=None)
@@ -145,6 +162,59 @@ def test_worked_answers_are_shown_with_their_samples(opened, texts):
     run = Run.load(ROOT / "sample_data/worked_answers")
     app = opened("uncertainty", run)
     n = len(run.queries)
-    assert f"Judged on {n} answers" in texts(app) and len(app.get("plotly_chart")) == 3
+    assert f"Judged on {n} answers" in texts(app) and len(app.get("plotly_chart")) == 4
+    # Of all that have samples and claims.
+    (quadrants,) = [one.value for one in app.dataframe if "quadrant" in one.value]
+    assert quadrants["quadrant"].to_list() == [*QUADRANTS] and quadrants["n"].sum() == n
     app = opened("workbench", run, question=run.queries["query_id"].iloc[0])
     assert "10 samples" in section(app)[0]
+
+
+def with_context(n=12):
+    """Return a run in which unrelated passages make every answer the same, and a missing support changes little."""
+    ids = [f"q{i}" for i in range(n)]
+    given = {
+        "without_support": ["x", "x", "I don't know."],
+        "unrelated_added": ["x", "x", "x"],
+    }
+    samples, rows = [], []
+    for q in ids:
+        samples += [{"query_id": q, "sample_id": f"s{i}", "answer": a} for i, a in enumerate("xxy")]
+        for condition, texts in {**given, "unchanged": []}.items():
+            answers = {"baseline": "x", **{f"s{i}": text for i, text in enumerate(texts)}}
+            # One question's prompt did not fit.
+            rows += [
+                {"query_id": q, "condition": condition, "sample_id": name, "answer": text}
+                for name, text in answers.items()
+                if (q, condition) != ("q1", "unrelated_added")
+            ]
+    queries = pd.DataFrame({"query_id": ids, "question": "Q?", "answer": "x"})
+    tables = {"queries": queries, "samples": pd.DataFrame(samples), "context_samples": pd.DataFrame(rows)}
+    steps = {"uncertainty": {"context_passed_over": {"no_support": 2, "<script>": 1}}}
+    return Run.create({"source": "live", "name": "Tested", "steps": steps}, **tables)
+
+
+def test_the_context_test_says_how_to_run_it(opened, texts):
+    said = texts(opened("uncertainty"))
+    assert "Context test" in said and "`--context-questions 30`" in said
+    app = opened("uncertainty")
+    (choice,) = [box for box in app.selectbox if box.label == "Context test"]
+    assert choice.options == ["No questions", "10 questions", "30 questions", "100 questions"]
+
+
+def test_the_context_test_shows_what_passes_in_words(opened, texts):
+    app = opened("uncertainty", with_context())
+    said = texts(app).replace("\\", "")
+    assert "**12 questions** asked again with other passages" in said
+    assert "Passed over: no known support: 2; " in said
+    assert (
+        "1 question could not be asked again (see the run's notes): no estimator has a value there." in said
+    )
+    tables = [one.value for one in app.dataframe if "moved" in one.value]
+    assert len(tables) == 4 and [len(table) for table in tables[:2]] == [9, 9]
+    without, added = (table.set_index("name") for table in tables[:2])
+    assert added.loc["distinct_answers", "outcome"] == "✗ Fails"
+    assert added.loc["distinct_answers", "moved"] == "0 / 11 / 0"
+    assert without.loc["distinct_answers", "outcome"] == "? Cannot be told"
+    assert without.loc["distinct_answers", "moved"] == "0 / 0 / 12"
+    assert "With unrelated passages added the model sounds surer" in said

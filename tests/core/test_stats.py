@@ -18,6 +18,7 @@ from core.stats import (
     auroc_difference,
     bootstrap_interval,
     cases_needed,
+    correlations,
     e_aurc,
     holm,
     mean_in_unit,
@@ -264,6 +265,161 @@ def test_holm_rejects_what_the_step_down_rule_rejects(alpha, p_values):
     left = sorted(p_values)
     passes = [(len(left) - i) * p <= alpha for i, p in enumerate(left)] + [False]
     assert (adjusted <= alpha).sum() == passes.index(False)
+
+
+# Correlations
+
+
+def mixed(n=60, seed=3):
+    """Columns that go together and not, continuous, tied, of 0 and 1, and with gaps."""
+    rng = np.random.default_rng(seed)
+    data = rng.normal(size=(n, 5))
+    data[:, 1] += data[:, 0]
+    data[:, 2] = np.round(data[:, 1])
+    data[:, 3] = data[:, 3] > 0
+    data[::7, 4] = NAN
+    data[:3, 0] = NAN
+    return data
+
+
+def shared(data, i, j):
+    rows = ~np.isnan(data[:, [i, j]]).any(axis=1)
+    return data[rows, i], data[rows, j]
+
+
+@pytest.mark.parametrize("n", [60, 300])
+def test_correlations_are_those_of_scipy_over_the_shared_cases(n):
+    data = mixed(n)
+    found = correlations(data)
+    for i, j in itertools.combinations(range(5), 2):
+        x, y = shared(data, i, j)
+        assert found.n[i, j] == found.n[j, i] == len(x)
+        for one, expected in (
+            (found.pearson, scipy_stats.pearsonr(x, y)),
+            (found.spearman, scipy_stats.spearmanr(x, y)),
+        ):
+            assert one.value[i, j] == pytest.approx(expected.statistic, abs=1e-12)
+            # Student's t above 200 cases, permutation below: as far apart as 9,999 draws let expect.
+            p = max(expected.pvalue, 1e-4)
+            assert one.p_value[i, j] == pytest.approx(
+                expected.pvalue if n > 200 else p, rel=1e-6 if n > 200 else 0.25, abs=0 if n > 200 else 0.02
+            )
+        assert one.value[i, j] == one.value[j, i] and one.p_value[i, j] == one.p_value[j, i]
+    for one in (found.pearson, found.spearman):
+        assert np.isnan([np.diag(part) for part in one]).all()
+
+
+def test_the_point_biserial_correlation_is_pearsons():
+    data = mixed()
+    x, y = shared(data, 3, 4)
+    expected = scipy_stats.pointbiserialr(x, y).statistic
+    assert correlations(data).pearson.value[3, 4] == pytest.approx(expected)
+
+
+def test_intervals_of_correlations_by_hand():
+    # Ranks of the second are those of the first but for the swaps 1-2, ... 9-10: 6·10 / (10·99) off 1.
+    x = np.arange(10.0)
+    y = np.array([1, 0, 3, 2, 5, 4, 7, 6, 9, 8.0])
+    found = correlations(np.column_stack([x, y]))
+    rho = 1 - 60 / 990
+    assert found.spearman.value[0, 1] == pytest.approx(rho)
+    half = 1.959964 * math.sqrt((1 + rho**2 / 2) / 7)
+    ends = [math.tanh(math.atanh(rho) + sign * half) for sign in (-1, 1)]
+    assert [found.spearman.low[0, 1], found.spearman.high[0, 1]] == pytest.approx(ends, rel=1e-6)
+    # Equal steps: the values are as good as ranks, and spread less than normal ones; Fisher's own width stays.
+    half = 1.959964 / math.sqrt(7)
+    ends = [math.tanh(math.atanh(rho) + sign * half) for sign in (-1, 1)]
+    assert [found.pearson.low[0, 1], found.pearson.high[0, 1]] == pytest.approx(ends, rel=1e-6)
+
+
+def test_the_interval_of_skewed_values_is_as_wide_as_the_bootstrap_says():
+    rng = np.random.default_rng(5)
+    x = rng.exponential(size=2_000)
+    y = x * rng.exponential(size=2_000)
+    found = correlations(np.column_stack([x, y])).pearson
+    low, high = bootstrap_interval((x, y), lambda a, b: float(np.corrcoef(a, b)[0, 1]), 1_000)
+    width = found.high[0, 1] - found.low[0, 1]
+    assert width == pytest.approx(high - low, rel=0.2)
+    normal = scipy_stats.pearsonr(x, y).confidence_interval()
+    assert width > 1.3 * (normal.high - normal.low)
+
+
+def test_two_columns_of_two_values_have_the_same_interval_in_both_kinds():
+    data = np.array([[0, 0]] * 9 + [[0, 1]] * 6 + [[1, 0]] * 5 + [[1, 1]] * 10, dtype=float)
+    found = correlations(data)
+    for a, b in zip(found.pearson[:3], found.spearman[:3], strict=True):
+        assert a[0, 1] == pytest.approx(b[0, 1])
+    assert found.pearson.value[0, 1] == pytest.approx((90 - 30) / math.sqrt(15 * 15 * 14 * 16))
+
+
+def test_correlations_of_rare_values_are_tested_exactly():
+    # Six of 400 against eight of 400, four of them together: t would say 10^-60, Fisher's exact test says this.
+    a, b = np.zeros((2, 400))
+    a[:6], b[2:10] = 1, 1
+    found = correlations(np.column_stack([a, b]), 99_999).spearman.p_value[0, 1]
+    assert found == pytest.approx(1 / 100_000, abs=3e-5)
+    assert scipy_stats.hypergeom.sf(3, 400, 6, 8) < 1e-5
+    b = np.zeros(400)
+    b[5:13] = 1
+    exact = scipy_stats.hypergeom.sf(0, 400, 6, 8)
+    found = correlations(np.column_stack([a, b])).spearman.p_value[0, 1]
+    assert found == pytest.approx(exact, abs=0.03) and scipy_stats.spearmanr(a, b).pvalue < 0.02
+
+
+def test_permutation_p_values_of_small_data_are_those_of_all_orders():
+    x = np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 40.0])
+    y = np.array([3, 1, 2, 2, 5, 4, 6, 9, 8, 50.0])
+    rng = np.random.default_rng(0)
+    dealt = np.array([np.corrcoef(x, rng.permutation(y))[0, 1] for _ in range(20_000)])
+    observed = np.corrcoef(x, y)[0, 1]
+    expected = np.mean(np.abs(dealt) >= observed - 1e-9)
+    found = correlations(np.column_stack([x, y])).pearson.p_value[0, 1]
+    assert found == pytest.approx(expected, abs=0.002)
+    assert found > 10 * scipy_stats.pearsonr(x, y).pvalue  # one far point is little evidence
+
+
+def test_correlations_are_undefined_rather_than_made_of_a_few_cases():
+    x = np.arange(12.0)
+    few, constant, nearly = x.copy(), np.ones(12), np.where(x < 4, x, 9.0)
+    few[9:] = NAN
+    enough = np.where(x < 5, x, 9.0)
+    found = correlations(np.column_stack([x, few, constant, nearly, enough, -x]))
+    undefined = np.isnan(found.spearman.value[0])
+    assert undefined.tolist() == [True, True, True, True, False, False]
+    assert found.n[0].tolist() == [12, 9, 12, 12, 12, 12]
+    # The contrary order has no interval: a width of 0 would claim too much.
+    assert found.spearman.value[0, 5] == -1 and math.isnan(found.spearman.low[0, 5])
+    assert found.spearman.p_value[0, 5] == 1e-4
+    assert correlations(np.empty((0, 2))).n.tolist() == [[0, 0], [0, 0]]
+
+
+COLUMNS = st.lists(st.tuples(*[st.integers(-3, 3)] * 3), min_size=10, max_size=25).map(
+    lambda rows: np.array(rows, dtype=float)
+)
+
+
+@given(COLUMNS)
+def test_correlations_are_symmetric_bounded_and_around_the_value(data):
+    found = correlations(data, 99)
+    for one in (found.pearson, found.spearman):
+        for part in one:
+            np.testing.assert_array_equal(part, part.T)
+        known = ~np.isnan(one.value)
+        assert (np.abs(one.value[known]) <= 1).all() and (one.p_value[known] > 0).all()
+        assert (one.p_value[known] <= 1).all() and not np.isnan(one.p_value[known]).any()
+        inner = ~np.isnan(one.low)
+        assert (inner == (known & (np.abs(one.value) < 1))).all()
+        assert (one.low[inner] < one.value[inner]).all() and (one.value[inner] < one.high[inner]).all()
+        assert (one.low[inner] >= -1).all() and (one.high[inner] <= 1).all()
+
+
+@given(COLUMNS)
+def test_spearmans_correlation_sees_only_the_order(data):
+    before, after = correlations(data, 99), correlations(np.exp(data) * [1, 5, 0.1] - 7, 99)
+    for a, b in zip(before.spearman, after.spearman, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-9)
+    turned = correlations(data * [1, -1, 1], 99)
+    np.testing.assert_allclose(turned.spearman.value[0, 1], -before.spearman.value[0, 1], atol=1e-9)
 
 
 # Sums of unequal trials

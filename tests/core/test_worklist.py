@@ -205,6 +205,21 @@ def test_what_was_planted_is_a_column_too():
         matching(diagnosis, where("influence", "passages", planted_case="inert"))
 
 
+def test_confidence_signals_are_columns_of_the_questions():
+    run = Run.create(
+        {"source": "upload"},
+        queries=pd.DataFrame({"query_id": list("abc"), "question": ["?"] * 3}),
+        signals=pd.DataFrame({"query_id": list("cab"), "llm_score": [0.9, 0.2, None]}),
+    )
+    diagnosis = Diagnosis(run)
+    condition = where("answers", "queries", llm_score=(0.5, None))
+    assert matching(diagnosis, condition) == ("c",)
+    assert matching(diagnosis, where("answers", "queries", llm_score=(None, 1))) == ("a", "c")
+    assert describe(diagnosis, condition) == "stated confidence of the model ≥ 0.5"
+    with pytest.raises(InputError, match="no column"):
+        matching(diagnosis, where("influence", "passages", llm_score=0.9))
+
+
 # ---- rows, order, filter ----
 
 

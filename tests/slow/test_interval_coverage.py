@@ -7,6 +7,7 @@ from scipy.stats import binom, norm
 from core.stats import (
     auroc,
     bootstrap_interval,
+    correlations,
     holm,
     mean_in_unit,
     mean_interval,
@@ -38,6 +39,41 @@ def test_wilson(p, n):
     hits = np.arange(n + 1)
     inside = [low <= p <= high for low, high in (wilson_interval(k / n, n) for k in hits)]
     assert 0.92 < binom.pmf(hits, n, p)[inside].sum() < 0.985
+
+
+@pytest.mark.parametrize("kind", ["normal", "tied", "yes or no"])
+@pytest.mark.parametrize("n", [15, 40, 250])
+def test_correlations(kind, n):
+    def drawn(rng, size):
+        a = rng.normal(size=size)
+        b = 0.5 * a + np.sqrt(0.75) * rng.normal(size=size)
+        if kind == "tied":
+            a, b = (np.digitize(one, [-1, -0.3, 0.3, 1]).astype(float) for one in (a, b))
+        return np.column_stack([a > 0.3 if kind == "yes or no" else a, b])
+
+    rng = np.random.default_rng(n)
+    truth = correlations(drawn(rng, 300_000), 9)
+    found = [correlations(drawn(rng, n), 9) for _ in range(RUNS)]
+    for name in ("pearson", "spearman"):
+        ends = [(one.low[0, 1], one.high[0, 1]) for one in (getattr(each, name) for each in found)]
+        share = covered([each for each in ends if each[0] == each[0]], getattr(truth, name).value[0, 1])
+        assert 0.92 < share < 0.985, name
+
+
+@pytest.mark.parametrize("n", [15, 250])
+def test_p_values_of_correlations(n):
+    rng = np.random.default_rng(n)
+    for rare in (0.5, 0.06 if n > 100 else 0.4):
+        data = [
+            np.column_stack([rng.random(n) < rare, rng.random(n) < rare, rng.exponential(size=n)])
+            for _ in range(RUNS // 2)
+        ]
+        found = [correlations(each, 499) for each in data]
+        for i, j in ((0, 1), (0, 2)):
+            p = np.array([each.spearman.p_value[i, j] for each in found])
+            p = p[~np.isnan(p)]
+            # Of few cases with few values, p cannot come close to every level.
+            assert binom.sf((p <= 0.05).sum() - 1, p.size, 0.05) > 1e-4
 
 
 def test_means():

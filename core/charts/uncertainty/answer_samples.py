@@ -12,8 +12,9 @@ from core.arrays import Floats
 from core.charts.theme import STYLES, Style, safe_text
 from core.text.display import number
 from core.uncertainty.analysis import UncertaintyAnalysis
+from core.uncertainty.similarity import unit
 
-KIND, KIND_TITLE = "rouge_l", "ROUGE-L"
+_TITLES = {"cosine": "cosine of embeddings", "rouge_l": "ROUGE-L"}
 _TEXT = 120  # characters that a hover box shows
 # Colour and shape of the meanings, the largest first; the last is that of all others.
 LOOKS = (
@@ -31,7 +32,9 @@ class AnswerSamples(NamedTuple):
 
     rows: pd.DataFrame
     similarity: Floats
+    gram: Floats  # what the plane is laid out from: dot products of embeddings, or the likeness itself
     group: list[int]  # equal for the same words
+    kind: str  # of likeness, for people
 
 
 def answer_samples(analysis: UncertaintyAnalysis, query_id: str) -> AnswerSamples:
@@ -39,11 +42,18 @@ def answer_samples(analysis: UncertaintyAnalysis, query_id: str) -> AnswerSample
     frame, samples = analysis.samples, analysis.texts.get(query_id)
     rows = frame[(frame["query_id"] == query_id) & frame["meaning"].notna()]
     if samples is None or rows.empty:
-        return AnswerSamples(frame.head(0), np.empty((0, 0)), [])
+        return AnswerSamples(frame.head(0), np.empty((0, 0)), np.empty((0, 0)), [], _TITLES["rouge_l"])
     order = np.argsort(rows["meaning"].to_numpy(dtype=np.int64), kind="stable")
-    likeness = samples.graph(KIND)[np.ix_(order, order)]
+    embedded = samples.embeddings is not None
+    kind = "cosine" if embedded else "rouge_l"
+    likeness = samples.graph(kind)[np.ix_(order, order)]
+    vectors = unit(samples.rows("embeddings")[order]) if embedded else None
     return AnswerSamples(
-        rows.iloc[order].reset_index(drop=True), likeness, samples.clusters("exact")[order].tolist()
+        rows.iloc[order].reset_index(drop=True),
+        likeness,
+        likeness if vectors is None else vectors @ vectors.T,
+        samples.clusters("exact")[order].tolist(),
+        _TITLES[kind],
     )
 
 

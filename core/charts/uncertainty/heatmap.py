@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from core.arrays import Floats
 from core.charts.theme import AXIS, empty_figure, fade, marker, new_figure, safe_text
-from core.charts.uncertainty.answer_samples import KIND_TITLE, answer_samples
+from core.charts.uncertainty.answer_samples import answer_samples
 from core.text.display import count, number
 from core.uncertainty import eigenvalues, mean_off_diagonal, sum_eigen
 from core.uncertainty.analysis import UncertaintyAnalysis
@@ -27,11 +27,13 @@ class _Data(NamedTuple):
     n_samples: int
     mean: float
     sum_eigen: float
+    kind: str
 
 
 def similarity_heatmap(analysis: UncertaintyAnalysis, query_id: str) -> go.Figure:
-    """Draw how alike every two samples of a question are by ROUGE-L, those of one meaning together.
+    """Draw how alike every two samples of a question are, those of one meaning together.
 
+    By ROUGE-L or, where the samples were embedded, by cosine.
     Beside it are the eigenvalues of the Laplacian of this likeness: as many near 0 as there are groups that
     share no words. At most 60 samples are drawn; the eigenvalues are of all. Empty for fewer than two.
     """
@@ -54,6 +56,7 @@ def _data(analysis: UncertaintyAnalysis, query_id: str) -> _Data | str:
         n,
         mean_off_diagonal(found.similarity),
         sum_eigen(found.similarity),
+        found.kind,
     )
 
 
@@ -63,7 +66,7 @@ def _draw(data: _Data | str) -> go.Figure:
     n = len(data.meanings)
     shown = f"; the first {n} are drawn" if n < data.n_samples else ""
     alt = (
-        f"Likeness by {KIND_TITLE} of {count(data.n_samples, 'sample')} in "
+        f"Likeness by {data.kind} of {count(data.n_samples, 'sample')} in "
         f"{count(max(data.meanings), 'meaning')}: mean {number(data.mean)}{shown}. The eigenvalues make "
         f"{number(data.sum_eigen)} soft groups."
     )
@@ -101,7 +104,7 @@ def _hover(data: _Data, i: int, j: int) -> str:
     if i == j:
         return f"Meaning {data.meanings[i]}<br>{data.texts[i]}"
     return (
-        f"{KIND_TITLE} {number(float(data.similarity[i, j]))}<br>Meaning {data.meanings[i]}: {data.texts[i]}"
+        f"{data.kind} {number(float(data.similarity[i, j]))}<br>Meaning {data.meanings[i]}: {data.texts[i]}"
         f"<br>Meaning {data.meanings[j]}: {data.texts[j]}"
     )
 

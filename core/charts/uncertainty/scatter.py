@@ -11,7 +11,6 @@ import plotly.graph_objects as go
 from core.arrays import Floats
 from core.charts.theme import STYLES, doors, empty_figure, new_figure, where_door
 from core.charts.uncertainty.answer_samples import (
-    KIND_TITLE,
     LOOKS,
     AnswerSamples,
     answer_samples,
@@ -32,13 +31,15 @@ class _Data(NamedTuple):
     n_samples: int
     n_meanings: int
     door: str
+    kind: str
 
 
 def answer_scatter(analysis: UncertaintyAnalysis, query_id: str) -> go.Figure:
     """Draw the samples of a question as points, alike answers near each other.
 
     Positions are the leading two coordinates of classical scaling (Torgerson 1952) of the likeness by
-    ROUGE-L; the axis titles say how much of the differences they hold. Equal answers share a mark,
+    ROUGE-L or, where the samples were embedded, of the embeddings, which is their PCA; the axis titles say
+    how much of the differences they hold. Equal answers share a mark,
     whose area grows with their number. Marks lead to all questions with as many meanings. Empty for fewer
     than three different answers.
     """
@@ -53,13 +54,14 @@ def _data(analysis: UncertaintyAnalysis, query_id: str) -> _Data | str:
     n_meanings = int(found.rows["meaning"].max())
     every = analysis.queries["n_meanings"]
     alike = int((every == n_meanings).sum())
-    coordinates, explained = projection(found.similarity)
+    coordinates, explained = projection(found.gram)
     return _Data(
         _points(found, coordinates, count(alike, "question")),
         explained,
         len(found.rows),
         n_meanings,
         where_door(where("uncertainty", "queries", n_meanings=n_meanings)),
+        found.kind,
     )
 
 
@@ -112,7 +114,7 @@ def _draw(data: _Data | str) -> go.Figure:
         return empty_figure(data)
     largest = int(data.points.loc[data.points["meaning"] == 1, "n"].sum())
     alt = (
-        f"{count(data.n_samples, 'sample')} of this question in a plane by {KIND_TITLE}: "
+        f"{count(data.n_samples, 'sample')} of this question in a plane by {data.kind}: "
         f"{count(len(data.points), 'different answer')} with {count(data.n_meanings, 'meaning')}, the "
         f"largest with {count(largest, 'sample')}; the axes hold {percent(sum(data.explained))} of the "
         "differences."

@@ -48,8 +48,9 @@ class ClaimsAnalysis:
         answer and of them ``n_supported, n_not_supported, n_irrelevant, n_unscored``, which add up to it;
         ``n_relevant``; ``n_joint`` of the supported, by pairs of passages only; ``n_cells`` of the relevant
         claims and of them ``n_cells_unscored``; ``grounding`` with its ``grounding_n`` claims and
-        ``grounding_n_left_out``; ``mean_uncertainty`` with ``mean_uncertainty_n``; ``reason`` why grounding
-        is undefined (a key of `core.claims.definitions.REASONS`), missing where it is defined.
+        ``grounding_n_left_out``; ``f1_at_k`` at the usual K; ``mean_uncertainty`` with
+        ``mean_uncertainty_n``; ``reason`` why grounding is undefined (a key of
+        `core.claims.definitions.REASONS`), missing where it is defined.
     threshold : float
         From this probability on a passage supports a claim.
     extracted : bool

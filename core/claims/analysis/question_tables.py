@@ -60,6 +60,9 @@ def question_table(layout: MatrixLayout, scores: pd.DataFrame) -> pd.DataFrame:
     n_known = np.where(reason.isna(), judged, 0)
     frame["grounding"] = _ratio(frame["n_supported"].to_numpy(), n_known)
     frame["grounding_n"] = n_known
+    is_known = n_known > 0
+    supported, not_supported = (frame[name].where(is_known, 0) for name in ("n_supported", "n_not_supported"))
+    frame["f1_at_k"] = rafe.f1_curve(supported, not_supported, [rafe.DEFAULT_K])[:, 0]
     frame["grounding_n_left_out"] = np.where(reason.isna(), frame["n_unscored"], 0)
     uncertainty = scores["uncertainty"].to_numpy()
     known = mine & ~np.isnan(uncertainty) & ~silent[layout.query]

@@ -1,8 +1,8 @@
-"""Group prompts into batches for a GPU, and pad them."""
+"""Group prompts into batches, and pad them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 
@@ -24,6 +24,19 @@ def batches(todo: Sequence[int], most: int, order: Callable[[int], tuple[int, in
         else:
             found.append([index])
     return found
+
+
+def together(todo: Sequence[int], most: int, prompt: Callable[[int], Hashable | None]) -> list[list[int]]:
+    """Group indices that have the same prompt, at most ``most`` together; those without one are left out.
+
+    >>> together([0, 1, 2, 3, 4], 2, ["a", None, "a", "b", "a"].__getitem__)
+    [[0, 2], [4], [3]]
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for index in todo:
+        if (key := prompt(index)) is not None:
+            groups.setdefault(key, []).append(index)
+    return [group[i : i + most] for group in groups.values() for i in range(0, len(group), most)]
 
 
 def left_padded(rows: Sequence[Sequence[int]], pad: int, device: str) -> tuple[Any, Any]:

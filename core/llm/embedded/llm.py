@@ -12,7 +12,7 @@ from typing import Any
 
 from core.errors import BackendError, InputError
 from core.llm.embedded import loading
-from core.llm.embedded.batching import batches, left_padded
+from core.llm.embedded.batching import batches, left_padded, together
 from core.llm.embedded.chat_format import ChatFormat
 from core.llm.embedded.constrained import Grammars, Guided
 from core.llm.embedded.decoding import (
@@ -39,6 +39,7 @@ from core.llm.types import (
 )
 
 DTYPES = ("auto", "bfloat16", "float16", "float32")
+_SAMPLES = 10  # of one prompt, drawn together: each keeps its own copy of what was read
 _CANCEL_SECONDS = 0.2  # between checks for a cancel while another thread uses the model
 
 
@@ -67,9 +68,10 @@ class EmbeddedLLM:
     Notes
     -----
     On a processor every prompt runs alone and without padding, so an answer depends only on its own prompt: a
-    resumed run equals an uninterrupted one. On a GPU prompts of similar length run together, padded on the
-    left; in bfloat16 the last digits may then depend on the other prompts of the batch, and a resumed run may
-    differ in a rare answer.
+    resumed run equals an uninterrupted one. Samples of one prompt (temperature above 0) are drawn together,
+    up to ten at a time, and the prompt is read once; in bfloat16 a rare sample may depend on how many are
+    drawn with it. On a GPU prompts of similar length run together, padded on the left; in bfloat16 the last
+    digits may then depend on the other prompts of the batch, and a resumed run may differ in a rare answer.
 
     Safe to share between threads: calls wait for each other.
     """
@@ -162,7 +164,14 @@ class EmbeddedLLM:
                     todo.append(index)
                 else:
                     done([index], [refusal])
-            for batch in batches(todo, self._batch, lambda i: (requests[i].max_tokens, len(prompts[i]))):
+
+            def sampled(i: int) -> tuple[object, ...] | None:
+                return (*prompts[i], requests[i].max_tokens) if requests[i].temperature > 0 else None
+
+            shared = together(todo, _SAMPLES, sampled)
+            rest = [i for i in todo if sampled(i) is None]
+            alone = batches(rest, self._batch, lambda i: (requests[i].max_tokens, len(prompts[i])))
+            for batch in (*shared, *alone):
                 stop_if(cancelled)
                 done(batch, self._run([requests[i] for i in batch], [prompts[i] for i in batch], cancelled))
         return [results[index] for index in range(len(requests))]
@@ -241,9 +250,13 @@ class EmbeddedLLM:
         ending = Ending(self._tokenizer, requests, guides, width, cancelled)
         start = time.perf_counter()
         with self._computing(len(prompts), width):
+            # Samples of one prompt: it is read once, whatever their number.
+            same = len(prompts) > 1 and all(prompt == prompts[0] for prompt in prompts)
+            read = Prompts(model, prompts[:1], pad, self._device).copies(len(prompts)) if same else None
             output = model.generate(
                 input_ids=ids,
                 attention_mask=mask,
+                **({} if read is None else {"past_key_values": read}),
                 generation_config=generation_config(model, requests[0].max_tokens, pad),
                 logits_processor=logits_processors(
                     requests, guides, recorder, self._word_first(requests, width)

@@ -85,6 +85,15 @@ class Prompts:
         found = token_logprobs(logits[:, -longest:], ids[:, -longest:]).tolist()
         return [tuple(row[longest - len(answer) :]) for row, (_, answer) in zip(found, pairs, strict=True)]
 
+    def copies(self, n: int) -> Any:
+        """Return what was read of the only prompt, for n rows; None for a model without a cache.
+
+        The copies stand in for the read cache itself: nothing else can be asked of it afterwards.
+        """
+        if self._read is not None:
+            self._read.batch_repeat_interleave(n)
+        return self._read
+
     def _forward(self, ids: Any, mask: Any, n_logits: int, cache: Any = None, *, use_cache: bool) -> Any:
         places = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
         inputs = {

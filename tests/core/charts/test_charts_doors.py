@@ -7,12 +7,13 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from core.charts import claims, influence, retrieval_quality, uncertainty
+from core.charts import claims, influence, retrieval_quality, signals, uncertainty
 from core.charts.overview import against_chance
 from core.charts.theme import alt_text, has_doors
 from core.claims.planted import planted_errors
 from core.diagnosis import Diagnosis
 from core.influence import compare_reported, recovery
+from core.report.signals import signal_agreement
 from core.run import Run
 from core.schema import TABLES
 from core.sources.formats.importing import import_file
@@ -30,6 +31,7 @@ RUNS = {
     "simulated": lambda: simulate(SimulationOptions(queries=60, noise=0.05)),
     "imported": lambda: import_file(ROOT / "tests/app/influence.csv").run,
 }
+SETTINGS = {"worked": {"by_embedding": True}}
 _IDS = ("query_id", "passage_id", "second_passage_id", "claim_id")
 
 
@@ -72,16 +74,22 @@ def figures_of(diagnosis):
     if diagnosis.diagnostic("uncertainty").lacks(run) is None:
         sampling = diagnosis["uncertainty"]
         most = sampling.queries.sort_values("n_meanings")["query_id"].iloc[-1]
-        for name in ("entropy_agreement", "estimator_leaderboard", "risk_coverage"):
+        for name in (
+            "entropy_agreement", "entropy_variance", "estimator_leaderboard", "risk_coverage", "stability_grounding",
+        ):  # fmt: skip
             figures[name] = getattr(uncertainty, name)(sampling)
         for name in ("answer_scatter", "similarity_heatmap"):
             figures[name] = getattr(uncertainty, name)(sampling, most)
+    agreement = signal_agreement(diagnosis)
+    figures["correlation_heatmap"] = signals.correlation_heatmap(agreement)
+    for one in agreement.signals:
+        figures[f"signal_histogram {one.key}"] = signals.signal_histogram(one)
     return figures
 
 
 @pytest.fixture(scope="module", params=list(RUNS))
 def drawn(request):
-    diagnosis = Diagnosis(with_telling_ids(RUNS[request.param]()))
+    diagnosis = Diagnosis(with_telling_ids(RUNS[request.param]()), SETTINGS.get(request.param))
     return diagnosis, figures_of(diagnosis)
 
 
@@ -94,12 +102,15 @@ def doors_of(figure):
 
 
 def test_every_figure_is_drawn_here():
-    own = {*influence.__all__, *claims.__all__, *retrieval_quality.__all__, *uncertainty.__all__}
-    worked, simulated = (figures_of(Diagnosis(RUNS[name]())) for name in ("worked", "simulated"))
+    packages = (influence, claims, retrieval_quality, uncertainty, signals)
+    own = {name for package in packages for name in package.__all__}
+    worked, simulated = (
+        figures_of(Diagnosis(RUNS[name](), SETTINGS.get(name))) for name in ("worked", "simulated")
+    )
     assert own <= {name.partition(" ")[0] for name in worked | simulated}
     assert {
         name for name, figure in (worked | simulated).items() if figure.data and not doors_of(figure)
-    } <= {"verdict_changes", "similarity_heatmap"}
+    } <= {"verdict_changes", "similarity_heatmap", "correlation_heatmap"}
 
 
 def test_every_door_opens_and_its_mark_says_how_many_questions_are_behind_it(drawn):

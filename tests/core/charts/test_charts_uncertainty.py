@@ -1,21 +1,26 @@
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.decomposition import PCA
 
 from core.charts.theme import alt_text
 from core.charts.uncertainty import (
     answer_scatter,
     entropy_agreement,
+    entropy_variance,
     estimator_leaderboard,
     heatmap,
     leaderboard,
     risk_coverage,
     scatter,
     similarity_heatmap,
+    stability_grounding,
 )
 from core.charts.uncertainty import coverage as coverage_module
 from core.diagnosis import Diagnosis
+from core.uncertainty import measure
 from core.worklist import matching
-from tests.core.charts.chart_samples import sampled
+from tests.core.charts.chart_samples import sampled, sampled_run
 
 # Two samples with the same words, two that share none with any other.
 FOUR = ["a b", "c d", "e f", "A b."]
@@ -153,6 +158,64 @@ def test_questions_without_these_numbers_are_counted():
     assert alt_text(figure).endswith("2 without these numbers.")
     nothing = entropy_agreement(sampled([["yes"]]))
     assert not nothing.data and alt_text(nothing).startswith("No question has both")
+
+
+def test_grounding_by_hand():
+    run = sampled_run([["yes", "yes"], ["one", "two", "three"], ["no", "no"], ["red", "red"]])
+    measured = measure(run)
+    analysis = measured.labelled(grounding=pd.Series([1.0, 0.25, 0.25, np.nan]))
+    figure = stability_grounding(analysis)
+    assert [trace.name for trace in figure.data] == [
+        "Stable, grounded (1 question)", "Stable, ungrounded (1 question)", "Not stable, ungrounded (1 question)",
+    ]  # fmt: skip
+    assert [(list(t.x), list(t.y)) for t in figure.data] == [
+        ([1], [1]),
+        ([1], [0.25]),
+        (pytest.approx([0.333]), [0.25]),
+    ]
+    assert [trace.customdata[0][0] for trace in figure.data] == ["question=q1", "question=q3", "question=q2"]
+    # Two of three are stable, two ungrounded.
+    assert "stable, ungrounded 1 (1.3 by chance)" in alt_text(figure)
+    assert alt_text(figure).endswith("1 without both.")
+    assert figure.layout.shapes[0].x0 == 0.8 and figure.layout.shapes[1].y0 == 0.5
+    assert len({trace.marker.symbol for trace in figure.data}) == 3
+    nothing = stability_grounding(measured.labelled())
+    assert not nothing.data and alt_text(nothing).startswith("No question has both samples and claims")
+
+
+def embedded(samples, vectors):
+    return measure(sampled_run(samples), lambda texts: np.array([vectors[text] for text in texts])).labelled()
+
+
+def test_the_plane_of_embedded_samples_is_their_pca():
+    rng = np.random.default_rng(4)
+    names = list("abcdef")
+    vectors = {
+        name: row / np.linalg.norm(row) for name, row in zip(names, rng.normal(size=(6, 5)), strict=True)
+    }
+    analysis = embedded([[*names, "a"]], vectors)
+    found = scatter._data(analysis, "q1")
+    pca = PCA(n_components=2).fit(np.array([vectors[name] for name in [*names, "a"]]))
+    assert found.explained == pytest.approx(pca.explained_variance_ratio_)
+    expected = pca.transform(np.array([vectors[name] for name in names]))
+    hovers = [hover.partition("<br>")[0] for hover in found.points["hover"]]
+    at = found.points[["x", "y"]].to_numpy()[[hovers.index(name) for name in names]]
+    assert np.abs(at) == pytest.approx(np.abs(expected))
+    assert "by cosine of embeddings" in alt_text(answer_scatter(analysis, "q1"))
+    # The sample "a" comes twice and first: the largest meaning.
+    likeness = heatmap._data(analysis, "q1").similarity
+    assert likeness[0] == pytest.approx(
+        [1, 1, *(max(0.0, float(vectors["a"] @ vectors[n])) for n in "bcdef")]
+    )
+
+
+def test_entropy_and_embedding_variance():
+    vectors = {"yes": [1.0, 0.0], "no": [-1.0, 0.0], "maybe": [0.0, 1.0]}
+    (trace,) = entropy_variance(embedded([["yes", "no"], ["maybe", "maybe"]], vectors)).data
+    assert sorted(zip(trace.x, trace.y, strict=True)) == [(0, 0), (pytest.approx(0.693), 1)]
+    assert "embedding variance 1.00" in trace.customdata[1][1]
+    nothing = entropy_variance(sampled([["yes", "no"]]))
+    assert not nothing.data and "embeddings of its samples" in alt_text(nothing)
 
 
 def test_risk_and_coverage_by_hand():

@@ -1,6 +1,7 @@
 """The diagnostic claims: headline numbers, findings, definitions."""
 
 import json
+import math
 
 import pytest
 
@@ -65,6 +66,14 @@ def test_extracted_and_none_found_is_none_of_these():
 def test_a_mean_over_one_answer_has_no_interval():
     numbers = values([CANAL])
     assert (numbers["mean_grounding"], numbers["grounding_ci"], numbers["n_grounding"]) == (1, None, 1)
+
+
+def test_f1_of_each_answer_is_at_the_usual_k():
+    # Both claims supported: precision 1, recall 2 of 10.
+    _, claims = analysed([CANAL, SILENT])
+    assert claims.queries["f1_at_k"].tolist() == pytest.approx([2 * 0.2 / 1.2, math.nan], nan_ok=True)
+    shown = {column.name: column.title for column in CLAIMS.columns}
+    assert shown["f1_at_k"] == "F1@10" and set(shown) <= set(claims.queries)
 
 
 def test_who_extracted_and_who_verified_is_part_of_the_set_up():

@@ -89,6 +89,24 @@ def test_the_summary_for_people_says_what_numbers_rest_on(tmp_path, capsys):
     assert re.search(r"Mean ρ +1\.00  n = 1 question", text)
 
 
+def test_signals_are_correlated(tmp_path, capsys):
+    folder = str(tmp_path / "s")
+    assert command("simulate", "--out", folder, "--queries", "30") == 0
+    capsys.readouterr()
+    assert command("signals", folder) == 0
+    shown = capsys.readouterr().out
+    assert "pairs of signals correlate" in shown and "nDCG by influence · Dominance: Spearman" in shown
+    assert command("signals", folder, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    titles = {one["key"]: one["title"] for one in facts["signals"]}
+    assert titles["influence.dominance"] == "Dominance"
+    assert len(facts["pairs"]) == len(titles) * (len(titles) - 1) // 2
+    out = str(tmp_path / "pairs.csv")
+    assert command("export", folder, "--format", "signals-csv", "--out", out) == 0
+    assert Path(out).read_text(encoding="utf-8-sig").count("\n") == 1 + len(facts["pairs"])
+    assert command("signals", str(tmp_path / "nowhere")) == 2
+
+
 def test_options_reach_the_calls(questions, llm, tmp_path):
     out = tmp_path / "run"
     assert command("analyze", questions, "--limit", 1, "--k", 2, "--no-closed-book", "--seed", 7, "--max-tokens", 5,
@@ -447,6 +465,18 @@ def test_samples_are_asked_with_the_run_and_more_are_added_later(questions, llm,
     for name, n in (("samples-csv", 30), ("uncertainty-csv", 3)):
         assert command("export", out, "--format", name, "--out", tmp_path / name) == 0
         assert len(pd.read_csv(tmp_path / name)) == n
+
+
+def test_some_questions_are_asked_again_with_other_passages(questions, llm, tmp_path, capsys):
+    out, file = tmp_path / "run", tmp_path / "context.csv"
+    arguments = ("--steps", "uncertainty,influence", "--samples", 3, "--context-questions", 2, "--out", out)
+    assert command("analyze", questions, *arguments, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["n_context_questions"], facts["context_failures"]) == (2, 0)
+    assert command("export", out, "--format", "context-csv", "--out", file) == 0
+    frame = pd.read_csv(file)
+    assert set(frame["condition"]) == {"without_support", "unrelated_added"}
+    assert (frame["n"] <= 2).all() and set(frame["outcome"]) == {"Cannot be told"}
 
 
 def test_a_judge_is_asked_and_its_failures_are_asked_again(checked, tmp_path, monkeypatch, capsys):

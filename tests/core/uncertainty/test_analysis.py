@@ -12,6 +12,7 @@ from core.run import Run
 from core.uncertainty.analysis import NO_LABELS, NOTHING, ONE_KIND, measure
 from core.uncertainty.definitions import COLUMN_ESTIMATORS, DEFINITIONS, REASONS
 from core.uncertainty.findings import findings
+from core.uncertainty.grounding import quadrant, quadrant_counts
 from core.uncertainty.numbers import numbers
 
 REFUSAL = "I don't know."
@@ -98,6 +99,57 @@ def test_equally_large_meanings_are_both_the_largest():
     assert one("Rome", ["Paris", "Paris", "Rome", "Rome"])[1]["baseline_in_largest"]
 
 
+def test_the_number_of_meanings_in_other_orders():
+    # A chain: the middle one shares half of its words with each of the others, which share none.
+    _, q = one("x", ["red stone bridge tower", "bridge tower garden gate", "garden gate pond swan"])
+    assert (q["n_meanings"], q["meanings_low"], q["meanings_high"]) == (2, 1, 2)
+    _, q = one("x", ["Paris", "Rome", "Paris"])
+    assert (q["meanings_low"], q["meanings_high"]) == (2, 2)
+
+
+def test_embeddings_and_probabilities_bring_the_estimators_that_need_them():
+    asked = []
+
+    def embed(texts):
+        asked.append(list(texts))
+        return np.array([[1.0, 0.0] if text in ("Paris", "Lima") else [-1.0, 0.0] for text in texts])
+
+    run = run_of(["Paris", "Lima"], [["Paris", "Rome"], ["Lima", "Lima"]])
+    plain = measure(run).labelled()
+    assert not plain.embedded and plain.queries["embedding_variance"].isna().all()
+    assert "agreement_cosine" not in plain.scores and "weighted_entropy_exact" not in plain.scores
+    embedded = measure(run, embed).labelled()
+    assert asked == [["Paris", "Lima", "Rome"]]
+    # Opposite vectors: the centroid is at 0, every distance 1. Negative cosines count as 0.
+    assert embedded.embedded and embedded.queries["embedding_variance"].to_list() == [1.0, 0.0]
+    assert embedded.scores["agreement_cosine"].values.tolist() == [0.5, 1.0]
+
+    # Per token: ln 0.75 and ln 0.25 of two different answers; the second question has none.
+    samples = run["samples"].assign(
+        logprob_sum=[2 * math.log(0.75), math.log(0.25), None, None], n_tokens=[2, 1, 1, 0]
+    )
+    known = measure(Run.create(dict(run.manifest), **{**run.tables, "samples": samples})).labelled()
+    entropy = known.scores["weighted_entropy_exact"]
+    assert entropy.values[0] == pytest.approx(-0.75 * math.log(0.75) - 0.25 * math.log(0.25))
+    assert math.isnan(entropy.values[1]) and entropy.reasons[1] == "missing_values"
+
+
+def test_quadrants_by_hand():
+    names = pd.Series([*3 * ["Stable"], "Varies", "Unstable", "Undefined", "Stable"])
+    share = np.array([1.0, 0.5, 0.49, 0.5, 0.0, 1.0, np.nan])
+    found = quadrant(names, share)
+    assert found[:5].to_list() == [
+        "Stable, grounded", "Stable, grounded", "Stable, ungrounded", "Not stable, grounded",
+        "Not stable, ungrounded",
+    ]  # fmt: skip
+    assert found[5:].isna().all()
+    counts = quadrant_counts(found)
+    assert counts["n"].to_list() == [2, 1, 1, 1] and set(counts["of"]) == {5}
+    # Three stable of five, three grounded of five.
+    assert counts["expected"].to_list() == pytest.approx([9 / 5, 6 / 5, 6 / 5, 4 / 5])
+    assert quadrant_counts(found[5:])[["n", "expected"]].to_numpy().sum() == 0
+
+
 def test_the_threshold_moves_labels_only():
     run = run_of(["Paris"], [["Paris", "Paris", "Paris", "Rome"]])
     labels = {
@@ -138,6 +190,14 @@ def test_findings_name_their_questions_with_counts_and_intervals():
     # By chance: 4/5 in each of eight questions, 0 in the others.
     assert (other.n, other.of, other.expected_by_chance) == (12, 12, pytest.approx(6.4))
     assert other.query_ids[:4] == ("q9", "q10", "q11", "q12") and other.p_value < 0.05 and other.clause
+    # As often as one more sample would differ: nothing to be done about it.
+    even = findings(
+        measure(run_of(2 * ["Paris"], [["Paris", "Rome", "Rome"], ["Paris", "Paris", "Rome"]])).labelled()
+    )
+    same = next(f for f in even if f.name == "baseline_disagrees")
+    assert (same.n, same.expected_by_chance, same.tone, same.advice, same.clause) == (
+        1, pytest.approx(2 / 3), "unclear", "", "",
+    )  # fmt: skip
     calm = findings(measure(run_of(20 * ["Paris"], 20 * [["Paris", "Paris"]])).labelled())
     assert [(f.name, f.n, f.of, f.tone) for f in calm] == [("unstable_answer", 0, 20, "good")]
 
@@ -178,6 +238,7 @@ def test_every_column_and_reason_is_described():
         "correct",
         "reason",
         "grounding",
+        "quadrant",
     }
     assert set(analysis.queries.columns) <= described | plain | set(COLUMN_ESTIMATORS)
     assert {"not_sampled", "one_sample", "all_empty", "all_abstained"} <= described and set(

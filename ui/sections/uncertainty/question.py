@@ -75,23 +75,22 @@ def draw(query_id: str) -> None:
         return
     st.markdown(said(row))
     _numbers(row)
-    _samples(query_id)
+    _samples(query_id, row)
     if row["n_distinct"] < _FEWEST:
         st.caption(
             f"{count(int(row['n_distinct']), 'different answer')}: too few for a figure of how they differ."
         )
         return
+    embedded = cached.diagnosis()["uncertainty"].embedded
     left, right = st.columns(2)
     with left:
-        st.markdown("**Near each other: words in common**")
+        st.markdown(f"**Near each other: {'alike by embedding' if embedded else 'words in common'}**")
         show.chart("uncertainty", "answer_scatter", query_id=query_id)
     with right:
         st.markdown("**Likeness of every two samples**")
         show.chart("uncertainty", "similarity_heatmap", query_id=query_id)
-        st.caption(
-            "Darker = more words in the same order (ROUGE-L). There are as many eigenvalues near 0 as groups "
-            "of samples that share no words."
-        )
+        darker = "closer embeddings (cosine)" if embedded else "more words in the same order (ROUGE-L)"
+        st.caption(f"Darker = {darker}. There are as many eigenvalues near 0 as groups that share nothing.")
 
 
 def _numbers(row: Any) -> None:
@@ -108,7 +107,7 @@ def _numbers(row: Any) -> None:
     show.cards([(_TITLES[name], *values[name], one.meaning) for name, one in shown.items()])
 
 
-def _samples(query_id: str) -> None:
+def _samples(query_id: str, row: Any) -> None:
     frame = cached.diagnosis()["uncertainty"].samples
     frame = frame[frame["query_id"] == query_id].sort_values("meaning", kind="stable")
     frame = frame.assign(
@@ -127,4 +126,10 @@ def _samples(query_id: str) -> None:
         "top_p": show.numeric("top_p", "%g"),
     }
     show.table(frame, "Samples of this question by meaning", columns)
-    st.caption(cached.diagnosis()["uncertainty"].rule)
+    st.caption(cached.diagnosis()["uncertainty"].rule + _in_other_orders(row))
+
+
+def _in_other_orders(row: Any) -> str:
+    """Say between which numbers the meanings vary with the order of the samples, where they do."""
+    low, high = int(row["meanings_low"]), int(row["meanings_high"])
+    return "" if low == high else f" In other orders of these samples there are {low} to {high} meanings."

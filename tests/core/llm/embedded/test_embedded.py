@@ -108,6 +108,40 @@ def test_samples_differ_by_seed(llm):
     assert len({c.text for c in samples}) > 1
 
 
+def test_samples_of_one_prompt_are_drawn_together_and_it_is_read_once(wide):
+    prompt = answer_messages(QUESTION, PASSAGES)
+    requests = [
+        Request(
+            prompt, temperature=0.5 + 0.2 * s, top_p=0.9, seed=s, max_tokens=8, stop=("\n",), logprobs=True
+        )
+        for s in range(12)
+    ]
+    other = Request(answer_messages(QUESTION, PASSAGES[:1]), temperature=1.0, seed=3, max_tokens=8)
+    alone = [wide.generate([request])[0] for request in (*requests, other)]
+    read = []
+    model = wide._ready()
+    hook = model.register_forward_pre_hook(
+        lambda _, args, given: read.append(tuple(given["input_ids"].shape)), with_kwargs=True
+    )
+    try:
+        together = wide.generate([*requests[:5], other, *requests[5:]])
+    finally:
+        hook.remove()
+    together = [*together[:5], *together[6:], together[5]]
+    assert len({c.text for c in alone}) > 3
+    for one, with_others in zip(alone, together, strict=True):
+        assert with_others.text == one.text
+        assert with_others.finish_reason == one.finish_reason
+        assert with_others.completion_tokens == one.completion_tokens
+        assert with_others.prompt_tokens == one.prompt_tokens
+        if one.logprobs is not None:
+            assert with_others.logprobs == pytest.approx(one.logprobs, abs=1e-3)
+    n = alone[0].prompt_tokens
+    # Twelve samples at ten together are two readings; the other prompt is read for itself.
+    assert [shape for shape in read if shape[1] > 1] == [(1, n - 1), (1, n - 1), (1, alone[-1].prompt_tokens)]
+    assert {shape[0] for shape in read if shape[1] == 1} == {10, 2, 1}
+
+
 def test_what_it_writes_it_scores_alike(wide):
     requests = [
         Request(answer_messages(QUESTION, PASSAGES[:n]), stop=("\n",), logprobs=True, temperature=t, seed=2)

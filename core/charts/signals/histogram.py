@@ -1,0 +1,150 @@
+"""How the values of one signal are spread over the questions."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.charts.theme import (
+    STYLES,
+    bar_marker,
+    count_step,
+    doors,
+    empty_figure,
+    new_figure,
+    safe_text,
+    where_door,
+)
+from core.report.signals import Signal
+from core.text.display import count, number
+from core.worklist import where
+
+_BARS = 12
+_NAMED = 5  # bars up to which each has its value below it
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+HEIGHT = 250
+
+
+class _Bar(NamedTuple):
+    at: float
+    width: float
+    n: int
+    title: str
+    door: str
+
+
+class _Data(NamedTuple):
+    signal: Signal
+    bars: list[_Bar]
+    of_values: bool  # a bar for each value, not for each range
+    mean: float
+    median: float
+
+
+def signal_histogram(signal: Signal) -> go.Figure:
+    """Draw how many questions have which value, with the mean and the median.
+
+    A bar for each value where there are few of them, else for about twelve equal ranges. Bars lead to their
+    questions. Empty where no question has a value.
+    """
+    return _draw(_data(signal))
+
+
+def _data(signal: Signal) -> _Data:
+    if not signal.n:
+        return _Data(signal, [], True, math.nan, math.nan)
+    of_values = np.unique(signal.rounded[~np.isnan(signal.values)]).size <= _BARS
+    bars = _of_values(signal) if of_values else _of_ranges(signal)
+    return _Data(signal, bars, of_values, float(signal.known.mean()), float(np.median(signal.known)))
+
+
+def _of_values(signal: Signal) -> list[_Bar]:
+    known = ~np.isnan(signal.values)
+    levels, level = np.unique(signal.rounded[known], return_inverse=True)
+    width = 0.8 * (float(np.diff(levels).min()) if levels.size > 1 else 1.0)
+    bars = []
+    for i, value in enumerate(levels.tolist()):
+        own = signal.known[level == i]
+        # Values that differ by rounding errors only share a bar; a range does not hold its upper end.
+        wanted: object = (float(own.min()), float(np.nextafter(own.max(), np.inf)))
+        title = _figure(value)
+        if signal.is_outcome:
+            title, wanted = {1.0: "yes", 0.0: "no"}[value], bool(value)
+        elif own.min() == own.max():
+            wanted = float(own[0])
+        door = where_door(where(signal.source, "queries", **{signal.name: wanted}))
+        bars.append(_Bar(value, width, own.size, title, door))
+    return bars
+
+
+def _of_ranges(signal: Signal) -> list[_Bar]:
+    known = signal.known
+    edges = _edges(float(known.min()), float(known.max()))
+    sizes = np.histogram(known, edges)[0].tolist()
+    bars = []
+    for i, n in enumerate(sizes):
+        low, high = float(edges[i]), float(edges[i + 1])
+        # The last range holds its upper end too.
+        ends = (low, high if i < len(sizes) - 1 else None)
+        door = where_door(where(signal.source, "queries", **{signal.name: ends})) if n else ""
+        bars.append(_Bar((low + high) / 2, high - low, n, f"{_figure(low)} to {_figure(high)}", door))
+    return bars
+
+
+def _edges(low: float, high: float) -> np.ndarray:
+    """Return the ends of about twelve ranges of a round width that hold all values."""
+    power = 10.0 ** math.floor(math.log10((high - low) / _BARS))
+    step = next(one * power for one in _STEPS if one * power * _BARS >= high - low)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    # Rounded, so that a value of 0.3 and an end of 0.3 are the same number.
+    edges = np.array([float(f"{i * step:.12g}") for i in range(first, max(last, first + 1) + 1)])
+    edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)
+    return np.unique(edges)
+
+
+def _figure(value: float) -> str:
+    return number(value, "{:.4g}" if abs(value) < 1_000 else "{:,.0f}")
+
+
+def _draw(data: _Data) -> go.Figure:
+    signal = data.signal
+    if not data.bars:
+        return empty_figure("No question has a value.")
+    mean, median = signal.text(data.mean), signal.text(data.median)
+    n = count(signal.n, "question")
+    alt = f"Histogram of {signal.title} over {n}: mean {mean}, median {median}."
+    figure = new_figure(alt, "", "Questions", height=HEIGHT)
+    figure.add_bar(
+        x=[bar.at for bar in data.bars],
+        y=[bar.n for bar in data.bars],
+        width=[bar.width for bar in data.bars],
+        marker={**bar_marker("neutral"), "line": {"width": 0.5, "color": "white"}},
+        showlegend=False,
+        **doors(
+            figure,
+            [bar.door for bar in data.bars],
+            [f"{safe_text(signal.title)}<br>{bar.title}<br>{count(bar.n, 'question')}" for bar in data.bars],
+        ),
+    )
+    most = max(bar.n for bar in data.bars)
+    for name, value, text, dash, style in (
+        ("Mean", data.mean, mean, "solid", "Divergent"),
+        ("Median", data.median, median, "dot", "Aligned"),
+    ):
+        figure.add_scatter(
+            name=f"{name} {text}",
+            mode="lines",
+            x=[value, value],
+            y=[0, 1.05 * most],
+            line={"color": STYLES[style].color, "width": 2.5, "dash": dash},
+            hoverinfo="skip",
+        )
+    if data.of_values and len(data.bars) <= _NAMED:
+        figure.update_xaxes(
+            tickvals=[bar.at for bar in data.bars], ticktext=[bar.title for bar in data.bars], tickangle=0
+        )
+    figure.update_yaxes(range=[0, 1.08 * most], tickformat=",d", dtick=count_step(most))
+    return figure

@@ -1,0 +1,316 @@
+"""Every signal of a run against every other: which agree, and which tell correct from incorrect answers.
+
+A signal is one number per question. Which there are is asked of the diagnostics and of the table of
+confidence signals; none is known here by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+
+from core.arrays import Floats, Ints
+from core.diagnosis import Diagnosis
+from core.schema import TABLES
+from core.spreadsheet import csv_bytes
+from core.stats import FEWEST_APART, FEWEST_CASES, Correlation, correlations, holm, n_apart
+from core.text.display import DASH, count, number
+
+ALPHA = 0.05
+SPEARMAN, PEARSON = "Spearman", "Pearson"
+KINDS = (SPEARMAN, PEARSON)
+_DECIMALS = 9  # of a value, so that equal ones are equal however they were summed
+_FEWEST = 3  # questions with a value, without which a signal is not listed
+_WAYS = {"better": 1, "more confident": 1, "worse": -1, "more uncertain": -1}
+_TABLE = "signals"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Signal:
+    """One number per question.
+
+    ``owner`` is the title of what it belongs to; ``values`` are in the run's order, NaN where
+    undefined; ``is_outcome`` says that it is 1 where the answer is correct and 0 where
+    it is not. ``source`` and
+    ``name`` are the diagnostic and the column by which `core.worklist.where` finds it.
+    """
+
+    source: str
+    name: str
+    title: str
+    owner: str
+    pattern: str
+    higher_is: str
+    values: Floats = field(repr=False)
+    is_outcome: bool = False
+
+    @property
+    def key(self) -> str:
+        """What tells it from other signals."""
+        return f"{self.source}.{self.name}"
+
+    @property
+    def known(self) -> Floats:
+        """The defined values."""
+        return self.values[~np.isnan(self.values)]
+
+    @property
+    def rounded(self) -> Floats:
+        """The values, such that those which differ by rounding errors only are equal."""
+        return np.round(self.values, _DECIMALS)
+
+    @property
+    def n(self) -> int:
+        """Questions with a value."""
+        return self.known.size
+
+    @property
+    def way(self) -> int:
+        """1 where higher is better or more confident, -1 where it is the contrary, 0 where unknown."""
+        return _WAYS.get(self.higher_is, 0)
+
+    def text(self, value: float) -> str:
+        """Return a value of it, or a mean of values, for people."""
+        return number(value, self.pattern if "." in self.pattern else "{:.2f}")
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """A correlation with its 95 % interval, and its p-value, adjusted for all pairs; NaN where undefined."""
+
+    value: float
+    low: float
+    high: float
+    p_value: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether chance alone is a poor explanation of it."""
+        return self.p_value < ALPHA
+
+    @property
+    def range_text(self) -> str:
+        """The interval for people, or a dash."""
+        return DASH if self.low != self.low else f"{number(self.low)} to {number(self.high)}"
+
+    @property
+    def p_text(self) -> str:
+        """The p-value for people."""
+        if self.p_value != self.p_value:
+            return DASH
+        return "p < 0.001" if self.p_value < 0.001 else f"p = {number(self.p_value, '{:.2g}')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two signals over the ``n`` questions that have both; ``reason`` says why nothing is known of them."""
+
+    first: Signal
+    second: Signal
+    n: int
+    coefficients: dict[str, Coefficient]
+    reason: str = ""
+
+    def __getitem__(self, kind: str) -> Coefficient:
+        """Return the coefficient of one kind."""
+        return self.coefficients[kind]
+
+    @property
+    def of_outcome(self) -> bool:
+        """Whether one of the two says if the answer is correct."""
+        return self.first.is_outcome or self.second.is_outcome
+
+    @property
+    def expected(self) -> int:
+        """The sign that the directions of the two let expect; 0 where one has none."""
+        return self.first.way * self.second.way
+
+    def is_contrary(self, kind: str) -> bool:
+        """Whether the correlation has, beyond chance, the other sign than expected."""
+        return self[kind].is_clear and self[kind].value * self.expected < 0
+
+    @property
+    def expected_text(self) -> str:
+        """The expected sign and why, for people; "" where none is expected."""
+        if not self.expected:
+            return ""
+        ways = [f"higher {one.title} is {one.higher_is}" for one in (self.first, self.second)]
+        return f"{'positive' if self.expected > 0 else 'negative'} expected: {ways[0]}, {ways[1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class SignalAgreement:
+    """The signals of a run and their correlations, in pairs.
+
+    ``left_out`` has title and reason of what the run could have and has not. ``pairs`` are in the order of
+    the signals, each with all later ones.
+    """
+
+    signals: tuple[Signal, ...]
+    left_out: tuple[tuple[str, str], ...]
+    pairs: tuple[Pair, ...]
+    n_questions: int
+
+    @property
+    def outcome(self) -> Signal | None:
+        """The signal that says whether the answer is correct, if it is known."""
+        return next((one for one in self.signals if one.is_outcome), None)
+
+    @property
+    def tested(self) -> tuple[Pair, ...]:
+        """The pairs that have coefficients."""
+        return tuple(pair for pair in self.pairs if not pair.reason)
+
+    def clear(self, kind: str) -> tuple[Pair, ...]:
+        """Return the pairs whose correlation can be told from chance, the strongest first."""
+        found = [pair for pair in self.tested if pair[kind].is_clear]
+        return tuple(sorted(found, key=lambda pair: -abs(pair[kind].value)))
+
+
+def signal_agreement(diagnosis: Diagnosis) -> SignalAgreement:
+    """Correlate every signal of a run with every other.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        The run. Signals are the numbers per question of its diagnostics (`QuestionColumn`), whether the
+        answer is correct, and the columns of the run's table of confidence signals; each needs three values
+        that are not all equal.
+
+    Returns
+    -------
+    SignalAgreement
+        p-values are adjusted (Holm) for all pairs, each kind of coefficient by itself.
+
+    Examples
+    --------
+    >>> from core.run import Run
+    >>> found = signal_agreement(Diagnosis(Run.load("sample_data/recorded_run")))
+    >>> len(found.pairs) == len(found.signals) * (len(found.signals) - 1) // 2
+    True
+    """
+    every = _of_diagnostics(diagnosis)
+    named = {one.name for one in every}  # a diagnostic may show a confidence signal as its own number
+    every += [one for one in _of_table(diagnosis) if one.name not in named]
+    reasons = [_lacking(one) for one in every]
+    signals = tuple(one for one, reason in zip(every, reasons, strict=True) if not reason)
+    left_out = tuple((one.title, why) for one, why in zip(every, reasons, strict=True) if why)
+    return SignalAgreement(signals, left_out, _pairs(signals), len(diagnosis.run.queries))
+
+
+def _of_diagnostics(diagnosis: Diagnosis) -> list[Signal]:
+    """Return the numbers of diagnostics that have data; of yes and no, only whether the answer is correct."""
+    found: list[Signal] = []
+    for diagnostic in diagnosis.diagnostics:
+        if diagnostic.lacks(diagnosis.run) is not None:
+            continue
+        queries = diagnosis[diagnostic.name].queries
+        for one in diagnostic.columns:
+            is_outcome = one.pattern == "bool" and one.higher_is == "better"
+            values = queries[one.name]
+            if one.is_list or not pd.api.types.is_numeric_dtype(values):
+                continue
+            if one.pattern == "bool" and (not is_outcome or any(other.is_outcome for other in found)):
+                continue
+            # A bare symbol says too little beside the signals of other diagnostics.
+            title = one.title if len(one.title) > 1 else f"{one.title} ({diagnostic.title})"
+            found.append(
+                Signal(
+                    diagnostic.name, one.name, title, diagnostic.title, one.pattern, one.higher_is,
+                    _floats(values), is_outcome,
+                )
+            )  # fmt: skip
+    return found
+
+
+def _of_table(diagnosis: Diagnosis) -> list[Signal]:
+    """Return the columns of the run's confidence signals, in the order of its questions."""
+    table, raw = TABLES[_TABLE], diagnosis.run[_TABLE]
+    if not len(raw) or not diagnosis.diagnostics:
+        return []
+    aligned = raw.set_index("query_id").reindex(diagnosis.run.queries["query_id"])
+    return [
+        Signal(
+            diagnosis.diagnostics[0].name, one.name, one.meaning.rstrip("."), "Confidence signals", "{:.2f}",
+            one.direction.removeprefix("higher = "), _floats(aligned[one.name]),
+        )
+        for one in table.columns if one.type in ("float", "int")
+    ]  # fmt: skip
+
+
+def _floats(values: pd.Series) -> Floats:
+    found = values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def _lacking(signal: Signal) -> str:
+    """Return why a signal is not listed, or ""."""
+    if signal.n < _FEWEST:
+        return f"{count(signal.n, 'question')} with a value; {_FEWEST} are needed"
+    return "" if n_apart(signal.rounded) else f"{signal.text(signal.known[0])} in all {signal.n:,} questions"
+
+
+def _pairs(signals: Sequence[Signal]) -> tuple[Pair, ...]:
+    if len(signals) < 2:
+        return ()
+    data = np.column_stack([one.rounded for one in signals])
+    upper = np.triu_indices(len(signals), 1)
+    # Enough draws that the smallest p-value stays below 0.05 when it is adjusted for all pairs.
+    found = correlations(data, max(9_999, 50 * len(upper[0])))
+    kinds = {SPEARMAN: _adjusted(found.spearman, upper), PEARSON: _adjusted(found.pearson, upper)}
+    pairs = []
+    for i, j in zip(*(end.tolist() for end in upper), strict=True):
+        n = int(found.n[i, j])
+        values = {kind: Coefficient(*(float(part[i, j]) for part in one)) for kind, one in kinds.items()}
+        pair = Pair(signals[i], signals[j], n, values)
+        unknown = values[SPEARMAN].value != values[SPEARMAN].value
+        pairs.append(replace(pair, reason=_undefined(pair, data[:, [i, j]])) if unknown else pair)
+    return tuple(pairs)
+
+
+def _adjusted(found: Correlation, upper: tuple[Ints, ...]) -> Correlation:
+    adjusted = found.p_value.copy()
+    adjusted[upper] = holm(found.p_value[upper])
+    return found._replace(p_value=adjusted)
+
+
+def _undefined(pair: Pair, values: Floats) -> str:
+    if pair.n < FEWEST_CASES:
+        have = "has" if pair.n == 1 else "have"
+        return f"{count(pair.n, 'question')} {have} both, {FEWEST_CASES} are needed"
+    shared = values[~np.isnan(values).any(axis=1)]
+    apart = [n_apart(column) for column in shared.T]
+    signal, least = (pair.first, apart[0]) if apart[0] < FEWEST_APART else (pair.second, apart[1])
+    if not least:
+        return f"{signal.title} has one value in all {pair.n:,} questions"
+    return f"{signal.title} has one value in all but {least:,} of {count(pair.n, 'question')}"
+
+
+def pairs_table(agreement: SignalAgreement) -> pd.DataFrame:
+    """Return one row per pair of signals, in their order.
+
+    Columns: ``first, second, n, spearman, spearman_low, spearman_high, spearman_p_adjusted``, the same of
+    ``pearson``, ``expected_sign`` (positive or negative, where one is), ``undefined_because``.
+    """
+    rows = []
+    for pair in agreement.pairs:
+        row: dict[str, object] = {"first": pair.first.title, "second": pair.second.title, "n": pair.n}
+        for kind in KINDS:
+            one, name = pair[kind], kind.lower()
+            row |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
+            row[f"{name}_p_adjusted"] = one.p_value
+        row["expected_sign"] = {1: "positive", -1: "negative", 0: None}[pair.expected]
+        row["undefined_because"] = pair.reason or None
+        rows.append(row)
+    names = [f"{kind.lower()}{end}" for kind in KINDS for end in ("", "_low", "_high", "_p_adjusted")]
+    columns = ["first", "second", "n", *names, "expected_sign", "undefined_because"]
+    text = dict.fromkeys(["first", "second", "expected_sign", "undefined_because"], "str")
+    return pd.DataFrame(rows, columns=columns).astype(text)
+
+
+def signals_csv(diagnosis: Diagnosis) -> bytes:
+    """Return the table of pairs as CSV: formulas neutralised."""
+    return csv_bytes(pairs_table(signal_agreement(diagnosis)), diagnosis.run.data_source)
