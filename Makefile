@@ -14,7 +14,7 @@ help:
 	@echo "make run          install, then open the dashboard on a recorded real run"
 	@echo "make test         install, then run the whole test suite"
 	@echo "make lint         ruff and mypy"
-	@echo "make analyze      record both sample runs again (over an hour on two cores)"
+	@echo "make analyze      record both sample runs again (three hours on two cores)"
 	@echo "make worked       compose the worked answers and verify their claims again (no model)"
 	@echo "make bench        side-by-side measurements"
 	@echo "make mutants      how many small wrong changes the tests notice (SAMPLE=150 of them)"
@@ -25,13 +25,14 @@ help:
 run: $(VENV)/.installed
 	$(BIN)/streamlit run dashboard.py --server.port $(PORT) --server.headless $(HEADLESS)
 
+# One thread of torch for each of two processes: more would wait for each other. Files keep the order of
+# tests/conftest.py, long ones first.
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not model"
-	# The language model uses every core, so its tests run one at a time.
-	$(BIN)/python -m pytest -m model
+	$(PYTEST)
 
 test-fast: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not model and not e2e"
+	$(PYTEST) -m "not slow and not model and not e2e"
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -42,10 +43,10 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-RECORD = $(BIN)/python -m core analyze sample_data/questions.jsonl --llm embedded --repeats 1 --steps influence,claims \
+RECORD = $(BIN)/python -m core analyze sample_data/questions.jsonl --llm embedded --repeats 1 --steps influence,claims,uncertainty \
 	--overwrite
 analyze: $(VENV)/.installed
-	$(RECORD) --k 5 --passage-words 60 --name "Sample corpus, 5 passages of 60 words" --out sample_data/recorded_run_short
+	$(RECORD) --k 5 --passage-words 60 --context-questions 24 --name "Sample corpus, 5 passages of 60 words" --out sample_data/recorded_run_short
 	$(RECORD) --name "Sample corpus, 10 passages of 100 words" --out sample_data/recorded_run
 
 worked: $(VENV)/.installed

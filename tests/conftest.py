@@ -33,6 +33,13 @@ os.environ |= {
 
 
 @pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take long, so that at the end no process waits for another."""
+    long = {item.path for item in items if any(map(item.get_closest_marker, ("e2e", "model", "slow")))}
+    items.sort(key=lambda item: item.path not in long)
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session):
     """Where everything is installed a skipped test is one that silently stopped checking something."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")

@@ -27,7 +27,7 @@ RULES = {
     "core.text": "core.errors",
     "core.files": "",
     "core.arrays": "",
-    "core.stats": "core.errors",
+    "core.stats": "core.errors core.arrays",
     "core.schema": "core.errors core.text",
     "core.run": "core.errors core.files core.schema core.text",
     "core.spreadsheet": "core.text",

@@ -99,19 +99,15 @@ def _warm_server(request, monkeypatch):
 
 @pytest.fixture
 def open_app():
-    """Open the app like a browser would: by the entry file, then a page, with a query string."""
+    """Open a page like a browser would: by its own link, with a query string."""
 
     def opened(page: str = "overview", **params: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "dashboard.py"), default_timeout=240)
-        for name, value in params.items():
-            app.query_params[name] = value
-        app.run()
         if page != "overview":
             app.switch_page(PAGES[page])
-            for name, value in params.items():
-                app.query_params[name] = value
-            app.run()
-        return app
+        for name, value in params.items():
+            app.query_params[name] = value
+        return app.run()
 
     return opened
 

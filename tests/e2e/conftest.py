@@ -38,13 +38,27 @@ def elsewhere(url):
     return [] if urlsplit(url).hostname in (None, "localhost", "127.0.0.1") else [url]
 
 
+@pytest.fixture(scope="module")
+def first_contexts(browser):
+    """The contexts that tests of a module begin in, by what they were asked for: what the app's code is made of is
+    fetched and compiled once. The app itself keeps nothing in a browser."""
+    return {}
+
+
 @pytest.fixture
-def new_page(browser):
-    """Open pages in sessions of their own; fail on any error of a script, and where a page asks another host."""
+def new_page(browser, first_contexts):
+    """Open pages in sessions of their own, which share no context; fail on any error of a script, and where a page
+    asks another host."""
     contexts, errors = [], []
 
     def open_page(width=1280, height=900, **options):
-        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        options["viewport"] = {"width": width, "height": height}
+        if contexts:
+            context = browser.new_context(**options)
+        else:
+            wanted = repr(sorted(options.items()))
+            context = first_contexts.get(wanted) or browser.new_context(**options)
+            first_contexts[wanted] = context
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -52,6 +66,10 @@ def new_page(browser):
         return page
 
     yield open_page
-    for context in contexts:
+    for first in contexts[:1]:
+        for page in first.pages:
+            page.close()
+        first.clear_cookies()
+    for context in contexts[1:]:
         context.close()
     assert not errors

@@ -6,10 +6,15 @@ import pytest
 
 from tests.e2e.running_app import settle
 
-# Every main journey is made on a wide screen and on a phone, light and dark.
-LOOKS = pytest.mark.parametrize(
-    ("width", "theme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
-)
+# Every main journey is made on a wide screen and on a phone. The server knows nothing of the theme, so on the way
+# the page is looked at in the other one too (`in_both_themes`) instead of going all the way again.
+LOOKS = pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+# Whether the ground of the page is dark, or light, as wanted.
+GROUND = """dark => {
+  const ground = getComputedStyle(document.querySelector("[data-testid='stApp']")).backgroundColor;
+  const [r, g, b] = ground.match(/\\d+/g).map(Number);
+  return (r + g + b < 384) === dark;
+}"""
 
 
 def main_text(page) -> str:
@@ -22,12 +27,24 @@ def sidebar_text(page) -> str:
     return page.get_by_test_id("stSidebar").inner_text()
 
 
+def in_both_themes(page, look) -> list:
+    """Return what a look at the page gives in the other theme, and in its own, which it then has again."""
+    dark = page.evaluate("() => matchMedia('(prefers-color-scheme: dark)').matches")
+    found = []
+    for wanted in (not dark, dark):
+        page.emulate_media(color_scheme="dark" if wanted else "light")
+        page.wait_for_function(GROUND, arg=wanted)
+        found.append(look(page))
+    return found
+
+
 def sideways(page) -> int:
-    """Return by how many pixels the page is wider than the screen."""
-    return page.evaluate(
+    """Return by how many pixels the page is wider than the screen, in the theme where it is wider."""
+    pixels = (
         "() => { const m = document.querySelector(\"[data-testid='stMain']\");"
         " return Math.max(m.scrollWidth - m.clientWidth, document.documentElement.scrollWidth - innerWidth); }"
     )
+    return max(in_both_themes(page, lambda page: page.evaluate(pixels)))
 
 
 def upload(page, app: str, name: str, content: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.driving import GROUND
 from tests.e2e.running_app import pages, settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -22,6 +23,8 @@ ACCENT = (
     "dark ground no colour reaches 4.5 as both (white needs a luminance of 0.18 at most, the text 0.24 at least)."
 )
 EXCEPTIONS: tuple[tuple[str, str, str], ...] = (("color-contrast", "stButtonGroup <p>", ACCENT),)
+# Two frames later a change of width is drawn.
+PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
 FIND = """async () => {
   const found = await axe.run(document, {resultTypes: ["violations"], elementRef: true});
   const part = node => node.element?.closest(":not(button *)[data-testid]")?.dataset.testid;
@@ -52,7 +55,9 @@ def violations(browser, app):
             for width in (1280, 390):
                 page.emulate_media(color_scheme=theme)
                 page.set_viewport_size({"width": width, "height": 900})
-                page.wait_for_timeout(1_000)  # a change of theme is drawn without a run of the script
+                # A change of theme or width is drawn without a run of the script.
+                page.wait_for_function(GROUND, arg=theme == "dark")
+                page.evaluate(PAINTED)
                 found += [(name, theme, width, *one) for one in page.evaluate(FIND)]
     page.context.close()
     return found

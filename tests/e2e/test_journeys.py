@@ -18,6 +18,7 @@ PAGES = (
     "retrieval_quality",
     "claims",
     "uncertainty",
+    "signals",
     "workbench",
     "compare",
     "live",
@@ -116,23 +117,14 @@ def test_two_sessions_do_not_see_each_other(app, new_page):
     assert "of 43" not in main_text(yours)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
-def test_no_page_scrolls_sideways_on_a_phone(app, new_page, path, theme):
-    page = new_page(width=390, height=844, color_scheme=theme)
-    page.goto(f"{app}/{path}?sim=queries:20")
-    settle(page)
-    assert page.locator("[data-testid='stException']").count() == 0
-    assert sideways(page) <= 1
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_every_page_opens_first_by_its_own_link(app, new_page, path):
-    page = new_page()
+def test_every_page_opens_first_by_its_own_link_and_fits_a_phone(app, new_page, path):
+    page = new_page(width=390, height=844)
     page.goto(f"{app}/{path}?sim=queries:20,seed:3")
     settle(page)
     assert page.get_by_text("Divergence threshold").count() == 1
     assert page.locator("[data-testid='stException'], [data-testid='stAlertContentError']").count() == 0
+    assert sideways(page) <= 1
 
 
 @pytest.mark.slow

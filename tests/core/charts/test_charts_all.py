@@ -3,6 +3,7 @@
 import html
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -12,8 +13,9 @@ from core.charts.theme import alt_text
 from core.diagnosis import QuestionColumn
 from core.influence import analyse, compare_reported, recovery
 from core.retrieval_quality.analysis import retrieval_quality as quality_of
+from core.uncertainty import measure
 from tests.core.charts.chart_runs import HOSTILE, make_run, shown_strings
-from tests.core.charts.chart_samples import sampled
+from tests.core.charts.chart_samples import sampled_run
 
 WHOLE_RUN = {
     "rho_histogram": influence.rho_histogram,
@@ -27,8 +29,10 @@ WHOLE_RUN = {
 ONE_QUESTION = {"rank_slope": influence.rank_slope}
 SAMPLED = {
     "entropy_agreement": uncertainty.entropy_agreement,
+    "entropy_variance": uncertainty.entropy_variance,
     "estimator_leaderboard": uncertainty.estimator_leaderboard,
     "risk_coverage": uncertainty.risk_coverage,
+    "stability_grounding": uncertainty.stability_grounding,
 }
 SAMPLED_QUESTION = {
     "answer_scatter": uncertainty.answer_scatter,
@@ -118,12 +122,14 @@ def hostile_figures():
         }
     )
     figures["compare"] = compare_figure(pairs, QuestionColumn("rho", "ρ"))
-    analysis = sampled(
+    run = sampled_run(
         [[HOSTILE, f"other {HOSTILE}", "third", f"fourth and {HOSTILE}"], [HOSTILE, "right"]],
         answers=[HOSTILE, "right"],
         references=["wrong", "right"],
         question=HOSTILE,
     )
+    measured = measure(run, lambda texts: np.eye(len(texts)))
+    analysis = measured.labelled(grounding=pd.Series([0.0, 1.0]))
     figures |= {name: draw(analysis) for name, draw in SAMPLED.items()}
     figures |= {name: draw(analysis, "q1") for name, draw in SAMPLED_QUESTION.items()}
     return figures

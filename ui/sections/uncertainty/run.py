@@ -67,7 +67,7 @@ def grounding() -> None:
         )
         return
     columns = {
-        "quadrant": show.wide("Answers", "small"),
+        "quadrant": show.wide("Answers", "medium"),
         "n": show.numeric("Number", "localized"),
         "expected": show.numeric(
             "By chance", "%.1f", "If agreement and grounding had nothing to do with each other"

@@ -1,0 +1,211 @@
+"""Intervals of shares, means and differences, and how many cases would tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri, stdtrit
+
+from core.stats.cases import UNDEFINED, Interval, known_pairs, known_values
+
+
+def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
+    """Return the score interval of a share of n cases (Wilson 1927).
+
+    Conservative for the mean of any values in [0, 1], because no such mean varies more than a share.
+
+    Returns
+    -------
+    (low, high) : tuple of float
+        Within [0, 1] and around `share`; has a width even where that is 0 or 1. NaN for n = 0.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in wilson_interval(0.3, 10)]
+    [0.108, 0.603]
+    """
+    if n < 1:
+        return UNDEFINED
+    z = float(ndtri((1 + level) / 2))
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    # At 0 and 1 the interval ends exactly at the share; rounding must not leave the share outside.
+    return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
+
+
+def mean_interval(
+    values: ArrayLike, level: float = 0.95, lower: float = -math.inf, upper: float = math.inf
+) -> Interval:
+    """Return the t interval of a mean (Student 1908), cut at the bounds that the values themselves have.
+
+    Returns
+    -------
+    (low, high) : tuple of float
+        NaN for fewer than 2 values; width 0 where all are equal (`mean_in_unit` avoids that).
+    """
+    known = known_values(values)
+    n = known.size
+    if n < 2:
+        return UNDEFINED
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * float(known.std(ddof=1)) / math.sqrt(n)
+    centre = float(known.mean())
+    return max(lower, centre - half), min(upper, centre + half)
+
+
+def mean_in_unit(values: ArrayLike, share: bool = False, level: float = 0.95) -> tuple[float, float, float]:
+    """Return the mean of values in [0, 1] and its interval.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        In [0, 1].
+    share : bool
+        Whether every value is 0 or 1 by nature (hit or miss), so that the mean is a share.
+    level : float
+        Confidence level in (0, 1).
+
+    Returns
+    -------
+    (mean, low, high) : tuple of float
+        Wilson's interval for shares, else Student's t cut at 0 and 1, or Wilson's where all values are equal:
+        a width of 0 would claim too much. NaN without values; no interval for one value that is not a share.
+    """
+    known = known_values(values)
+    if not known.size:
+        return math.nan, math.nan, math.nan
+    if share or (known.size > 1 and (known == known[0]).all()):
+        mean = float(known.mean()) if share else float(known[0])
+        return mean, *wilson_interval(mean, known.size, level)
+    return float(known.mean()), *mean_interval(known, level, 0.0, 1.0)
+
+
+def cases_needed(differences: ArrayLike) -> int | None:
+    """Return about how many cases a test would need to tell a mean difference like this one from 0.
+
+    The normal approximation for a two-sided test at 5 % that succeeds four times in five:
+    ``((1.96 + 0.84) · sd / mean)²``, rounded up to two figures. An estimate from the effect and the spread
+    that were seen, both of which are uncertain themselves.
+
+    Parameters
+    ----------
+    differences : array_like, shape (n,)
+        Of each case: what was observed minus what is expected by chance.
+
+    Returns
+    -------
+    int or None
+        More than n. None where the difference is nil: more than a hundred times the cases would be needed, or
+        it is below a fiftieth of its standard deviation; and for fewer than 2.
+
+    Examples
+    --------
+    >>> cases_needed([0.3, -0.1, 0.2, 0.0])  # mean 0.1, sd 0.183
+    27
+    """
+    known = known_values(differences)
+    n = known.size
+    if n < 2:
+        return None
+    exact = (float(ndtri(0.975) + ndtri(0.8)) * float(known.std(ddof=1))) ** 2
+    mean = float(known.mean()) ** 2
+    if exact >= 100 * n * mean or 50**2 * mean <= float(known.var(ddof=1)):
+        return None
+    found = max(n + 1, math.ceil(exact / mean))
+    unit = 10 ** max(0, len(str(found)) - 2)
+    return -(-found // unit) * unit
+
+
+def paired_interval(a: ArrayLike, b: ArrayLike, level: float = 0.95, share: bool = False) -> Interval:
+    """Return the interval of the mean difference ``b`` − ``a`` of pairs.
+
+    Parameters
+    ----------
+    a, b : array_like, shape (n,)
+        Two values of each case.
+    level : float
+        Confidence level in (0, 1).
+    share : bool
+        Whether every value is 0 or 1 by nature, so that the means are shares.
+
+    Returns
+    -------
+    (low, high) : tuple of float
+        The adjusted Wald interval of two paired shares (Bonett & Price 2012), which has a width even where no
+        pair differs; else Student's t of the differences. NaN for fewer than 2 pairs, and where all
+        differences of values that are no shares are equal: a width of 0 would claim too much.
+
+    Examples
+    --------
+    Of 20 cases 5 turn from 0 to 1 and one turns back:
+
+    >>> before, after = [0] * 5 + [1] + [1] * 14, [1] * 5 + [0] + [1] * 14
+    >>> [round(end, 2) for end in paired_interval(before, after, share=True)]
+    [-0.06, 0.42]
+    """
+    first, second = known_pairs(a, b)
+    difference = second - first
+    n = difference.size
+    if n < 2:
+        return UNDEFINED
+    if not share:
+        return mean_interval(difference, level) if np.ptp(difference) else UNDEFINED
+    up, down = ((int(np.count_nonzero(side)) + 1) / (n + 2) for side in (difference > 0, difference < 0))
+    half = float(ndtri((1 + level) / 2)) * math.sqrt((up + down - (up - down) ** 2) / (n + 2))
+    return max(-1.0, up - down - half), min(1.0, up - down + half)
+
+
+def bootstrap_interval(
+    data: ArrayLike | tuple[ArrayLike, ...],
+    statistic: Callable[..., float],
+    n_resamples: int = 2_000,
+    seed: int = 0,
+    level: float = 0.95,
+    groups: ArrayLike | None = None,
+) -> Interval:
+    """Return the percentile bootstrap interval of a statistic (Efron & Tibshirani 1993, chapter 13).
+
+    Parameters
+    ----------
+    data : array_like or tuple of array_like, each of shape (n, ...)
+        One array, or several that are paired row by row: two scores and a label for the difference of two
+        AUROCs, gain and ideal for a ratio of means.
+    statistic : callable
+        Takes the resampled arrays, returns a number; NaN (say, only one class was drawn) is left out.
+    n_resamples, seed, level
+        Number of resamples; same seed, same interval; confidence level in (0, 1).
+    groups : array_like, shape (n,), optional
+        Rows of equal value are drawn together (cluster bootstrap), such as all claims of a question.
+
+    Returns
+    -------
+    (low, high) : tuple of float
+        NaN for fewer than 2 rows or groups, or where the statistic is undefined in most resamples. Width 0
+        where all resamples agree, which says nothing of precision. A little narrow for few rows: a mean
+        of 20 is covered about 92 % of the time, not 95 %.
+    """
+    arrays = [np.asarray(array) for array in (data if isinstance(data, tuple) else (data,))]
+    if any(len(array) != len(arrays[0]) for array in arrays):
+        raise ValueError("paired arrays must have the same number of rows")
+    rows = None if groups is None else _rows_by_group(np.asarray(groups))
+    n = len(arrays[0]) if rows is None else len(rows)
+    if n < 2:
+        return UNDEFINED
+    rng = np.random.default_rng(seed)
+    found = np.empty(n_resamples)
+    for i in range(n_resamples):
+        drawn = rng.integers(n, size=n)
+        chosen = drawn if rows is None else np.concatenate([rows[group] for group in drawn])
+        found[i] = statistic(*(array[chosen] for array in arrays))
+    found = known_values(found)
+    if 2 * found.size < n_resamples:
+        return UNDEFINED
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _rows_by_group(groups: NDArray[np.generic]) -> list[NDArray[np.intp]]:
+    _, group, size = np.unique(groups, return_inverse=True, return_counts=True)
+    return np.split(np.argsort(group, kind="stable"), np.cumsum(size)[:-1])

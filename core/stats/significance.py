@@ -1,0 +1,156 @@
+"""Permutation tests, several tests at once, and counts of events with chances of their own."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import bdtr
+
+from core.arrays import Floats
+from core.stats.cases import CELLS, known_pairs, known_values
+
+_RECURSION_UP_TO = 1_000  # trials; every term of the recursion is positive, so even tiny tails are precise
+
+
+def permutation_test(a: ArrayLike, b: ArrayLike, n_resamples: int = 9_999, seed: int = 0) -> float:
+    """Return the two-sided p-value of the difference of means of two independent samples.
+
+    Parameters
+    ----------
+    a, b : array_like, shapes (n,) and (m,)
+        The samples.
+    n_resamples, seed
+        Random reassignments of the values to the samples (all, where there are no more); same seed, same p.
+
+    Returns
+    -------
+    float
+        In (0, 1], small where chance is a poor explanation: (1 + #extreme) / (1 + #draws), never 0 (Phipson &
+        Smyth 2010), or the exact share of all reassignments. NaN where a sample is empty.
+    """
+    from scipy.stats import permutation_test as scipy_test
+
+    first, second = known_values(a), known_values(b)
+    if not first.size or not second.size:
+        return math.nan
+    found = scipy_test(
+        (first, second),
+        lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis),
+        n_resamples=n_resamples,
+        batch=max(1, CELLS // (first.size + second.size)),
+        rng=np.random.default_rng(seed),
+    )
+    return float(found.pvalue)
+
+
+def paired_permutation_test(a: ArrayLike, b: ArrayLike, n_resamples: int = 9_999, seed: int = 0) -> float:
+    """Return the two-sided p-value of the mean difference of pairs (sign-flip test, Fisher 1935, section 21).
+
+    As `permutation_test`, but `a` and `b` are two values of each case (the same questions in two runs), and
+    they are exchanged within pairs only. Where all differences but 0 have one size, as of 0 and 1, it is the
+    exact sign test for any number of pairs (McNemar 1947). 1 where all differences are 0, NaN without pairs.
+    """
+    first, second = known_pairs(a, b)
+    if not first.size:
+        return math.nan
+    # Equal pairs stay equal, whichever way they are flipped.
+    difference = (first - second)[first != second]
+    n, size = difference.size, np.abs(difference)
+    if not n:
+        return 1.0
+    if np.ptp(size) <= 1e-12 * size.max():
+        fewer = min(np.count_nonzero(difference > 0), np.count_nonzero(difference < 0))
+        return min(1.0, 2 * float(bdtr(fewer, n, 0.5)))
+    exact = n < 31 and 2**n <= n_resamples
+    draws, rng, n_extreme = (2**n if exact else n_resamples), np.random.default_rng(seed), 0
+    # Sums that are equal but for rounding count as equal.
+    least = abs(difference.sum()) - 1e-12 * size.sum()
+    for start in range(0, draws, max(1, CELLS // n)):
+        rows = np.arange(start, min(draws, start + max(1, CELLS // n)))
+        flip = rows[:, None] >> np.arange(n) & 1 if exact else rng.integers(0, 2, (rows.size, n), np.int8)
+        n_extreme += int(np.count_nonzero(np.abs(difference.sum() - 2 * (flip @ difference)) >= least))
+    return n_extreme / draws if exact else (1 + n_extreme) / (1 + draws)
+
+
+def holm(p_values: ArrayLike) -> Floats:
+    """Return p-values adjusted for multiple tests by the step-down method (Holm 1979).
+
+    Returns
+    -------
+    ndarray, shape of `p_values`
+        In [0, 1], never below `p_values`. Rejecting where this is at most α keeps the probability of any
+        false rejection at most α, however the tests depend on each other. A NaN (no test was possible) stays
+        NaN and does not count as a test.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03, float("nan")]).tolist()
+    [0.03, 0.06, 0.06, nan]
+    """
+    adjusted = np.array(p_values, dtype=np.float64)
+    order = np.argsort(adjusted)[: np.count_nonzero(~np.isnan(adjusted))]  # NaN are sorted last
+    steps = adjusted[order] * np.arange(order.size, 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return adjusted
+
+
+def poisson_binomial_tail(probabilities: ArrayLike, count: int) -> float:
+    """Return P(X >= count) for the number X of successes in independent trials of unequal probability.
+
+    Exact: by recursion up to 1,000 trials, beyond by Fourier transform (Hong 2013) with an absolute error
+    below 1e-12, so that a tinier tail is not resolved. 100,000 trials take about half a second.
+
+    Parameters
+    ----------
+    probabilities : array_like, shape (n,)
+        Of success in each trial, such as of a failure mode by chance in each question.
+    count : int
+        Observed number of successes.
+
+    Returns
+    -------
+    float
+        In [0, 1]: the one-sided p-value of "more than by chance".
+
+    Raises
+    ------
+    ValueError
+        A probability is NaN or outside [0, 1].
+    """
+    return 1.0 if count <= 0 else min(1.0, float(_successes(probabilities)[count:].sum()))
+
+
+def poisson_binomial_interval(probabilities: ArrayLike, level: float = 0.95) -> tuple[int, int]:
+    """Return the central range of the number of successes in independent trials of unequal probability.
+
+    Takes and raises what `poisson_binomial_tail` does.
+
+    Returns
+    -------
+    (low, high) : tuple of int
+        Within [0, n]. From `low` to `high`, both included, has at least probability `level`; at most half of
+        the rest is below, and at most half above.
+    """
+    below = np.cumsum(_successes(probabilities))
+    low, high = np.searchsorted(below, np.array([(1 - level) / 2, (1 + level) / 2]) - 1e-12)
+    return int(low), int(high)
+
+
+def _successes(probabilities: ArrayLike) -> Floats:
+    """Return the probability of 0, 1, ... n successes."""
+    p = np.asarray(probabilities, dtype=np.float64)
+    if not ((p >= 0) & (p <= 1)).all():
+        raise ValueError("probabilities must be in [0, 1]")
+    if p.size > _RECURSION_UP_TO:
+        length = 1 << p.size.bit_length()
+        parts = [np.fft.rfft(_successes(half), length) for half in np.array_split(p, 2)]
+        joined = np.fft.irfft(parts[0] * parts[1], length)[: p.size + 1]
+        return np.asarray(np.maximum(0.0, joined), dtype=np.float64)
+    found = np.zeros(p.size + 1)
+    found[0] = 1.0
+    for n, one in enumerate(p.tolist(), start=1):
+        found[1 : n + 1] = found[1 : n + 1] * (1 - one) + found[:n] * one
+        found[0] *= 1 - one
+    return found
