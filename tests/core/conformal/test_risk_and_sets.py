@@ -150,6 +150,7 @@ def test_rarity():
         (lambda: control_risk([[1]], [], 0.1), "grid must hold at least one setting, in rising order"),
         (lambda: control_risk([[1, 0]], [2, 2], 0.1), "grid must hold at least one setting, in rising order"),
         (lambda: control_risk([[1, 0]], [1, 2, 3], 0.1), r"losses must have 3 columns, got the shape \(1, 2\)"),
+        (lambda: control_risk([[1, 0, 0]], [1, 2], 0.1), r"losses must have 2 columns, got the shape \(1, 3\)"),
         (lambda: control_risk([[1], [1.5]], [1], 0.1), "losses must be finite and at most the bound, 1.0"),
         (lambda: control_risk([[NAN]], [1], 0.1), "losses must be finite and at most the bound, 1.0"),
         (lambda: control_risk([[1, 0], [0, 1]], [1, 2], 0.1), "losses must not rise from one setting to the next; row 1"),
