@@ -238,7 +238,11 @@ CLAIMS = Diagnostic(
     columns=(
         QuestionColumn("grounding", "Grounding", bounds=(0.0, 1.0), higher_is="better"),
         QuestionColumn(
-            "mean_uncertainty", "Claim uncertainty U", bounds=(0.0, 1.0), higher_is="more uncertain"
+            "mean_uncertainty",
+            "Claim uncertainty U",
+            bounds=(0.0, 1.0),
+            higher_is="more uncertain",
+            by_passages=True,
         ),
         QuestionColumn("f1_at_k", f"F1@{DEFAULT_K}", bounds=(0.0, 1.0), higher_is="better"),
         QuestionColumn("n_claims", "Claims", "{:g}"),

@@ -121,6 +121,15 @@ def test_what_the_number_of_passages_moves_is_marked_and_not_in_the_answer():
     assert "Dominance" not in " ".join(answer(both))
 
 
+def test_claim_uncertainty_falls_with_fewer_passages_by_itself():
+    # A mean over the passages: of 10 in the one run, of 5 in the other.
+    runs = [Run.load(f"sample_data/{name}") for name in ("recorded_run", "recorded_run_short")]
+    both = pair(*runs)
+    assert found(both, "claims.mean_uncertainty").moved_by_passages
+    assert not found(both, "claims.grounding").moved_by_passages
+    assert "Claim uncertainty U" not in " ".join(answer(both))
+
+
 def test_holm_counts_the_numbers_of_all_pairs():
     a, b, c = make_run("-" * 10), make_run("+" * 10), make_run("-" * 10)
     alone, together = pairs_of(sides(a, b)), pairs_of(sides(a, b, c))
