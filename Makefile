@@ -25,10 +25,9 @@ help:
 run: $(VENV)/.installed
 	$(BIN)/streamlit run dashboard.py --server.port $(PORT) --server.headless $(HEADLESS)
 
-# One thread of torch for each process: more would wait for each other. Two cores feed three processes, because
-# browser tests mostly wait. Files keep the order of
+# One thread of torch for each of two processes: more would wait for each other. Files keep the order of
 # tests/conftest.py, long ones first.
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/.installed-dev
 	$(PYTEST)
 
