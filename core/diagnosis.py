@@ -17,7 +17,7 @@ import pandas as pd
 
 from core.errors import InputError
 from core.run import Run
-from core.text.display import DASH, number, share_interval
+from core.text.display import DASH, number, p_text, share_interval
 from core.text.display import count as counted
 
 METRIC, MODE, REASON = "Metrics", "Failure modes", "Undefined because"
@@ -236,8 +236,7 @@ class Finding:
         if self.expected_by_chance is not None:
             parts.append(f"chance baseline {number(self.expected_by_chance, '{:.1f}')} of {self.of:,}")
         if self.p_value is not None:
-            small = self.p_value < 0.001
-            parts.append("p < 0.001" if small else f"p = {number(self.p_value, '{:.2g}')}")
+            parts.append(p_text(self.p_value))
         return "; ".join(parts)
 
 

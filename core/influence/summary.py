@@ -14,7 +14,7 @@ from core.influence.analysis import InfluenceAnalysis
 from core.influence.definitions import MODES
 from core.influence.metrics import labels
 from core.stats import mean_interval
-from core.text.display import number
+from core.text.display import p_text
 
 
 def summary(analysis: InfluenceAnalysis) -> dict[str, Any]:
@@ -112,11 +112,6 @@ def numbers(analysis: InfluenceAnalysis) -> tuple[Number, ...]:
         "failure_modes_p_value": {name: float(p) for name, p in tested["p_value"].items()},
     }
     return (*shown, *(Number(key, value=value) for key, value in data.items()))
-
-
-def p_text(p_value: float) -> str:
-    """Return ``p = 0.03`` or ``p < 0.001``."""
-    return "p < 0.001" if p_value < 0.001 else f"p = {number(p_value, '{:.2g}')}"
 
 
 def _mode_number(name: str, mode: pd.Series) -> Number:

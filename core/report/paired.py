@@ -10,7 +10,7 @@ import pandas as pd
 from core.diagnosis import QuestionColumn
 from core.report.compare import Side, question_columns, shared_questions
 from core.stats import holm, paired_interval, paired_permutation_test
-from core.text.display import DASH, number
+from core.text.display import DASH, number, p_text
 
 ALPHA = 0.05
 BETTER, WORSE, HIGHER, LOWER, SAME = "better", "worse", "higher", "lower", "same"
@@ -98,7 +98,7 @@ class Difference:
     @property
     def p_text(self) -> str:
         """The p-value for people."""
-        return "p < 0.001" if self.p_value < 0.001 else f"p = {number(self.p_value, '{:.2g}')}"
+        return p_text(self.p_value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from core.diagnosis import Diagnosis
 from core.schema import TABLES
 from core.spreadsheet import csv_bytes
 from core.stats import FEWEST_APART, FEWEST_CASES, Correlation, correlations, holm, n_apart
-from core.text.display import DASH, count, number
+from core.text.display import DASH, count, number, p_text
 
 ALPHA = 0.05
 SPEARMAN, PEARSON = "Spearman", "Pearson"
@@ -32,9 +32,8 @@ _TABLE = "signals"
 class Signal:
     """One number per question.
 
-    ``owner`` is the title of what it belongs to; ``values`` are in the run's order, NaN where
-    undefined; ``is_outcome`` says that it is 1 where the answer is correct and 0 where
-    it is not. ``source`` and
+    ``owner`` is the title of what it belongs to; ``values`` are in the run's order, NaN where undefined;
+    ``is_outcome`` says that it is 1 where the answer is correct and 0 where it is not. ``source`` and
     ``name`` are the diagnostic and the column by which `core.worklist.where` finds it.
     """
 
@@ -99,9 +98,7 @@ class Coefficient:
     @property
     def p_text(self) -> str:
         """The p-value for people."""
-        if self.p_value != self.p_value:
-            return DASH
-        return "p < 0.001" if self.p_value < 0.001 else f"p = {number(self.p_value, '{:.2g}')}"
+        return DASH if self.p_value != self.p_value else p_text(self.p_value)
 
 
 @dataclass(frozen=True, slots=True)

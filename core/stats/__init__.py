@@ -4,7 +4,6 @@ Pure functions on arrays, thin over scipy and scikit-learn: what is added is the
 values and degenerate data. Missing values (NaN) are left out; "undefined" is NaN, never 0 or 1.
 """
 
-from core.stats.cases import Interval
 from core.stats.correlation import (
     FEWEST_APART,
     FEWEST_CASES,
@@ -32,6 +31,7 @@ from core.stats.ranking import (
     ranking_quality,
     risk_coverage,
 )
+from core.stats.shared import Interval, known_pairs
 from core.stats.significance import (
     holm,
     paired_permutation_test,
@@ -56,6 +56,7 @@ __all__ = [
     "correlations",
     "e_aurc",
     "holm",
+    "known_pairs",
     "mean_in_unit",
     "mean_interval",
     "n_apart",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
-from core.stats.cases import UNDEFINED, Interval, known_pairs, known_values
+from core.stats.shared import UNDEFINED, Interval, known_pairs, known_values
 
 
 def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 from core.arrays import Floats
-from core.stats.cases import CELLS, UNDEFINED, Interval, known_pairs, known_values
+from core.stats.shared import CELLS, UNDEFINED, Interval, known_pairs, known_values
 
 RANKING_MEASURES = ("auroc", "auprc", "prr", "aurc", "e_aurc")
 

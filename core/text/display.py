@@ -88,6 +88,17 @@ def share_interval(interval: tuple[float, float]) -> str:
     return f"95 % interval of the share {low} to {high} %"
 
 
+def p_text(p_value: float) -> str:
+    """Return a p-value for people.
+
+    Examples
+    --------
+    >>> p_text(0.0312), p_text(0.0002), p_text(float("nan"))
+    ('p = 0.031', 'p < 0.001', 'p = —')
+    """
+    return "p < 0.001" if p_value < 0.001 else f"p = {number(p_value, '{:.2g}')}"
+
+
 def part(n: int, of: int, noun: str = "") -> str:
     """Return how many of how many, in words that read well: few are counted, many given in percent.
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from core.arrays import Floats
 from core.run import Run
-from core.stats import cases_needed, holm, paired_interval, paired_permutation_test
+from core.stats import cases_needed, holm, known_pairs, paired_interval, paired_permutation_test
 from core.uncertainty.conditions import ADDED, GREEDY, UNCHANGED, WITHOUT
 from core.uncertainty.definitions import COMPARED, CONTEXT_MARGIN, FAILS, PASSES, UNTOLD
 from core.uncertainty.estimators import ESTIMATORS, TEXT_ONLY, Scores, score
@@ -263,10 +263,9 @@ def _paired(first: Mapping[str, str], second: Mapping[str, str], question: str) 
 
 
 def _both_known(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    known = ~(np.isnan(a) | np.isnan(b))
+    a, b = known_pairs(first, second)
     # What differs by rounding alone is the same.
-    return a[known], np.where(np.isclose(a, b, rtol=0, atol=1e-9), a, b)[known]
+    return a, np.where(np.isclose(a, b, rtol=0, atol=1e-9), a, b)
 
 
 def _spread(values: Floats) -> float:

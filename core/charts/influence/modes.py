@@ -8,8 +8,7 @@ import plotly.graph_objects as go
 from core.charts import theme
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import MODES
-from core.influence.summary import p_text
-from core.text.display import count, number
+from core.text.display import count, number, p_text
 from core.worklist import where
 
 

@@ -7,8 +7,7 @@ import plotly.graph_objects as go
 from core.charts.influence.points import add_questions
 from core.charts.theme import AXIS, empty_figure, new_figure
 from core.influence import InfluenceAnalysis
-from core.influence.summary import p_text
-from core.text.display import count, number
+from core.text.display import count, number, p_text
 
 
 def ndcg_against_chance(analysis: InfluenceAnalysis) -> go.Figure:

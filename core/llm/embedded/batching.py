@@ -26,16 +26,15 @@ def batches(todo: Sequence[int], most: int, order: Callable[[int], tuple[int, in
     return found
 
 
-def together(todo: Sequence[int], most: int, prompt: Callable[[int], Hashable | None]) -> list[list[int]]:
-    """Group indices that have the same prompt, at most ``most`` together; those without one are left out.
+def together(todo: Sequence[int], most: int, prompt: Callable[[int], Hashable]) -> list[list[int]]:
+    """Group indices that have the same prompt, at most ``most`` together.
 
-    >>> together([0, 1, 2, 3, 4], 2, ["a", None, "a", "b", "a"].__getitem__)
+    >>> together([0, 2, 3, 4], 2, "a?aba".__getitem__)
     [[0, 2], [4], [3]]
     """
     groups: dict[Hashable, list[int]] = {}
     for index in todo:
-        if (key := prompt(index)) is not None:
-            groups.setdefault(key, []).append(index)
+        groups.setdefault(prompt(index), []).append(index)
     return [group[i : i + most] for group in groups.values() for i in range(0, len(group), most)]
 
 

@@ -69,9 +69,10 @@ class EmbeddedLLM:
     -----
     On a processor every prompt runs alone and without padding, so an answer depends only on its own prompt: a
     resumed run equals an uninterrupted one. Samples of one prompt (temperature above 0) are drawn together,
-    up to ten at a time, and the prompt is read once; in bfloat16 a rare sample may depend on how many are
-    drawn with it. On a GPU prompts of similar length run together, padded on the left; in bfloat16 the last
-    digits may then depend on the other prompts of the batch, and a resumed run may differ in a rare answer.
+    up to ten at a time (on a GPU as many as a batch), and the prompt is read once; in bfloat16 a rare sample
+    may depend on how many are drawn with it. On a GPU prompts of similar length run together, padded on the
+    left; in bfloat16 the last digits may then depend on the other prompts of the batch, and a resumed run may
+    differ in a rare answer.
 
     Safe to share between threads: calls wait for each other.
     """
@@ -165,11 +166,12 @@ class EmbeddedLLM:
                 else:
                     done([index], [refusal])
 
-            def sampled(i: int) -> tuple[object, ...] | None:
-                return (*prompts[i], requests[i].max_tokens) if requests[i].temperature > 0 else None
-
-            shared = together(todo, _SAMPLES, sampled)
-            rest = [i for i in todo if sampled(i) is None]
+            # A processor answers one prompt at a time, but many samples of it.
+            most = _SAMPLES if self._batch == 1 else self._batch
+            sampled = [i for i in todo if requests[i].temperature > 0]
+            groups = together(sampled, most, lambda i: (*prompts[i], requests[i].max_tokens))
+            shared = [group for group in groups if len(group) > 1]
+            rest = [i for i in todo if not any(i in group for group in shared)]
             alone = batches(rest, self._batch, lambda i: (requests[i].max_tokens, len(prompts[i])))
             for batch in (*shared, *alone):
                 stop_if(cancelled)

@@ -142,6 +142,26 @@ def test_samples_of_one_prompt_are_drawn_together_and_it_is_read_once(wide):
     assert {shape[0] for shape in read if shape[1] == 1} == {10, 2, 1}
 
 
+def test_single_samples_of_several_prompts_share_a_padded_batch_where_there_are_batches(wide):
+    requests = [
+        Request(answer_messages(QUESTION, PASSAGES[:n]), temperature=0.8, seed=n, max_tokens=4)
+        for n in (1, 2, 3)
+    ]
+    alone = [wide.generate([request])[0].text for request in requests]
+    read = []
+    hook = wide._ready().register_forward_pre_hook(
+        lambda _, args, given: read.append(tuple(given["input_ids"].shape)), with_kwargs=True
+    )
+    wide._batch = 4
+    try:
+        together = [completion.text for completion in wide.generate(requests)]
+    finally:
+        hook.remove()
+        wide._batch = 1
+    assert together == alone
+    assert [shape[0] for shape in read if shape[1] > 1] == [3]
+
+
 def test_what_it_writes_it_scores_alike(wide):
     requests = [
         Request(answer_messages(QUESTION, PASSAGES[:n]), stop=("\n",), logprobs=True, temperature=t, seed=2)
