@@ -27,6 +27,7 @@ RULES = {
     "core.text": "core.errors",
     "core.files": "",
     "core.arrays": "",
+    "core.database": "core.errors",
     "core.stats": "core.errors core.arrays",
     "core.schema": "core.errors core.text",
     "core.run": "core.errors core.files core.schema core.text",
@@ -48,8 +49,8 @@ RULES = {
     "core.claims.decomposition": f"{BASE} core.claims core.llm",
     "core.claims.verifiers": f"{BASE} core.claims core.llm",
     # Functions on arrays, until they become a diagnostic.
-    "core.conformal": "core.errors core.arrays core.stats",
-    "core.llm": "core.errors core.text core.llm.backends",
+    "core.conformal": "core.errors core.arrays core.stats core.text core.database core.spreadsheet",
+    "core.llm": "core.errors core.database core.text core.llm.backends",
     # A back end knows what all of them share; only the table of back ends knows them.
     "core.llm.backends": "core.errors core.llm core.llm.embedded core.llm.openai core.llm.ollama",
     "core.llm.embedded": "core.errors core.llm",
