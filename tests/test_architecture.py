@@ -27,6 +27,7 @@ RULES = {
     "core.text": "core.errors",
     "core.files": "",
     "core.arrays": "",
+    "core.database": "core.errors",
     "core.stats": "core.errors core.arrays",
     "core.schema": "core.errors core.text",
     "core.run": "core.errors core.files core.schema core.text",
@@ -48,7 +49,9 @@ RULES = {
     # Neither knows the other: who extracts claims must not know who verifies them.
     "core.claims.decomposition": f"{BASE} core.claims core.llm",
     "core.claims.verifiers": f"{BASE} core.claims core.llm",
-    "core.llm": "core.errors core.text core.llm.backends",
+    # Its scores are kept in a file that several processes share.
+    "core.conformal": f"{BASE} core.database",
+    "core.llm": "core.errors core.database core.text core.llm.backends",
     # A back end knows what all of them share; only the table of back ends knows them.
     "core.llm.backends": "core.errors core.llm core.llm.embedded core.llm.openai core.llm.ollama",
     "core.llm.embedded": "core.errors core.llm",

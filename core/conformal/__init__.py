@@ -3,6 +3,7 @@
 from core.conformal.coverage import coverage_band
 from core.conformal.drift import Drift, drift_martingale, online_p_values
 from core.conformal.mondrian import GroupThreshold, group_p_values, group_thresholds
+from core.conformal.provenance import Provenance, provenance_of
 from core.conformal.risk_control import Backoff, RiskControl, control_risk, factuality_backoff
 from core.conformal.selective import Certificate, Tested, certify_threshold
 from core.conformal.sets import SetRule, calibrate_sets, rarity
@@ -13,14 +14,20 @@ from core.conformal.split import (
     p_values,
     threshold_rank,
 )
+from core.conformal.store import CalibrationStore, Case
+from core.conformal.store_table import StoreError
 
 __all__ = [
     "Backoff",
+    "CalibrationStore",
+    "Case",
     "Certificate",
     "Drift",
     "GroupThreshold",
+    "Provenance",
     "RiskControl",
     "SetRule",
+    "StoreError",
     "Tested",
     "calibrate_sets",
     "certify_threshold",
@@ -35,6 +42,7 @@ __all__ = [
     "labels_needed",
     "online_p_values",
     "p_values",
+    "provenance_of",
     "rarity",
     "threshold_rank",
 ]

@@ -8,19 +8,19 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from core.database import BUSY_SECONDS, Database, Wording
 from core.errors import InputError
 from core.llm.storage import user_cache_dir
 from core.llm.types import FINISH_REASONS, LLM, Completion, Request
 from core.text.strict import clean
 
-T = TypeVar("T")
 CACHE_FILE = "completions.db"
 _KEY_VERSION = 1
-_BUSY_SECONDS = 30.0
+_BUSY_SECONDS = BUSY_SECONDS
 _CHUNK = 500  # SQLite's limit on parameters is 999 in old builds
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS completions (
@@ -39,6 +39,9 @@ CREATE TABLE IF NOT EXISTS completions (
 
 class CacheError(InputError):
     """The completion cache cannot be read or written; continuing would lose finished calls."""
+
+
+_WORDING = Wording("completion cache", CacheError, "delete that file", "or choose another file with --cache")
 
 
 def request_key(llm: LLM, request: Request) -> str:
@@ -88,14 +91,7 @@ class CompletionCache:
         self._lock = threading.Lock()
         self._unreadable: set[str] = set()
         self._n_replaced = 0
-        if self.path is not None:
-            try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise CacheError(
-                    f"The folder of the completion cache {self.path} cannot be made: {error.strerror}."
-                ) from error
-        self._db = self._guard(self._open)
+        self._db = Database(self.path, _WORDING, _set_up, _BUSY_SECONDS)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -107,9 +103,8 @@ class CompletionCache:
     def get_many(self, keys: Iterable[str]) -> dict[str, Completion]:
         """Return the completions found, by key."""
         wanted = list(dict.fromkeys(keys))
-
-        def read() -> dict[str, Completion]:
-            found = {}
+        found = {}
+        with self._lock:
             for first in range(0, len(wanted), _CHUNK):
                 part = wanted[first : first + _CHUNK]
                 marks = ",".join("?" * len(part))
@@ -124,10 +119,7 @@ class CompletionCache:
                         self._unreadable.add(key)
                     else:
                         found[key] = completion
-            return found
-
-        with self._lock:
-            return self._guard(read)
+        return found
 
     def put(self, key: str, completion: Completion, model: str = "") -> None:
         """Store one completion, committed at once; one with an error is not stored.
@@ -143,16 +135,14 @@ class CompletionCache:
         with self._lock:
             conflict = "REPLACE" if key in self._unreadable else "IGNORE"
             insert = f"INSERT OR {conflict} INTO completions VALUES (?,?,?,?,?,?,?,?,?)"
-            self._guard(lambda: self._db.execute(insert, row))
+            self._db.execute(insert, row)
             if key in self._unreadable:
                 self._unreadable.remove(key)
                 self._n_replaced += 1
 
     def __len__(self) -> int:
         with self._lock:
-            return int(
-                self._guard(lambda: self._db.execute("SELECT count(*) FROM completions").fetchone()[0])
-            )
+            return int(self._db.execute("SELECT count(*) FROM completions")[0][0])
 
     def close(self) -> None:
         """Close the file; the instance cannot be used afterwards."""
@@ -165,38 +155,10 @@ class CompletionCache:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self) -> sqlite3.Connection:
-        target = ":memory:" if self.path is None else str(self.path)
-        # Autocommit: every statement is its own transaction.
-        db = sqlite3.connect(target, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        try:
-            _set_up(db)
-        except BaseException:
-            db.close()
-            raise
-        return db
-
-    def _guard(self, action: Callable[[], T]) -> T:
-        try:
-            return action()
-        except sqlite3.Error as error:
-            raise CacheError(_explain(self.path, error)) from error
-
 
 def _set_up(db: sqlite3.Connection) -> None:
-    deadline = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            # Changing the journal mode does not wait for other processes, so try again.
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")
-            db.execute(_SCHEMA)
-            db.execute("SELECT key, logprobs FROM completions LIMIT 1").fetchone()
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+    db.execute(_SCHEMA)
+    db.execute("SELECT key, logprobs FROM completions LIMIT 1").fetchone()
 
 
 def _completion(
@@ -211,22 +173,3 @@ def _completion(
     if not isinstance(text, str) or reason not in FINISH_REASONS or not counts:
         return None
     return Completion(text, reason, n_read, n_written, latency, values)
-
-
-_ELSEWHERE = "or choose another file with --cache"
-_CAUSES: Mapping[str, str] = {
-    "SQLITE_FULL": f"cannot be written because the disk is full; free some space {_ELSEWHERE}",
-    "SQLITE_BUSY": f"is locked by another program; close that program {_ELSEWHERE}",
-    "SQLITE_LOCKED": f"is locked by another program; close that program {_ELSEWHERE}",
-    "SQLITE_READONLY": f"cannot be written; make it writable {_ELSEWHERE}",
-    "SQLITE_CANTOPEN": f"cannot be opened; check its folder {_ELSEWHERE}",
-    "SQLITE_NOTADB": f"is damaged or is not a completion cache; delete that file {_ELSEWHERE}",
-    "SQLITE_CORRUPT": f"is damaged; delete that file {_ELSEWHERE}",
-}
-
-
-def _explain(path: Path | None, error: sqlite3.Error) -> str:
-    name = str(getattr(error, "sqlite_errorname", ""))
-    unknown = f"cannot be used ({error}); delete that file {_ELSEWHERE}"
-    cause = next((cause for code, cause in _CAUSES.items() if name.startswith(code)), unknown)
-    return f"The completion cache {path} {cause}."

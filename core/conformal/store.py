@@ -1,0 +1,256 @@
+"""The calibration scores on disk: one row per question with its context, of one score and one model only."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from core.conformal.provenance import Provenance
+from core.conformal.store_table import ELSEWHERE, PROVENANCE, TABLE, TYPES, WORDING, StoreError, set_up
+from core.database import Database
+from core.errors import InputError
+from core.spreadsheet import csv_bytes
+from core.text.strict import clean
+
+_WRITTEN = tuple(name for name in TYPES if name not in ("id", "excluded"))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question of the calibration set.
+
+    Attributes
+    ----------
+    question, context, prediction, true_answer : str
+        What was asked with which passages, the answer, and the reference answer.
+    score : float
+        Nonconformity: higher = stranger. Not NaN.
+    correct : bool or None
+        Whether the answer is correct; None where that is unknown.
+    kind : str, optional
+        Its group, for thresholds per group.
+    """
+
+    question: str
+    context: str
+    prediction: str
+    true_answer: str
+    score: float
+    correct: bool | None
+    kind: str | None = None
+
+
+def query_hash(question: str, context: str) -> str:
+    """Return what identifies a question with its context in a store, 64 hexadecimal digits."""
+    return hashlib.sha256(json.dumps([question, context]).encode()).hexdigest()
+
+
+class CalibrationStore:
+    """A SQLite file of calibration scores; created when absent.
+
+    One instance may be shared by threads, one file by processes. What `add` has returned survives a kill and
+    a full disk. The table ``calibration_scores`` has the columns that rag_uq documents, then ``score_name,
+    model, prompt, retriever`` (`Provenance`), ``correct`` (1, 0 or NULL), ``kind`` (group) and ``excluded``
+    (the reason, NULL where the score is used). A file made by rag_uq is migrated on opening: its scores are
+    the distance to the true answer, and never mix with scores that a new answer has, too.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    provenance : Provenance, optional
+        Of the scores to be added or compared with those in the file.
+
+    Raises
+    ------
+    StoreError
+        The file holds scores of another provenance, is no calibration store or of a newer version, or SQLite
+        cannot use it. The message says what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> case = Case("Who?", "Ada was first.", "Ada", "Ada", score=0.1, correct=True)
+    >>> with tempfile.TemporaryDirectory() as folder, CalibrationStore(f"{folder}/calibration.db") as store:
+    ...     print(store.add([case], Provenance("length", "model", "prompt", "retriever")))
+    ...     print(store.has("Who?", "Ada was first."), store.usable()["nonconformity_score"].tolist())
+    1
+    True [0.1]
+    """
+
+    def __init__(self, path: str | os.PathLike[str], provenance: Provenance | None = None) -> None:
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        self._db = Database(self.path, WORDING, lambda db: set_up(db, self.path))
+        try:
+            if provenance is not None:
+                self._check(provenance)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def provenance(self) -> Provenance | None:
+        """What identifies the scores, excluded ones among them; None in an empty store."""
+        with self._lock:
+            return self._provenance()
+
+    def add(self, cases: Iterable[Case], provenance: Provenance) -> int:
+        """Store cases in one transaction, and return how many are new.
+
+        A question with the same context that is there already stays as it is, so two processes that calibrate
+        the same questions end up with one score for each.
+
+        Raises
+        ------
+        StoreError
+            The store holds scores of another provenance; nothing is added.
+        InputError
+            A score is NaN.
+        """
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        rows = [_row(case, provenance, now) for case in cases]
+        marks = ",".join("?" * len(_WRITTEN))
+        insert = f"INSERT OR IGNORE INTO {TABLE} ({', '.join(_WRITTEN)}) VALUES ({marks})"
+        with self._lock, self._db.transaction():
+            self._check(provenance)
+            before = self._n_rows()
+            for row in rows:
+                self._db.execute(insert, row)
+            return self._n_rows() - before
+
+    def has(self, question: str, context: str) -> bool:
+        """Tell whether a question with this context is stored."""
+        key = query_hash(question, context)
+        with self._lock:
+            return bool(self._db.execute(f"SELECT 1 FROM {TABLE} WHERE query_hash = ?", (key,)))
+
+    def hashes(self) -> set[str]:
+        """Return the `query_hash` of every stored question."""
+        with self._lock:
+            return {key for (key,) in self._db.execute(f"SELECT query_hash FROM {TABLE}")}
+
+    def frame(self) -> pd.DataFrame:
+        """Return all rows in the order in which they were stored.
+
+        What cannot be read, because something else wrote it, is missing.
+        """
+        names = ", ".join(TYPES)
+        with self._lock:
+            rows = self._db.execute(f"SELECT {names} FROM {TABLE} ORDER BY id")
+        columns = zip(*rows, strict=True) if rows else ((),) * len(TYPES)
+        return pd.DataFrame(
+            {
+                name: pd.Series([_READ[kind](value) for value in values], dtype=kind)
+                for (name, kind), values in zip(TYPES.items(), columns, strict=True)
+            }
+        )
+
+    def usable(self) -> pd.DataFrame:
+        """Return the rows of `frame` that calibrate: not excluded, and with a score."""
+        found = self.frame()
+        return found[found["excluded"].isna() & found["nonconformity_score"].notna()].reset_index(drop=True)
+
+    def exclude(self, ids: Sequence[int], reason: str) -> None:
+        """Leave rows out of the calibration; they stay in the store.
+
+        For what can be seen without the score: a wrong reference answer, a question of another kind than the
+        new ones. Leaving out a row *because of its score*, or because its answer was odd, breaks the
+        guarantee: the scores that remain are no longer exchangeable with those of new answers.
+
+        Raises
+        ------
+        InputError
+            No reason, or no row has such an id.
+        """
+        if not reason.strip():
+            raise InputError("An excluded score needs a reason; give one.")
+        self._mark(ids, clean(reason))
+
+    def include(self, ids: Sequence[int]) -> None:
+        """Use excluded rows again; InputError where no row has such an id."""
+        self._mark(ids, None)
+
+    def to_csv(self) -> bytes:
+        """Return all rows as CSV that a spreadsheet can open safely."""
+        return csv_bytes(self.frame())
+
+    def close(self) -> None:
+        """Close the file; the instance cannot be used afterwards."""
+        with self._lock:
+            self._db.close()
+
+    def __len__(self) -> int:
+        with self._lock:
+            return self._n_rows()
+
+    def __enter__(self) -> CalibrationStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _mark(self, ids: Sequence[int], reason: str | None) -> None:
+        with self._lock, self._db.transaction():
+            for one in map(int, ids):
+                if not self._db.execute(f"SELECT 1 FROM {TABLE} WHERE id = ?", (one,)):
+                    raise InputError(f"The calibration store {self.path} has no row with the id {one}.")
+                self._db.execute(f"UPDATE {TABLE} SET excluded = ? WHERE id = ?", (reason, one))
+
+    def _n_rows(self) -> int:
+        return int(self._db.execute(f"SELECT count(*) FROM {TABLE}")[0][0])
+
+    def _provenance(self) -> Provenance | None:
+        parts = ", ".join(PROVENANCE)
+        found = self._db.execute(f"SELECT DISTINCT {parts} FROM {TABLE} LIMIT 2")
+        if len(found) > 1:
+            one, other = (Provenance(*map(_text, parts)) for parts in found)
+            differ = "; ".join(one.differences(other))
+            raise StoreError(
+                f"The calibration store {self.path} mixes scores that cannot be compared ({differ}); "
+                f"calibrate again {ELSEWHERE}."
+            )
+        return Provenance(*map(_text, found[0])) if found else None
+
+    def _check(self, provenance: Provenance) -> None:
+        """Refuse another provenance than that of the scores that are there."""
+        there = self._provenance()
+        differ = there.differences(provenance) if there is not None else ()
+        if differ:
+            raise StoreError(
+                f"The calibration store {self.path} holds scores that cannot be compared with these: "
+                f"{'; '.join(differ)}; use what it was calibrated with {ELSEWHERE}."
+            )
+
+
+def _row(case: Case, provenance: Provenance, now: str) -> tuple[object, ...]:
+    score = float(case.score)
+    if math.isnan(score):
+        raise InputError(f"A calibration score must not be NaN; that of {case.question[:80]!r} is.")
+    texts = (case.question, case.context, case.prediction, case.true_answer)
+    correct = None if case.correct is None else int(case.correct)
+    key = query_hash(case.question, case.context)
+    kind = None if case.kind is None else clean(case.kind)
+    return (key, *map(clean, texts), score, now, *map(clean, astuple(provenance)), correct, kind)
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+_READ: dict[str, Any] = {
+    "int64": int,
+    "str": lambda value: None if value is None else _text(value),
+    "float64": lambda value: float(value) if isinstance(value, (int, float)) else math.nan,
+    "boolean": lambda value: bool(value) if value in (0, 1) else None,
+}

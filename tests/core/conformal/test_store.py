@@ -1,0 +1,439 @@
+"""The store: nothing lost, nothing twice, nothing mixed, whatever happens to the process, the disk or the file."""
+
+import io
+import math
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from core.conformal import CalibrationStore, Case, Provenance, StoreError
+from core.errors import InputError
+from core.llm import CompletionCache
+
+ROOT = Path(__file__).parents[3]
+SEEN = Provenance("length", "M · 1", "short · 2", "bm25 · 3")
+
+
+def case(number, **values):
+    given = {"question": f"Q{number}", "context": "C", "prediction": "P", "true_answer": "T"}
+    return Case(**{**given, "score": number / 10, "correct": True, **values})
+
+
+def stored(path):
+    with CalibrationStore(path) as store:
+        return store.frame()["question"].tolist()
+
+
+def test_rows_come_back_as_they_were(tmp_path):
+    path = tmp_path / "new" / "c.db"
+    hostile = "=1+1\x00\x1b[2J Đồng bằng 大运河"
+    with CalibrationStore(path) as store:
+        assert store.provenance is None and len(store) == 0 and store.frame().empty and store.usable().empty
+        assert store.add([case(1, question=hostile, context="x" * 100_000, kind="who")], SEEN) == 1
+        assert store.add([case(2, correct=False), case(3, correct=None, score=math.inf)], SEEN) == 2
+    with CalibrationStore(path, SEEN) as store:
+        found = store.frame()
+        assert store.provenance == SEEN and len(store) == 3
+        assert store.has(hostile, "x" * 100_000) and store.has("Q2", "C")
+        assert not store.has("Q2", "D") and not store.has("Q2C", "") and len(store.hashes()) == 3
+    assert found["question"].tolist() == [hostile, "Q2", "Q3"] and found["context"].str.len()[0] == 100_000
+    assert found["nonconformity_score"].tolist() == [0.1, 0.2, math.inf]
+    assert found["correct"].tolist() == [True, False, pd.NA] and found["kind"].tolist()[:1] == ["who"]
+    assert found["kind"].isna().tolist() == [False, True, True] and found["excluded"].isna().all()
+    assert found["id"].tolist() == [1, 2, 3] and found["true_answer"].tolist() == ["T"] * 3
+    age = pd.Timestamp.now(tz="UTC") - pd.to_datetime(found["timestamp"])
+    assert (age < pd.Timedelta(hours=1)).all() and (age > -pd.Timedelta(seconds=2)).all()
+
+
+def test_question_and_context_do_not_run_into_each_other(tmp_path):
+    with CalibrationStore(tmp_path / "c.db") as store:
+        assert store.add([case(1, question="a|||b", context="c")], SEEN) == 1
+        assert store.add([case(1, question="a", context="b|||c")], SEEN) == 1
+
+
+def test_a_question_that_is_there_stays_as_it_was(tmp_path):
+    with CalibrationStore(tmp_path / "c.db") as store:
+        store.add([case(1), case(2)], SEEN)
+        assert store.add([case(2, score=9.0), case(3), case(3, score=8.0)], SEEN) == 1
+        assert store.frame()["nonconformity_score"].tolist() == [0.1, 0.2, 0.3]
+
+
+def test_half_a_surrogate_pair_is_stored_and_found_again(tmp_path):
+    with CalibrationStore(tmp_path / "c.db") as store:
+        store.add([case(1, question="a\ud800")], SEEN)
+        assert store.has("a\ud800", "C") and store.frame()["question"].tolist() == [
+            "a\N{REPLACEMENT CHARACTER}"
+        ]
+
+
+def test_an_undefined_score_is_refused_and_nothing_of_its_batch_stored(tmp_path):
+    with CalibrationStore(tmp_path / "c.db") as store:
+        with pytest.raises(InputError, match="must not be NaN; that of 'Q2' is"):
+            store.add([case(1), case(2, score=math.nan)], SEEN)
+        assert len(store) == 0
+
+
+def test_excluded_rows_stay_and_come_back(tmp_path):
+    with CalibrationStore(tmp_path / "c.db") as store:
+        store.add(map(case, range(1, 5)), SEEN)
+        store.exclude([2, 4], "wrong reference answer")
+        assert store.usable()["question"].tolist() == ["Q1", "Q3"] and len(store) == 4
+        assert store.frame()["excluded"].tolist()[1] == "wrong reference answer"
+        assert store.add([case(2)], SEEN) == 0
+        store.include([2])
+        assert store.usable()["id"].tolist() == [1, 2, 3]
+        with pytest.raises(InputError, match="no row with the id 9"):
+            store.exclude([1, 9], "typo")
+        with pytest.raises(InputError, match="needs a reason"):
+            store.exclude([1], " ")
+        assert store.usable()["id"].tolist() == [1, 2, 3]
+
+
+def test_the_csv_is_safe_in_a_spreadsheet(tmp_path):
+    with CalibrationStore(tmp_path / "c.db") as store:
+        store.add([case(1, question="=HYPERLINK(1)")], SEEN)
+        found = pd.read_csv(io.BytesIO(store.to_csv()))
+    assert found["question"].tolist() == ["'=HYPERLINK(1)"] and found["nonconformity_score"].tolist() == [0.1]
+    assert found["model"].tolist() == ["M · 1"]
+
+
+@pytest.mark.parametrize("part", ["score", "model", "prompt", "retriever"])
+def test_scores_of_another_provenance_are_refused(tmp_path, part):
+    path = tmp_path / "c.db"
+    other = Provenance(
+        **{"score": "length", "model": "M · 1", "prompt": "short · 2", "retriever": "bm25 · 3", part: "X"}
+    )
+    said = rf"calibrated with the {part} {getattr(SEEN, part)}, this one is X; .* choose another file with --store"
+    with CalibrationStore(path) as store:
+        store.add([case(1)], SEEN)
+        store.exclude([1], "excluded scores count, too")
+        with pytest.raises(StoreError, match=said):
+            store.add([case(2)], other)
+        assert stored(path) == ["Q1"]
+    with pytest.raises(StoreError, match=said):
+        CalibrationStore(path, other)
+
+
+def test_a_file_in_which_something_else_mixed_scores_is_refused(tmp_path):
+    path = tmp_path / "c.db"
+    with CalibrationStore(path) as store:
+        store.add([case(1), case(2)], SEEN)
+    written(path, "UPDATE calibration_scores SET model = 'N' WHERE id = 2")
+    with pytest.raises(StoreError, match=r"mixes scores .* with the model (M · 1|N), this one is (M · 1|N)"):
+        CalibrationStore(path, SEEN)
+
+
+def written(path, *statements):
+    db = sqlite3.connect(path)
+    with db:
+        for statement in statements:
+            db.execute(statement)
+    db.close()
+
+
+def test_values_that_something_else_wrote_are_missing(tmp_path):
+    path = tmp_path / "c.db"
+    with CalibrationStore(path) as store:
+        store.add(map(case, range(1, 4)), SEEN)
+    written(
+        path,
+        "UPDATE calibration_scores SET nonconformity_score = 'high', correct = 7, timestamp = NULL WHERE id = 1",
+        "UPDATE calibration_scores SET question = CAST(x'ff41' AS TEXT), kind = x'42' WHERE id = 2",
+    )
+    with CalibrationStore(path, SEEN) as store:
+        found = store.frame()
+        assert store.usable()["id"].tolist() == [2, 3]
+    assert math.isnan(found["nonconformity_score"][0]) and pd.isna(found["correct"][0])
+    assert pd.isna(found["timestamp"][0])
+    assert found["question"][1] == "\N{REPLACEMENT CHARACTER}A" and found["kind"][1] == "B"
+
+
+# Files made by other programs.
+
+DOCUMENTED = """CREATE TABLE calibration_scores (
+    id INTEGER PRIMARY KEY,
+    query_hash TEXT UNIQUE,
+    question TEXT,
+    context TEXT,
+    prediction TEXT,
+    true_answer TEXT,
+    nonconformity_score REAL,
+    timestamp DATETIME
+)"""
+MADE = """CREATE TABLE calibration_scores (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    query_hash TEXT UNIQUE NOT NULL,
+    question TEXT NOT NULL,
+    predicted_answer TEXT NOT NULL,
+    true_answer TEXT NOT NULL,
+    nonconformity_score REAL NOT NULL,
+    rouge_l REAL NOT NULL,
+    created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP
+)"""
+OLD = {
+    "documented": (
+        DOCUMENTED,
+        "INSERT INTO calibration_scores VALUES (7, 'a1', 'Who?', 'Text', 'Ada', 'Ada L.', 0.25, '2025-01-02 03:04:05')",
+        "INSERT INTO calibration_scores VALUES (9, 'b2', NULL, NULL, '', 'x', 'none', NULL)",
+    ),
+    "made": (
+        MADE,
+        "CREATE INDEX idx_query_hash ON calibration_scores(query_hash)",
+        "INSERT INTO calibration_scores VALUES (7, 'a1', 'Who?', 'Ada', 'Ada L.', 0.25, 0.75, '2025-01-02 03:04:05')",
+    ),
+}
+TRUTH = Provenance("1 − ROUGE-L to the true answer", "unknown", "unknown", "unknown")
+
+
+@pytest.mark.parametrize("made_by", OLD)
+def test_files_of_rag_uq_are_migrated(tmp_path, made_by):
+    path = tmp_path / "c.db"
+    written(path, *OLD[made_by])
+    with CalibrationStore(path) as store:
+        assert store.provenance == TRUTH
+        row = store.frame().iloc[0]
+        assert store.usable()["id"].tolist() == [7]
+        with pytest.raises(StoreError, match="calibrated with the score 1 − ROUGE-L to the true answer"):
+            store.add([case(1)], SEEN)
+        assert store.add([case(1)], TRUTH) == 1
+    kept = ["id", "query_hash", "question", "prediction", "true_answer", "nonconformity_score", "timestamp"]
+    assert row[kept].tolist() == [7, "a1", "Who?", "Ada", "Ada L.", 0.25, "2025-01-02 03:04:05"]
+    assert row["context"] == "Text" if made_by == "documented" else pd.isna(row["context"])
+    assert pd.isna(row["correct"]) and pd.isna(row["excluded"]) and pd.isna(row["kind"])
+    with CalibrationStore(path, TRUTH) as again:
+        assert len(again) == (3 if made_by == "documented" else 2)
+    db = sqlite3.connect(path)
+    assert db.execute("PRAGMA user_version").fetchone() == (1,)
+    assert db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1").fetchall()[:1] == [
+        ("calibration_scores",)
+    ]
+    assert [name for _, name, *_ in db.execute("PRAGMA table_info(calibration_scores)")][:8] == [
+        "id", "query_hash", "question", "context", "prediction", "true_answer", "nonconformity_score", "timestamp"
+    ]  # fmt: skip
+    db.close()
+
+
+def test_two_processes_migrate_at_once(tmp_path):
+    path = tmp_path / "c.db"
+    rows = (
+        f"INSERT INTO calibration_scores VALUES ({i}, 'h{i}', 'Q{i}', 'C', 'P', 'T', 0.5, '')"
+        for i in range(300)
+    )
+    written(path, DOCUMENTED, *rows)
+    code = (
+        "import sys; from core.conformal import CalibrationStore; print(len(CalibrationStore(sys.argv[1])))"
+    )
+    both = [run(code, path) for _ in range(2)]
+    assert [process.communicate() for process in both] == [("300\n", "")] * 2
+
+
+@pytest.mark.parametrize("version", [2, 99])
+def test_a_file_of_a_newer_version_is_refused_and_stays_as_it_is(tmp_path, version):
+    path = tmp_path / "c.db"
+    written(path, DOCUMENTED, f"PRAGMA user_version = {version}")
+    before = path.read_bytes()
+    with pytest.raises(
+        StoreError, match=rf"newer version of Leadline \(format {version}; .*update Leadline or"
+    ):
+        CalibrationStore(path)
+    assert path.read_bytes() == before
+
+
+FOREIGN = {
+    "another table": ("CREATE TABLE moz_places (id INTEGER)", "PRAGMA user_version = 84"),
+    "another table of this name": ("CREATE TABLE calibration_scores (id INTEGER, score REAL)",),
+    "a column more": (DOCUMENTED, "ALTER TABLE calibration_scores ADD COLUMN model TEXT"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_database_of_another_program_is_refused_and_stays_as_it_is(tmp_path, kind):
+    path = tmp_path / "c.db"
+    written(path, *FOREIGN[kind])
+    before = path.read_bytes()
+    with pytest.raises(
+        StoreError, match=r"c\.db is a database of another program.*another file with --store"
+    ):
+        CalibrationStore(path)
+    assert path.read_bytes() == before
+
+
+def test_a_completion_cache_is_no_calibration_store(tmp_path):
+    CompletionCache(tmp_path / "c.db").close()
+    with pytest.raises(StoreError, match="database of another program"):
+        CalibrationStore(tmp_path / "c.db")
+
+
+# Faults.
+
+
+def run(code, *arguments, **options):
+    command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=ROOT, **{**pipes, **options})
+
+
+ADDING = """
+    import sys
+    from core.conformal import CalibrationStore, Case, Provenance
+    store = CalibrationStore(sys.argv[1])
+    seen = Provenance("length", "M · 1", "short · 2", "bm25 · 3")
+    for number in range(int(sys.argv[2])):
+        for name in ("shared", sys.argv[3]):
+            store.add([Case(f"{name}-{number}", "C", "P", "T", number / 10, True)], seen)
+        print(number, flush=True)
+"""
+
+
+def test_processes_and_threads_add_to_one_file_at_once(tmp_path):
+    path = tmp_path / "c.db"
+    workers = [run(ADDING, path, 40, name) for name in ("a", "b")]
+    with CalibrationStore(path) as store:
+        threads = [
+            threading.Thread(
+                target=lambda: [store.add([case(i, question=f"c-{i}")], SEEN) for i in range(40)]
+            )
+            for _ in range(2)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        said = [worker.communicate() for worker in workers]
+        assert [worker.returncode for worker in workers] == [0, 0], said
+        found = store.frame()["question"]
+    assert found.is_unique and len(found) == 4 * 40
+    assert set(found) == {f"{name}-{i}" for name in ("shared", "a", "b", "c") for i in range(40)}
+
+
+def test_after_a_kill_every_finished_score_is_there(tmp_path):
+    path = tmp_path / "c.db"
+    worker = run(ADDING, path, 100_000, "a")
+    said = [worker.stdout.readline() for _ in range(20)]
+    time.sleep(0.003)  # somewhere in an insert
+    os.kill(worker.pid, signal.SIGKILL)
+    said += worker.communicate()[0].splitlines()
+    assert worker.returncode == -signal.SIGKILL
+    finished = {f"{name}-{number}" for name in ("shared", "a") for number in range(len(said))}
+    found = stored(path)
+    assert finished <= set(found) and len(found) - len(finished) <= 2 and len(set(found)) == len(found)
+    # Another process goes on where it was.
+    with CalibrationStore(path) as store:
+        assert store.add([case(1, question=question) for question in (*found, "next")], SEEN) == 1
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A real file system of 256 KiB; None where no file system may be mounted."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], capture_output=True
+    )
+    yield folder if mounted.returncode == 0 else None
+    if mounted.returncode == 0:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk_is_said_and_loses_nothing(tmp_path, small_disk):
+    path = (small_disk or tmp_path) / "c.db"
+    store = CalibrationStore(path)
+    if small_disk is None:  # SQLite raises the same error when the file may not grow
+        store._db.execute("PRAGMA max_page_count = 20")
+    finished = []
+    with pytest.raises(
+        StoreError, match=r"c\.db cannot be written because the disk is full; free some space or"
+    ):
+        for number in range(10_000):
+            store.add([case(number, context="x" * 2000), case(number + 0.5, context="x" * 2000)], SEEN)
+            finished += [f"Q{number}", f"Q{number + 0.5}"]
+    assert len(finished) > 10
+    assert store.frame()["question"].tolist() == finished
+    store.close()
+    assert stored(path) == finished
+
+
+def test_a_disk_that_has_room_again_goes_on(tmp_path):
+    with CalibrationStore(tmp_path / "c.db") as store:
+        store._db.execute("PRAGMA max_page_count = 6")
+        with pytest.raises(StoreError, match="disk is full"):
+            store.add([case(1, context="x" * 50_000)], SEEN)
+        store._db.execute("PRAGMA max_page_count = 1000")
+        assert store.add([case(1, context="x" * 50_000)], SEEN) == 1
+
+
+def test_a_file_that_is_no_database_is_said_so_and_stays(tmp_path):
+    path = tmp_path / "c.db"
+    path.write_bytes(b"question,answer\n" * 300)
+    with pytest.raises(
+        StoreError, match=r"c\.db is damaged or is not a calibration store; restore a copy of it"
+    ):
+        CalibrationStore(path)
+    assert path.read_bytes() == b"question,answer\n" * 300
+
+
+def test_a_file_damaged_inside_is_said_so_and_moving_it_away_works(tmp_path):
+    path = tmp_path / "c.db"
+    with CalibrationStore(path) as store:
+        store.add([case(i, context="x" * 500) for i in range(100)], SEEN)
+    content = bytearray(path.read_bytes())
+    content[8192:] = b"\xff" * (len(content) - 8192)
+    path.write_bytes(content)
+    with pytest.raises(
+        StoreError, match="is damaged; restore a copy of it, or move it away and calibrate again"
+    ):
+        stored(path)
+    path.rename(tmp_path / "damaged.db")
+    with CalibrationStore(path) as store:
+        assert store.add([case(1)], SEEN) == 1
+
+
+@pytest.fixture
+def unprivileged():
+    """A folder, and a function that takes away the right to write it or its file: from root by giving it up."""
+    with tempfile.TemporaryDirectory() as folder:
+        user = os.geteuid()
+
+        def drop(path, mode):
+            os.chmod(folder, 0o777)
+            os.chmod(path, mode)
+            if user == 0:
+                os.seteuid(65534)
+
+        yield Path(folder), drop
+        os.seteuid(user)
+        os.chmod(folder, 0o755)
+
+
+def test_a_file_that_may_only_be_read_is_said_so(unprivileged):
+    folder, drop = unprivileged
+    with CalibrationStore(folder / "c.db") as store:
+        store.add([case(1)], SEEN)
+    drop(folder / "c.db", 0o444)
+    with pytest.raises(StoreError, match=r"c\.db cannot be written; make it writable or choose another file"):
+        CalibrationStore(folder / "c.db").add([case(2)], SEEN)
+
+
+def test_a_folder_that_may_only_be_read_is_said_so(unprivileged):
+    folder, drop = unprivileged
+    drop(folder, 0o555)
+    with pytest.raises(StoreError, match=r"c\.db cannot be opened; check its folder or choose another file"):
+        CalibrationStore(folder / "c.db")
+
+
+def test_a_folder_in_the_way_is_said_so(tmp_path):
+    with pytest.raises(StoreError, match="cannot be opened"):
+        CalibrationStore(tmp_path)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match=r"The folder of the calibration store .* cannot be made"):
+        CalibrationStore(tmp_path / "file" / "c.db")
