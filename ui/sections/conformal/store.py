@@ -1,0 +1,169 @@
+"""The browser of a calibration store: what is in it, what is added to it, what is left out."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.conformal import CalibrationStore, Case, Provenance, provenance_of
+from core.conformal.analysis import ConformalAnalysis
+from core.conformal.definitions import CALIBRATION, TEST
+from core.errors import InputError
+from core.run import Run
+from core.text.display import count
+from ui import library, show
+from ui.plain import plain
+from ui.sections.conformal import run as page
+
+FILE = "calibration.db"
+
+
+def draw() -> None:
+    """Draw the file's name, what it holds, and what can be done with it."""
+    st.markdown(
+        "A file with the scores of labelled questions, to calibrate new answers with. It holds scores of one "
+        "score, model, prompt and retriever only."
+    )
+    typed = st.text_input(
+        "File",
+        str(library.runs_folder() / FILE),
+        key="conformal_store",
+        help="On the machine that this app runs on. Reading makes no file; adding does.",
+        persist_state="session",
+    )
+    path = typed.replace("\0", "").strip()  # no name of a file can hold it
+    if not path:
+        st.info("Name a file.", icon=":material/inbox:")
+        return
+    try:
+        _add(path)
+        # A file that is not there must not be made by looking at it.
+        if os.path.isdir(path):
+            raise InputError(f"{path} is a folder; name a file in it.")
+        if not os.path.lexists(path):
+            st.info("There is no such file yet: adding makes it.", icon=":material/inbox:")
+            return
+        _browse(path)
+    except InputError as error:
+        st.error(plain(error), icon=":material/error:")
+
+
+def _add(path: str) -> None:
+    """Draw the button that adds the labelled questions of the run, and say how many are new."""
+    analysis = page.found()
+    cases = _cases(analysis)
+    if analysis.score is None or not cases:
+        st.caption("This run has no labelled question with a score: nothing can be added.")
+        return
+    label = f"Add this run's labelled questions ({len(cases):,})"
+    if not st.button(label, icon=":material/playlist_add:", key="conformal_add"):
+        return
+    own = _provenance(analysis)
+    with closing(CalibrationStore(path, own)) as store:
+        n = store.add(cases, own)
+    there = len(cases) - n
+    known = f" {count(there, 'question was', 'questions were')} there already and stayed." if there else ""
+    st.success(f"{count(n, 'score')} added.{known}", icon=":material/check:")
+
+
+def _cases(analysis: ConformalAnalysis) -> list[Case]:
+    """Return the labelled questions of a run that have an answer and a score."""
+    rows, q = analysis.queries, analysis.run.queries.reset_index(drop=True)
+    contexts = _contexts(analysis.run)
+    usable = rows["role"].isin([CALIBRATION, TEST]) & rows["score"].notna() & q["answer"].notna()
+    return [
+        Case(
+            q["question"][i],
+            contexts.get(q["query_id"][i], ""),
+            q["answer"][i],
+            q["reference_answers"][i][0],
+            float(rows["score"][i]),
+            show.yes_or_no(rows["correct"][i]),
+            rows["kind"][i] if isinstance(rows["kind"][i], str) else None,
+        )
+        for i in np.flatnonzero(usable).tolist()
+    ]
+
+
+def _contexts(run: Run) -> dict[str, str]:
+    """Return the passages of each question, in the retriever's order, as one text."""
+    ordered = run.passages.sort_values(["query_id", "retrieval_rank"], kind="stable")
+    return {
+        str(query_id): "\n\n".join(show.text(text) for text in texts)
+        for query_id, texts in ordered.groupby("query_id", sort=False)["text"]
+    }
+
+
+def _provenance(analysis: ConformalAnalysis) -> Provenance:
+    assert analysis.score is not None, "asked only where there is a score"
+    return provenance_of(analysis.run.manifest, analysis.score.key, analysis.score.source)
+
+
+def _browse(path: str) -> None:
+    """Draw what the store holds, where it comes from, and what leaves rows out."""
+    with closing(CalibrationStore(path)) as store:
+        frame = store.frame()
+        if frame.empty:
+            st.info("The store is empty.", icon=":material/inbox:")
+            return
+        _origin(store)
+        left_out = frame["excluded"].notna()
+        st.markdown(
+            f"**{count(len(frame), 'score')}**, {int(left_out.sum()):,} of them excluded; "
+            f"{int((frame['correct'] == True).sum()):,} of correct answers, "  # noqa: E712
+            f"{int(frame['correct'].isna().sum()):,} not judged."
+        )
+        columns = {
+            "question": show.wide("Question"),
+            "prediction": show.wide("Answer", "medium"),
+            "nonconformity_score": show.numeric("Score", "%.3f", "High = strange"),
+            "correct": st.column_config.CheckboxColumn("Correct", width="small"),
+            "excluded": show.wide("Excluded because", "medium"),
+            "kind": show.wide("Group", "small"),
+            "timestamp": show.wide("Stored", "medium"),
+        }
+        event = show.table(
+            frame, "Scores in the calibration store", columns,
+            key="conformal_rows", on_select="rerun", selection_mode="multi-row",
+        )  # fmt: skip
+        _mark(store, frame, event["selection"]["rows"])
+    show.csv("Download all rows (CSV)", frame, "calibration-store", "conformal_store_csv")
+
+
+def _origin(store: CalibrationStore) -> None:
+    """Say what identifies the scores; why they are of no use where they are mixed."""
+    try:
+        own = store.provenance
+    except InputError as error:
+        st.error(plain(error), icon=":material/error:")
+        return
+    if own is not None:
+        parts = {"Score": own.score, "Model": own.model, "Prompt": own.prompt, "Retriever": own.retriever}
+        st.caption(" · ".join(f"{title}: {plain(part, one_line=True)}" for title, part in parts.items()))
+
+
+def _mark(store: CalibrationStore, frame: pd.DataFrame, places: list[int]) -> None:
+    """Draw what leaves the chosen rows out of the calibration, or uses them again."""
+    ids = [int(frame["id"].iloc[place]) for place in places if place < len(frame)]
+    if not ids:
+        st.caption("Choose rows to exclude them or to use them again.")
+        return
+    st.caption(
+        "Exclude what is wrong without a look at its score: a false reference answer, a question of another "
+        "kind. Leaving out rows because of their score, or because the answer is odd, breaks the promise."
+    )
+    reason = st.text_input(
+        "Reason", key="conformal_reason", max_chars=500, placeholder="Wrong reference answer"
+    )
+    with st.container(horizontal=True):
+        rows = count(len(ids), "row")
+        if st.button(f"Exclude {rows}", icon=":material/block:", key="conformal_exclude"):
+            store.exclude(ids, reason)
+            st.rerun()
+        if st.button(f"Use {rows} again", icon=":material/undo:", key="conformal_include"):
+            store.include(ids)
+            st.rerun()
