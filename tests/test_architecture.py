@@ -44,7 +44,7 @@ RULES = {
     "core.claims": f"{BASE} core.claims.decomposition core.claims.verifiers",
     "core.claims.step": f"{BASE} core.claims core.claims.decomposition core.claims.verifiers core.pipeline core.llm",
     "core.uncertainty.diagnostic": f"{BASE} core.uncertainty core.uncertainty.step core.llm",
-    "core.uncertainty.mc_dropout": f"{BASE} core.uncertainty core.uncertainty.step core.pipeline core.llm",
+    "core.uncertainty.mc_dropout": f"{BASE} core.uncertainty core.pipeline core.llm",
     # Neither knows the other: who extracts claims must not know who verifies them.
     "core.claims.decomposition": f"{BASE} core.claims core.llm",
     "core.claims.verifiers": f"{BASE} core.claims core.llm",

@@ -34,7 +34,7 @@ class Case:
     question, context, prediction, true_answer : str
         What was asked with which passages, the answer, and the reference answer.
     score : float
-        Nonconformity: higher = stranger. Not NaN.
+        Nonconformity: higher = stranger. NaN, which calibrates nothing, where it is undefined.
     correct : bool or None
         Whether the answer is correct; None where that is unknown.
     kind : str, optional
@@ -105,23 +105,25 @@ class CalibrationStore:
         with self._lock:
             return self._provenance()
 
-    def add(self, cases: Iterable[Case], provenance: Provenance) -> int:
+    def add(self, cases: Iterable[Case], provenance: Provenance, *, replace: bool = False) -> int:
         """Store cases in one transaction, and return how many are new.
 
         A question with the same context that is there already stays as it is, so two processes that calibrate
-        the same questions end up with one score for each.
+        the same questions end up with one score for each. With ``replace`` it gets the new values, and stays
+        excluded if it was.
 
         Raises
         ------
         StoreError
             The store holds scores of another provenance; nothing is added.
-        InputError
-            A score is NaN.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
         rows = [_row(case, provenance, now) for case in cases]
         marks = ",".join("?" * len(_WRITTEN))
-        insert = f"INSERT OR IGNORE INTO {TABLE} ({', '.join(_WRITTEN)}) VALUES ({marks})"
+        insert = f"INSERT INTO {TABLE} ({', '.join(_WRITTEN)}) VALUES ({marks}) ON CONFLICT (query_hash) DO "
+        # To SQLite "excluded" is here the row that was to be inserted.
+        new = ", ".join(f"{name} = excluded.{name}" for name in _WRITTEN)
+        insert += f"UPDATE SET {new}" if replace else "NOTHING"
         with self._lock, self._db.transaction():
             self._check(provenance)
             before = self._n_rows()
@@ -234,14 +236,11 @@ class CalibrationStore:
 
 
 def _row(case: Case, provenance: Provenance, now: str) -> tuple[object, ...]:
-    score = float(case.score)
-    if math.isnan(score):
-        raise InputError(f"A calibration score must not be NaN; that of {case.question[:80]!r} is.")
     texts = (case.question, case.context, case.prediction, case.true_answer)
     correct = None if case.correct is None else int(case.correct)
     key = query_hash(case.question, case.context)
     kind = None if case.kind is None else clean(case.kind)
-    return (key, *map(clean, texts), score, now, *map(clean, astuple(provenance)), correct, kind)
+    return (key, *map(clean, texts), float(case.score), now, *map(clean, astuple(provenance)), correct, kind)
 
 
 def _text(value: object) -> str:
