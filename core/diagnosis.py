@@ -24,12 +24,13 @@ METRIC, MODE, REASON = "Metrics", "Failure modes", "Undefined because"
 SEVERITIES = ("high", "medium", "low")
 BAD, GOOD, UNCLEAR = "bad", "good", "unclear"  # what a finding is: wrong, in order, or not to be told
 _PROMISED_KEYS = ("mean_claim_uncertainty", "mean_confidence")
+EARLIER = ("*",)
 _KEPT = 8  # analyses of one diagnostic, under different settings, that a `Diagnosis` remembers
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A number or switch that changes an analysis: a slider, a command-line option, a part of every link.
+    """A number, switch or choice that changes an analysis: a widget, a command-line option, a part of links.
 
     Attributes
     ----------
@@ -37,15 +38,16 @@ class Setting:
         Unique among all diagnostics; the option is ``--name``, the link parameter ``name``.
     title, help : str
         For people.
-    default : float or bool
-        A bool makes it a switch; then ``low``, ``high`` and ``step`` mean nothing.
+    default : float, bool or str
+        A bool makes it a switch, a text a choice, whose values the page of its diagnostic offers; then
+        ``low``, ``high`` and ``step`` mean nothing.
     low, high, step : float
         Range, both ends included, and the slider's step.
     """
 
     name: str
     title: str
-    default: float | bool
+    default: float | bool | str
     help: str
     low: float = 0.0
     high: float = 1.0
@@ -57,15 +59,24 @@ class Setting:
         return isinstance(self.default, bool)
 
     @property
+    def is_choice(self) -> bool:
+        """Whether it is one of several names: which there are depends on the run."""
+        return isinstance(self.default, str)
+
+    @property
     def option(self) -> str:
         """Its name on the command line."""
         return "--" + self.name.replace("_", "-")
 
-    def checked(self, value: Any) -> float | bool:
+    def checked(self, value: Any) -> float | bool | str:
         """Return the value as this setting's type; InputError where it is no such value."""
         if self.is_switch:
             if not isinstance(value, bool):
                 raise InputError(f"{self.name} must be True or False, got {value!r}.")
+            return value
+        if self.is_choice:
+            if not isinstance(value, str):
+                raise InputError(f"{self.name} must be a name, got {value!r}.")
             return value
         if (
             isinstance(value, bool)
@@ -268,7 +279,8 @@ class QuestionColumn:
     chart in tables; not compared between runs); ``bounds`` is the range of the numbers, if they have one.
     ``higher_is`` is "better", "worse", "more confident" or "more uncertain" where one of them is, else "".
     ``by_passages``: the number of passages alone moves the value, so that runs with different numbers of them
-    differ by nature.
+    differ by nature. ``needs_labels``: it is known only where a reference answer or gold passage is.
+    ``is_derived``: it says of another column what is made of it, and is no signal of its own.
     """
 
     name: str
@@ -277,6 +289,8 @@ class QuestionColumn:
     bounds: tuple[float, float] | None = None
     higher_is: str = ""
     by_passages: bool = False
+    needs_labels: bool = False
+    is_derived: bool = False
 
     @property
     def is_list(self) -> bool:
@@ -351,7 +365,7 @@ class Diagnostic:
         Title of its page; the question that it answers.
     analyse : callable
         ``analyse(diagnosis)`` returns an `Analysis`; no model is called. It may read the analyses named in
-        ``reads``, and no others.
+        ``reads``, and no others; `EARLIER` names all diagnostics before it.
     numbers, findings : callable
         Of an analysis: its headline numbers, always the same keys; and what is wrong.
     needs : tuple of Need
@@ -451,7 +465,7 @@ class Diagnosis:
             kept = self._store.analyses.setdefault(name, OrderedDict())
             if key not in kept:
                 diagnostic = self._by_name[name]
-                kept[key] = diagnostic.analyse(self._seeing(frozenset(diagnostic.reads)))
+                kept[key] = diagnostic.analyse(self._seeing(frozenset(self.read_by(name))))
                 while len(kept) > _KEPT:
                     kept.popitem(last=False)
             kept.move_to_end(key)
@@ -473,6 +487,12 @@ class Diagnosis:
     def diagnostic(self, name: str) -> Diagnostic:
         """Return a diagnostic by name; KeyError when there is none."""
         return self._by_name[name]
+
+    def read_by(self, name: str) -> tuple[str, ...]:
+        """Return the names of the diagnostics that one may read."""
+        names = [one.name for one in self.diagnostics]
+        reads = self._by_name[name].reads
+        return tuple(names[: names.index(name)]) if reads == EARLIER else reads
 
     def numbers(self, name: str) -> tuple[Number, ...]:
         """Return the headline numbers of one diagnostic."""
@@ -513,7 +533,7 @@ class Diagnosis:
         """Return what an analysis depends on: its own settings and those of all that it reads."""
         diagnostic = self._by_name[name]
         own = tuple(self.settings[setting.name] for setting in diagnostic.settings)
-        return (*own, *(part for other in diagnostic.reads for part in self._key(other)))
+        return (*own, *(part for other in self.read_by(name) for part in self._key(other)))
 
     def _seeing(self, names: frozenset[str]) -> Diagnosis:
         view = self.at(self.settings)
@@ -528,7 +548,7 @@ def settings_of(diagnostics: Sequence[Diagnostic]) -> tuple[Setting, ...]:
 
 def checked_settings(
     given: Mapping[str, Any], diagnostics: Sequence[Diagnostic]
-) -> Mapping[str, float | bool]:
+) -> Mapping[str, float | bool | str]:
     """Return a value for every setting: the given one, checked, or the default."""
     known = {setting.name: setting for setting in settings_of(diagnostics)}
     unknown = next((name for name in given if name not in known), None)

@@ -81,6 +81,7 @@ QUERIES = Table(
         Column("n_gold", "int", "Number of gold passages for this question in the collection.", range=(0, None)),
         Column("kind", "str", "Kind of the question, a label of its data set."),
         Column("language", "str", "Language code of the question, from its data set."),
+        Column("calibrates", "bool", "Whether conformal thresholds are calibrated on this question; false: it tests them."),
         Column("latency", "float", "Duration of the baseline call.", unit="s", range=(0, None), direction="lower is better"),
         Column("prompt_tokens", "int", "Tokens in the baseline prompt.", unit="tokens", range=(0, None)),
         Column("completion_tokens", "int", "Tokens generated for the baseline.", unit="tokens", range=(0, None)),

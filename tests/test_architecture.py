@@ -20,7 +20,7 @@ PATHS = [p for d in ("core", "ui", "pages") for p in sorted((ROOT / d).rglob("*.
 
 # What each part of the project may import beside itself. A module belongs to the longest part that its name
 # starts with. {d} stands for each diagnostic in turn; a part that is missing here fails.
-BASE = "core.errors core.schema core.run core.text core.arrays core.stats core.diagnosis core.spreadsheet"
+BASE = "core.errors core.schema core.run core.text core.arrays core.stats core.diagnosis core.signals core.spreadsheet"
 RULES = {
     "core": "core.own_rag",
     "core.errors": "",
@@ -37,6 +37,7 @@ RULES = {
     # core.diagnostics is the default of an argument, looked up when a Diagnosis is made.
     "core.diagnosis": "core.errors core.run core.text core.diagnostics",
     "core.verdict": "core.diagnosis",
+    "core.signals": "core.arrays core.schema core.text core.diagnosis",
     "core.diagnostics": "core.diagnosis " + " ".join(f"core.{name}.diagnostic" for name in NAMES),
     "core.{d}": BASE,
     "core.{d}.step": f"{BASE} core.{{d}} core.pipeline core.llm",
@@ -48,8 +49,8 @@ RULES = {
     # Neither knows the other: who extracts claims must not know who verifies them.
     "core.claims.decomposition": f"{BASE} core.claims core.llm",
     "core.claims.verifiers": f"{BASE} core.claims core.llm",
-    # Functions on arrays, until they become a diagnostic.
-    "core.conformal": "core.errors core.arrays core.stats core.text core.database core.spreadsheet",
+    # Its scores are kept in a file that several processes share.
+    "core.conformal": f"{BASE} core.database",
     "core.llm": "core.errors core.database core.text core.llm.backends",
     # A back end knows what all of them share; only the table of back ends knows them.
     "core.llm.backends": "core.errors core.llm core.llm.embedded core.llm.openai core.llm.ollama",
@@ -62,9 +63,9 @@ RULES = {
     "core.own_rag": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnostics",
     "core.charts": "core.text core.stats core.diagnosis",
     # Compares diagnostics, so it takes a report and knows none of them.
-    "core.charts.signals": "core.text core.worklist core.charts core.report",
+    "core.charts.signals": "core.text core.signals core.worklist core.charts core.report",
     "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.worklist core.charts core.{d}",
-    "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.spreadsheet core.sources core.diagnosis core.diagnostics "
+    "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.spreadsheet core.sources core.diagnosis core.signals core.diagnostics "
     "core.reviews core.verdict core.worklist",
     "core.cli": "core.errors core.files core.run core.text core.llm core.retrieval core.sources core.pipeline core.diagnosis "
     "core.diagnostics core.report core.reviews",

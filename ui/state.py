@@ -139,12 +139,12 @@ def session() -> Session:
     return state
 
 
-def settings() -> dict[str, float | bool]:
+def settings() -> dict[str, float | bool | str]:
     """Return the value of every diagnostic's setting, as its widget in the sidebar has it."""
     return {setting.name: _value(setting) for setting in settings_of(diagnostics.DIAGNOSTICS)}
 
 
-def _value(setting: Setting) -> float | bool:
+def _value(setting: Setting) -> float | bool | str:
     try:
         return setting.checked(st.session_state.get(setting.name, setting.default))
     except InputError:

@@ -174,6 +174,6 @@ ANSWERS = Diagnostic(
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("answer_status", "Answer status"),
-        QuestionColumn("correct", "Correct", "bool", (0.0, 1.0), higher_is="better"),
+        QuestionColumn("correct", "Correct", "bool", (0.0, 1.0), higher_is="better", needs_labels=True),
     ),
 )

@@ -60,6 +60,8 @@ def setting_options(settings: Sequence[Setting]) -> list[inspect.Parameter]:
     return [
         parameter("settings", one.name, bool, _switch(one.option), one.help, str(one.default))
         if one.is_switch
+        else parameter("settings", one.name, str, one.option, one.help, str(one.default))
+        if one.is_choice
         else parameter("settings", one.name, float, one.option, one.help, f"{one.default:g}")
         for one in settings
     ]

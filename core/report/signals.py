@@ -1,20 +1,16 @@
-"""Every signal of a run against every other: which agree, and which tell correct from incorrect answers.
-
-A signal is one number per question. Which there are is asked of the diagnostics and of the table of
-confidence signals; none is known here by name.
-"""
+"""Every signal of a run against every other: which agree, and which tell correct from incorrect answers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from core.arrays import Floats, Ints
 from core.diagnosis import Diagnosis
-from core.schema import TABLES
+from core.signals import Signal, signals_of
 from core.spreadsheet import csv_bytes
 from core.stats import FEWEST_APART, FEWEST_CASES, Correlation, correlations, holm, n_apart
 from core.text.display import DASH, count, number, p_text
@@ -22,58 +18,7 @@ from core.text.display import DASH, count, number, p_text
 ALPHA = 0.05
 SPEARMAN, PEARSON = "Spearman", "Pearson"
 KINDS = (SPEARMAN, PEARSON)
-_DECIMALS = 9  # of a value, so that equal ones are equal however they were summed
 _FEWEST = 3  # questions with a value, without which a signal is not listed
-_WAYS = {"better": 1, "more confident": 1, "worse": -1, "more uncertain": -1}
-_TABLE = "signals"
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Signal:
-    """One number per question.
-
-    ``owner`` is the title of what it belongs to; ``values`` are in the run's order, NaN where undefined;
-    ``is_outcome`` says that it is 1 where the answer is correct and 0 where it is not. ``source`` and
-    ``name`` are the diagnostic and the column by which `core.worklist.where` finds it.
-    """
-
-    source: str
-    name: str
-    title: str
-    owner: str
-    pattern: str
-    higher_is: str
-    values: Floats = field(repr=False)
-    is_outcome: bool = False
-
-    @property
-    def key(self) -> str:
-        """What tells it from other signals."""
-        return f"{self.source}.{self.name}"
-
-    @property
-    def known(self) -> Floats:
-        """The defined values."""
-        return self.values[~np.isnan(self.values)]
-
-    @property
-    def rounded(self) -> Floats:
-        """The values, such that those which differ by rounding errors only are equal."""
-        return np.round(self.values, _DECIMALS)
-
-    @property
-    def n(self) -> int:
-        """Questions with a value."""
-        return self.known.size
-
-    @property
-    def way(self) -> int:
-        """1 where higher is better or more confident, -1 where it is the contrary, 0 where unknown."""
-        return _WAYS.get(self.higher_is, 0)
-
-    def text(self, value: float) -> str:
-        """Return a value of it, or a mean of values, for people."""
-        return number(value, self.pattern if "." in self.pattern else "{:.2f}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,58 +134,11 @@ def signal_agreement(diagnosis: Diagnosis) -> SignalAgreement:
     >>> len(found.pairs) == len(found.signals) * (len(found.signals) - 1) // 2
     True
     """
-    every = _of_diagnostics(diagnosis)
-    named = {one.name for one in every}  # a diagnostic may show a confidence signal as its own number
-    every += [one for one in _of_table(diagnosis) if one.name not in named]
+    every = signals_of(diagnosis)
     reasons = [_lacking(one) for one in every]
     signals = tuple(one for one, reason in zip(every, reasons, strict=True) if not reason)
     left_out = tuple((one.title, why) for one, why in zip(every, reasons, strict=True) if why)
     return SignalAgreement(signals, left_out, _pairs(signals), len(diagnosis.run.queries))
-
-
-def _of_diagnostics(diagnosis: Diagnosis) -> list[Signal]:
-    """Return the numbers of diagnostics that have data; of yes and no, only whether the answer is correct."""
-    found: list[Signal] = []
-    for diagnostic in diagnosis.diagnostics:
-        if diagnostic.lacks(diagnosis.run) is not None:
-            continue
-        queries = diagnosis[diagnostic.name].queries
-        for one in diagnostic.columns:
-            is_outcome = one.pattern == "bool" and one.higher_is == "better"
-            values = queries[one.name]
-            if one.is_list or not pd.api.types.is_numeric_dtype(values):
-                continue
-            if one.pattern == "bool" and (not is_outcome or any(other.is_outcome for other in found)):
-                continue
-            # A bare symbol says too little beside the signals of other diagnostics.
-            title = one.title if len(one.title) > 1 else f"{one.title} ({diagnostic.title})"
-            found.append(
-                Signal(
-                    diagnostic.name, one.name, title, diagnostic.title, one.pattern, one.higher_is,
-                    _floats(values), is_outcome,
-                )
-            )  # fmt: skip
-    return found
-
-
-def _of_table(diagnosis: Diagnosis) -> list[Signal]:
-    """Return the columns of the run's confidence signals, in the order of its questions."""
-    table, raw = TABLES[_TABLE], diagnosis.run[_TABLE]
-    if not len(raw) or not diagnosis.diagnostics:
-        return []
-    aligned = raw.set_index("query_id").reindex(diagnosis.run.queries["query_id"])
-    return [
-        Signal(
-            diagnosis.diagnostics[0].name, one.name, one.meaning.rstrip("."), "Confidence signals", "{:.2f}",
-            one.direction.removeprefix("higher = "), _floats(aligned[one.name]),
-        )
-        for one in table.columns if one.type in ("float", "int")
-    ]  # fmt: skip
-
-
-def _floats(values: pd.Series) -> Floats:
-    found = values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.where(np.isfinite(found), found, np.nan)
 
 
 def _lacking(signal: Signal) -> str:

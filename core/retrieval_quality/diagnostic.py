@@ -68,10 +68,16 @@ RETRIEVAL_QUALITY = Diagnostic(
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn(
-            "first_gold_rank", "Gold passage: retrieval rank", "{:g}", None, "worse", by_passages=True
+            "first_gold_rank", "Gold passage: retrieval rank", "{:g}", None, "worse", True, needs_labels=True
         ),
         QuestionColumn(
-            "gold_influence_rank", "Gold passage: influence rank", "{:g}", None, "worse", by_passages=True
+            "gold_influence_rank",
+            "Gold passage: influence rank",
+            "{:g}",
+            None,
+            "worse",
+            True,
+            needs_labels=True,
         ),
     ),
 )

@@ -18,6 +18,7 @@ MEANING_ENTROPY = "semantic_entropy_content"
 COLUMN_ESTIMATORS = {
     "entropy": MEANING_ENTROPY,
     "agreement": "agreement_text",
+    "agreement_rouge_l": "agreement_rouge_l",
     "mean_rouge": "mean_pairwise_rouge",
     "sum_eigen": "sum_eigen_jaccard",
     "degree": "degree_jaccard",

@@ -91,6 +91,12 @@ UNCERTAINTY = Diagnostic(
         QuestionColumn(
             "agreement", "Agreement with the samples", bounds=(0.0, 1.0), higher_is="more confident"
         ),
+        QuestionColumn(
+            "agreement_rouge_l",
+            "Word overlap with the samples",
+            bounds=(0.0, 1.0),
+            higher_is="more confident",
+        ),
         QuestionColumn("entropy", "Semantic entropy", higher_is="more uncertain"),
         QuestionColumn("sum_eigen", "SumEigen", higher_is="more uncertain"),
     ),

@@ -18,7 +18,7 @@ from core.charts.theme import (
     safe_text,
     where_door,
 )
-from core.report.signals import Signal
+from core.signals import Signal
 from core.text.display import count, number
 from core.worklist import where
 

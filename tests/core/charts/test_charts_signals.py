@@ -137,7 +137,7 @@ def test_every_bar_is_a_door_to_its_questions(name):
 
 
 def test_a_signal_without_values_is_an_empty_figure():
-    from core.report.signals import Signal
+    from core.signals import Signal
 
     none = Signal("toy", "x", "X", "Toy", "{:.2f}", "", np.full(3, np.nan))
     figure = signal_histogram(none)

@@ -609,7 +609,10 @@ def test_the_gain_of_the_model_that_answers():
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ("influence", "steps must be a list of influence, claims, uncertainty or of steps, got 'influence'"),
+        (
+            "influence",
+            "steps must be a list of influence, claims, uncertainty, conformal or of steps, got 'influence'",
+        ),
         (["influence", "sampling"], "steps must be a list of .*, got 'sampling'"),
         (["claims"], r"The first of steps must ask the questions: influence; got \['claims'\]"),
         ([], "The first of steps must ask the questions"),

@@ -216,11 +216,14 @@ def test_every_export_holds_the_questions(hostile):
         "context-csv",
         "uncertainty-csv",
         "signals-csv",
+        "conformal-csv",
+        "risk-csv",
         "json",
         *WRITTEN,
     }
     # No claims, samples and context test here, and numbers of the whole run only.
-    for name in set(exporters()) - {"claims-csv", "samples-csv", "context-csv", "signals-csv", "json"}:
+    of_the_run = {"claims-csv", "samples-csv", "context-csv", "signals-csv", "risk-csv", "json"}
+    for name in set(exporters()) - of_the_run:
         assert "cmd|" in written(name, hostile).decode("utf-8-sig"), name
 
 

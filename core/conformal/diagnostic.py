@@ -1,0 +1,104 @@
+"""The diagnostic *conformal*: which answers to withhold, and what can be promised of the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from core.conformal.analysis import ConformalAnalysis, analyse_conformal, truth_of
+from core.conformal.definitions import DEFAULT_ALPHA, DEFINITIONS
+from core.conformal.findings import findings
+from core.conformal.numbers import numbers
+from core.conformal.scores import AUTO, chosen, label_free
+from core.conformal.step import ConformalStep
+from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
+from core.run import Run
+from core.signals import signals_of
+from core.spreadsheet import csv_bytes
+
+ALPHA = Setting(
+    "alpha",
+    "Error rate α",
+    DEFAULT_ALPHA,
+    "How often a conformal promise may be broken: 0.1 promises 9 in 10.",
+    0.01,
+    0.5,
+    0.01,
+)
+SCORE = Setting(
+    "score",
+    "Score",
+    AUTO,
+    "Signal that says without a reference answer how strange an answer is: <diagnostic>.<column>, or auto.",
+)
+
+
+def conformal_csv(diagnosis: Diagnosis) -> bytes:
+    """Return one row per question: role, score, p-value, verdict, set and reason."""
+    return csv_bytes(diagnosis["conformal"].queries, diagnosis.run.data_source)
+
+
+def risk_csv(diagnosis: Diagnosis) -> bytes:
+    """Return one row per threshold that was tested for the certificate."""
+    return csv_bytes(diagnosis["conformal"].certificate.to_frame(), diagnosis.run.data_source)
+
+
+def _claims(run: Run, claims: pd.DataFrame) -> pd.DataFrame:
+    """Return the claims of the answers with what the reference answer says of them."""
+    key = ["query_id", "claim_id"]
+    label = run["claims"].set_index(key)["counterpart"].reindex(pd.MultiIndex.from_frame(claims[key]))
+    correct = np.where(label.isna(), np.nan, (label == "Entailment").astype("float64"))
+    return claims[["query_id", "support_maximum"]].assign(correct=correct)
+
+
+def _analyse(diagnosis: Diagnosis) -> ConformalAnalysis:
+    run = diagnosis.run
+    earlier = [diagnosis.diagnostic(name) for name in diagnosis.read_by("conformal")]
+    signals = signals_of(diagnosis, earlier)
+    scores = label_free(signals)
+    outcome = next((one for one in signals if one.is_outcome), None)
+    return analyse_conformal(
+        run,
+        diagnosis.once(truth_of),
+        np.full(len(run.queries), np.nan) if outcome is None else outcome.values,
+        chosen(scores, str(diagnosis.settings["score"])),
+        scores,
+        float(diagnosis.settings["alpha"]),
+        meanings=diagnosis["uncertainty"].samples,
+        claims=_claims(run, diagnosis["claims"].claims),
+        origin="run" if run.queries["calibrates"].fillna(False).any() else "",
+    )
+
+
+CONFORMAL = Diagnostic(
+    name="conformal",
+    title="Conformal",
+    question="Which answers should be withheld, and what can be promised of the others?",
+    analyse=_analyse,
+    numbers=numbers,
+    findings=findings,
+    reads=EARLIER,
+    settings=(ALPHA, SCORE),
+    needs=(
+        Need(
+            "queries",
+            "Not calibrated: choose labelled questions to calibrate on, and see what can be promised of the others.",
+            "calibrates",
+            step="conformal",
+        ),
+    ),
+    exports=(
+        Export("conformal-csv", "Questions and verdicts", ".csv", conformal_csv, "One row per question."),
+        Export("risk-csv", "Thresholds tested", ".csv", risk_csv, "One row per confidence, with its risk."),
+    ),
+    definitions=DEFINITIONS,
+    columns=(
+        QuestionColumn("verdict", "Conformal verdict"),
+        QuestionColumn(
+            "p_value", "Conformal p", bounds=(0.0, 1.0), higher_is="more confident", is_derived=True
+        ),
+        QuestionColumn("set_size", "Answers in the set", "{:g}", higher_is="more uncertain", is_derived=True),
+    ),
+    step=ConformalStep,
+    icon=":material/verified_user:",
+)

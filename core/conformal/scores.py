@@ -1,0 +1,85 @@
+"""The scores of a run: how unlike what calibration saw an answer is, known with and without its truth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from core.arrays import Floats
+from core.signals import Signal
+from core.text.overlap import rouge_l
+
+AUTO = "auto"
+# Without a choice: agreement of the answer with its own samples, else how weakly its claims are supported.
+PREFERRED = ("uncertainty.agreement_rouge_l", "claims.mean_uncertainty")
+
+
+def label_free(signals: Iterable[Signal]) -> tuple[Signal, ...]:
+    """Return the signals that can be a score of a new answer.
+
+    They need no label, have a direction and at least one value.
+    """
+    return tuple(one for one in signals if not (one.needs_labels or one.is_outcome) and one.way and one.n)
+
+
+def chosen(scores: Sequence[Signal], name: str = AUTO) -> Signal | None:
+    """Return the score of a name; for `AUTO` the first of `PREFERRED`, else the first of all.
+
+    The choice must not look at labels: the best on the calibration labels would break the guarantee.
+    """
+    by_key = {one.key: one for one in scores}
+    if name != AUTO:
+        return by_key.get(name)
+    return next((by_key[key] for key in PREFERRED if key in by_key), next(iter(scores), None))
+
+
+def nonconformity(signal: Signal) -> Floats:
+    """Return a signal as a score, higher = stranger: in [0, 1] where the signal has a range.
+
+    Returns
+    -------
+    ndarray, shape (n_questions,)
+        Rounded like the signal, so that ties are ties; NaN where it is.
+    """
+    values = signal.rounded
+    if signal.bounds is None:
+        return -signal.way * values
+    low, high = signal.bounds
+    share = (values - low) / (high - low)
+    return np.asarray(1 - share if signal.way > 0 else share, dtype=np.float64).round(9)
+
+
+def confidence(signal: Signal) -> Floats:
+    """Return a signal as a confidence in [0, 1], by a fixed rule that no data can move.
+
+    A range becomes [0, 1]; an uncertainty without one, from 0 up, becomes exp(−value).
+    """
+    score = nonconformity(signal)
+    found = 1 - score if signal.bounds is not None else np.exp(-np.maximum(score, 0))
+    return np.asarray(np.clip(found, 0, 1), dtype=np.float64)
+
+
+def distance(answers: pd.Series, references: pd.Series) -> Floats:
+    """Return how far each answer is from its nearest reference answer: 1 − ROUGE-L F1.
+
+    Known only where a reference is, so it is no score of a new answer. An empty answer has the distance 1.
+
+    Parameters
+    ----------
+    answers, references : Series
+        Of equal length: texts, and lists of texts; either may be missing.
+
+    Returns
+    -------
+    ndarray, shape (n_questions,)
+        In [0, 1], high = far; NaN without a reference or an answer.
+    """
+    found = []
+    for answer, known in zip(answers, references, strict=True):
+        likeness = [rouge_l(one, answer).f1 for one in known or ()] if isinstance(answer, str) else []
+        likeness = [0.0 if math.isnan(one) else one for one in likeness]
+        found.append(1 - max(likeness, default=math.nan))
+    return np.array(found, dtype=np.float64).round(9)
