@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from core import diagnostics, reviews
+from core.cli.calibrate import calibrate, calibration_options
 from core.cli.files import free_file, log_possible, log_report, option_pairs, save_run, write_file
 from core.cli.live import carried_out, opened_work, planned, step_types
 from core.cli.options import Given, LiveOptions, field_options, parameter, setting_options, with_options
@@ -58,6 +59,7 @@ def build_app() -> typer.Typer:
     for name, command, options in (
         ("analyze", _analyze, live),
         ("plan", _plan, live),
+        ("calibrate", calibrate, calibration_options()),
         ("download", _download, []),
         ("simulate", _simulate, settings),
         ("import", _import, settings),

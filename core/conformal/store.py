@@ -11,11 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
+from core.arrays import Floats
 from core.conformal.provenance import Provenance
+from core.conformal.split import conformal_threshold, label_shortage
 from core.conformal.store_table import ELSEWHERE, PROVENANCE, TABLE, TYPES, WORDING, StoreError, set_up
 from core.database import Database
 from core.errors import InputError
@@ -48,6 +51,27 @@ class Case:
     score: float
     correct: bool | None
     kind: str | None = None
+
+
+class Calibrated(NamedTuple):
+    """What the correct answers of a store give.
+
+    Attributes
+    ----------
+    scores : ndarray, shape (n_correct,)
+        Of the correct answers that are not excluded.
+    n_labels : int
+        Scores with a label, correct or not, that are not excluded.
+    threshold : float
+        The score that an answer as good as these exceeds with probability at most α; +inf for too few.
+    reason : str
+        Why it is infinite; empty where it is not. Its labels are the correct answers.
+    """
+
+    scores: Floats
+    n_labels: int
+    threshold: float
+    reason: str
 
 
 def query_hash(question: str, context: str) -> str:
@@ -162,6 +186,23 @@ class CalibrationStore:
         """Return the rows of `frame` that calibrate: not excluded, and with a score."""
         found = self.frame()
         return found[found["excluded"].isna() & found["nonconformity_score"].notna()].reset_index(drop=True)
+
+    def calibrated(self, alpha: float, without: str | None = None) -> Calibrated:
+        """Return the scores of the correct answers and their threshold.
+
+        Parameters
+        ----------
+        alpha : float
+            Between 0 and 1.
+        without : str, optional
+            The `query_hash` of a question to leave out: one that is asked now is not among those that it is
+            compared with.
+        """
+        found = self.usable()
+        labels = found[found["correct"].notna() & (found["query_hash"] != without)]
+        scores = labels.loc[labels["correct"].astype(bool), "nonconformity_score"].to_numpy(dtype=np.float64)
+        threshold, reason = conformal_threshold(scores, alpha), label_shortage(scores.size, alpha)
+        return Calibrated(scores, len(labels), threshold, reason)
 
     def exclude(self, ids: Sequence[int], reason: str) -> None:
         """Leave rows out of the calibration; they stay in the store.
