@@ -76,7 +76,7 @@ def cases_of(diagnosis: Diagnosis) -> tuple[list[Case], Provenance]:
     n = run["samples"]["query_id"].value_counts()
     question = questions_of(run)
     cases = []
-    for row in analysis.queries[["query_id", "score", "correct", "kind"]].itertuples(index=False):
+    for row in analysis.queries[["query_id", "score", "correct"]].itertuples(index=False):
         found = question(row.query_id)
         references, answer = found.query["reference_answers"], found.query["answer"]
         whole = asked is None or n.get(row.query_id, 0) == asked
@@ -87,7 +87,7 @@ def cases_of(diagnosis: Diagnosis) -> tuple[list[Case], Provenance]:
                     str(found.query["question"]), context_text(context), answer,
                     references_text([*references]), float(row.score),
                     None if pd.isna(row.correct) else bool(row.correct),
-                    None if pd.isna(row.kind) else str(row.kind),
+                    found.query["kind"],
                 )
             )  # fmt: skip
     return cases, provenance

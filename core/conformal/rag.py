@@ -20,7 +20,7 @@ from core.conformal.labelled import Context, context_text, numbered, references_
 from core.conformal.provenance import provenance_of
 from core.conformal.split import p_values
 from core.conformal.store import CalibrationStore, Case, query_hash
-from core.errors import InputError
+from core.errors import BackendError, InputError
 from core.llm.cache import CompletionCache
 from core.llm.prompts import DEFAULT_STYLE, answer_messages, prompt_style
 from core.llm.types import DEFAULT_MAX_TOKENS, LLM, Request
@@ -200,7 +200,7 @@ class ConformalRAG:
         InputError
             ``model`` is not the model of ``llm_client``, or the lists differ in length.
         BackendError
-            The model cannot be reached.
+            The model cannot be reached, and has answered nothing so far.
         """
         check_model(self._llm, model)
         groups = [None] * len(questions) if kinds is None else kinds
@@ -214,7 +214,12 @@ class ConformalRAG:
             if skip_existing and self.store.has(question, text):
                 n["skipped"] += 1
             else:
-                asked = self._ask(asker, question, context)
+                try:
+                    asked = self._ask(asker, question, context)
+                except BackendError as error:
+                    if not asker.n_answers:
+                        raise
+                    asked = _Asked("", [], failure=str(error))
                 if asked.failure:
                     n["n_failed"] += 1
                 else:
