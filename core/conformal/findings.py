@@ -82,8 +82,8 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
         return [
             Finding(
                 "few_labels",
-                f"No answer can be flagged: {count(correct.n_calibration, 'correct answer')} in calibration, and "
-                f"α = {analysis.alpha:g} needs at least {labels_needed(analysis.alpha):,}.",
+                f"No answer can be flagged: {count(correct.n_calibration, 'correct answer')} in calibration, "
+                f"and α = {analysis.alpha:g} needs at least {labels_needed(analysis.alpha):,}.",
                 correct.n_calibration, correct.n_calibration, severity="low", tone=UNCLEAR,
                 advice=FINDINGS["few_labels"].advice,
             )
