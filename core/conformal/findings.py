@@ -119,7 +119,8 @@ def _certificate(analysis: ConformalAnalysis) -> list[Finding]:
         return []
     risk = f"at most {percent(one.alpha)} wrong"
     if one.threshold is None:
-        sentence = f"No confidence can be certified for {risk} (n = {count(one.n, 'label')}): {labels_text(analysis)}."
+        n = f"n = {count(one.n, 'label')}"
+        sentence = f"No confidence can be certified for {risk} ({n}): {labels_text(analysis)}."
         return [
             Finding(
                 "no_certificate", sentence, 0, one.n, severity="medium",
