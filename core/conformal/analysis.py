@@ -208,7 +208,7 @@ def analyse_conformal(
         frame.loc[judged, "p_value"] = p_values(calibrating, values[judged])
         frame.loc[judged, "verdict"] = np.where(frame.loc[judged, "p_value"] > alpha, IN_LINE, FLAGGED)
         frame.loc[judged, "reason"] = None
-    elif score is not None:
+    elif origin:
         frame.loc[judged, "reason"] = "few_labels"
     certificate = certify_threshold(_confident(score, cases.scores), cases.correct, alpha, DELTA)
     if certificate.threshold is not None:
