@@ -13,6 +13,7 @@ from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.stats import wilson_interval
 from core.text.display import count, number, part, percent
 
+_NO_HELP = "Find a score that tells wrong answers better, or allow a higher α."
 _FEW = 0.025  # half of what lies outside the band
 
 
@@ -119,12 +120,14 @@ def _certificate(analysis: ConformalAnalysis) -> list[Finding]:
         return []
     risk = f"at most {percent(one.alpha)} wrong"
     if one.threshold is None:
-        n = f"n = {count(one.n, 'label')}"
-        sentence = f"No confidence can be certified for {risk} ({n}): {labels_text(analysis)}."
+        labels = f"n = {count(one.n, 'label')}"
+        sentence = f"No confidence can be certified for {risk} ({labels}): {labels_text(analysis)}."
+        unclear = one.labels_needed is not None
         return [
             Finding(
-                "no_certificate", sentence, 0, one.n, severity="medium",
-                tone=UNCLEAR if one.labels_needed else BAD, advice=FINDINGS["no_certificate"].advice,
+                "no_certificate", sentence, 0, one.n, severity="medium" if unclear else "high",
+                tone=UNCLEAR if unclear else BAD,
+                advice=FINDINGS["no_certificate"].advice if unclear else _NO_HELP,
                 clause=f"no confidence is certified for {risk}",
             )
         ]  # fmt: skip
