@@ -61,8 +61,9 @@ def opened_work(source: str, given: Given) -> Work:
     unknown = next((name for name in wanted if name not in known), None)
     if unknown is not None:
         raise InputError(f"--steps can name {', '.join(known)}, got {unknown!r}.")
-    # In any order on the command line: the step that answers runs first.
-    wanted = sorted(dict.fromkeys(wanted), key=lambda name: not asks_questions(known[name]))
+    # In any order on the command line: the step that answers first, then who is read before who reads.
+    order = [*known]
+    wanted = sorted(set(wanted), key=lambda name: (not asks_questions(known[name]), order.index(name)))
     steps = tuple(_step(known[name], given[name], live) for name in wanted)
     opened: dict[ModelChoice | None, LLM | None] = {None: None}
     llms = {}
