@@ -171,21 +171,11 @@ class CalibrationStore:
 
         What cannot be read, because something else wrote it, is missing.
         """
-        names = ", ".join(TYPES)
-        with self._lock:
-            rows = self._db.execute(f"SELECT {names} FROM {TABLE} ORDER BY id")
-        columns = zip(*rows, strict=True) if rows else ((),) * len(TYPES)
-        return pd.DataFrame(
-            {
-                name: pd.Series([_READ[kind](value) for value in values], dtype=kind)
-                for (name, kind), values in zip(TYPES.items(), columns, strict=True)
-            }
-        )
+        return self._read([*TYPES])
 
     def usable(self) -> pd.DataFrame:
         """Return the rows of `frame` that calibrate: not excluded, and with a score."""
-        found = self.frame()
-        return found[found["excluded"].isna() & found["nonconformity_score"].notna()].reset_index(drop=True)
+        return _usable(self.frame())
 
     def calibrated(self, alpha: float, without: str | None = None) -> Calibrated:
         """Return the scores of the correct answers and their threshold.
@@ -198,7 +188,8 @@ class CalibrationStore:
             The `query_hash` of a question to leave out: one that is asked now is not among those that it is
             compared with.
         """
-        found = self.usable()
+        # Without the texts, which may be long.
+        found = _usable(self._read(["query_hash", "nonconformity_score", "correct", "excluded"]))
         labels = found[found["correct"].notna() & (found["query_hash"] != without)]
         scores = labels.loc[labels["correct"].astype(bool), "nonconformity_score"].to_numpy(dtype=np.float64)
         threshold, reason = conformal_threshold(scores, alpha), label_shortage(scores.size, alpha)
@@ -243,6 +234,17 @@ class CalibrationStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _read(self, names: Sequence[str]) -> pd.DataFrame:
+        with self._lock:
+            rows = self._db.execute(f"SELECT {', '.join(names)} FROM {TABLE} ORDER BY id")
+        columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+        return pd.DataFrame(
+            {
+                name: pd.Series([_READ[TYPES[name]](value) for value in values], dtype=TYPES[name])
+                for name, values in zip(names, columns, strict=True)
+            }
+        )
+
     def _mark(self, ids: Sequence[int], reason: str | None) -> None:
         with self._lock, self._db.transaction():
             for one in map(int, ids):
@@ -274,6 +276,10 @@ class CalibrationStore:
                 f"The calibration store {self.path} holds scores that cannot be compared with these: "
                 f"{'; '.join(differ)}; use what it was calibrated with {ELSEWHERE}."
             )
+
+
+def _usable(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["excluded"].isna() & rows["nonconformity_score"].notna()].reset_index(drop=True)
 
 
 def _row(case: Case, provenance: Provenance, now: str) -> tuple[object, ...]:
