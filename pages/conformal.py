@@ -13,6 +13,7 @@ if show.needs_run():
         run.first()
     else:
         headlines.body("conformal")
+        run.again()
 
         st.subheader("What is promised, and is it kept?", anchor=False)
         run.promises()

@@ -13,9 +13,8 @@ def draw(found: ConformalAnalysis) -> None:
     """Warn where the calibration is stale or the scores drift."""
     if found.stale:
         said = FINDINGS["stale_calibration"]
-        st.warning(
-            f"**{said.title}.** {plain(' '.join(found.stale))} {said.advice}", icon=":material/history:"
-        )
+        why = plain("; ".join(found.stale))
+        st.warning(f"**{said.title}:** {why}. {said.advice}", icon=":material/history:")
     drift = found.drift
     if drift.alarm is not None:
         said = FINDINGS["score_drift"]

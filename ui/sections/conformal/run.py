@@ -6,14 +6,15 @@ import math
 
 import streamlit as st
 
-from core.conformal.analysis import ConformalAnalysis, Coverage
-from core.conformal.definitions import DEFAULT_ALPHA, METRICS, OF_CORRECT, OF_DISTANCE, OF_SETS
+from core.conformal.analysis import ConformalAnalysis
+from core.conformal.definitions import CALIBRATION, DEFAULT_ALPHA, METRICS, OF_CORRECT, OF_DISTANCE, OF_SETS
 from core.conformal.diagnostic import SCORE
 from core.conformal.numbers import labels_text
 from core.conformal.scores import AUTO
 from core.conformal.split import labels_needed
+from core.conformal.tested import Coverage
 from core.text.display import count, number, percent
-from ui import cached, router, show, sources, step_form
+from ui import cached, headlines, router, show, sources, step_form
 from ui.plain import plain, shortened
 from ui.sections.conformal import alarms
 from ui.state import session, settings
@@ -28,21 +29,36 @@ def first() -> None:
     labelled, of = int(run.queries["reference_answers"].notna().sum()), len(run.queries)
     with st.container(border=True):
         st.subheader("Not calibrated", anchor=False)
-        if not labelled:
+        if labelled:
+            st.markdown(
+                f"**{labelled:,} of {count(of, 'question')}** with a reference answer. A random half of them "
+                "calibrates, the other half tests what is promised. No model is called. The result is a new "
+                "run beside this one; the answers stay as they are."
+            )
+        else:
             st.markdown(
                 f"**None of {count(of, 'question')} has a reference answer**, and without labels nothing can "
                 f"be calibrated: at α = {DEFAULT_ALPHA:g} at least {labels_needed(DEFAULT_ALPHA)} correct "
                 "answers are needed. Write reference answers for some questions into the column "
-                "`reference_answers` of your file, and upload it again."
+                "`reference_answers` of your file and upload it again, or name a calibration store."
             )
             sources.link(router.DATA, "Upload a file", "upload", door="Upload")
-            return
-        st.markdown(
-            f"**{labelled:,} of {count(of, 'question')}** with a reference answer. A random half of them "
-            "calibrates, the other half tests what is promised. No model is called. The result is a new run "
-            "beside this one; the answers stay as they are."
-        )
-        step_form.on_loaded_run("conformal", "Calibrate", reads_passages=False)
+        _form("Calibrate")
+
+
+def again() -> None:
+    """Say what calibrates, and draw the form for another calibration of the same answers."""
+    analysis = found()
+    n = int((analysis.queries["role"] == CALIBRATION).sum())
+    own = f"Calibrated on {count(n, 'question')} of this run, tested on the other labelled ones."
+    st.caption(own if n else f"Calibrated on the store {plain(analysis.origin)}." if analysis.origin else "")
+    with st.expander("Calibrate again with other options", icon=":material/refresh:"):
+        st.markdown("The result is a new run; this one stays as it is.")
+        _form("Calibrate again")
+
+
+def _form(label: str) -> None:
+    step_form.on_loaded_run("conformal", label, reads_passages=False)
 
 
 def found() -> ConformalAnalysis:
@@ -65,7 +81,7 @@ def promises() -> None:
     )
     one = analysis.coverages.get(name or "") or next(iter(analysis.coverages.values()))
     st.markdown(METRICS[one.name].meaning)
-    st.markdown(f"**{plain(_kept(one, analysis.alpha))}**")
+    st.markdown(_kept(one, analysis.alpha))
     show.chart("conformal", "coverage_by_alpha", analysis, one.name, of=one.name)
     st.caption(
         "Random splits of the labelled questions show that the threshold is right, not that new questions "
@@ -76,19 +92,21 @@ def promises() -> None:
 def _kept(one: Coverage, alpha: float) -> str:
     """Say what is promised and how many of the tested cases keep to it."""
     noun = _NOUNS[one.name]
+    calibrated = f"calibrated on {count(one.n_calibration, noun)}"
     if one.reason:
-        return f"Nothing is promised. {one.reason}"
-    threshold = f"threshold {number(one.threshold)}, calibrated on {count(one.n_calibration, noun)}"
-    promised = f"Promised: at least {percent(1 - alpha)} ({threshold})."
+        return f"**Nothing is promised** ({calibrated}). {plain(one.reason)}"
+    promised = (
+        f"at least {percent(1 - alpha)} promised, by the threshold {number(one.threshold)}, {calibrated}"
+    )
     if not one.n_test:
-        return f"{promised} Not tested: no {noun} is left for it."
+        return f"**Not tested:** no {noun} is left for it; {promised}."
     share = one.n_covered / one.n_test
     low, high = map(percent, one.band)
-    verdict = "broken" if share < one.band[0] else "kept"
+    verdict = "Broken" if share < one.band[0] else "Kept"
     return (
-        f"{promised} Tested: {one.n_covered:,} of {count(one.n_test, noun)} ({percent(share)}); {low} to "
-        f"{high} is to be expected of so many, so the promise is {verdict}."
-    )
+        f"**{verdict}: {one.n_covered:,} of {count(one.n_test, noun)} tested ({percent(share)})**; {low} to "
+        f"{high} is to be expected of so many, and {promised}."
+    ).replace(" %", f"{headlines.NO_BREAK}%")
 
 
 def sets() -> None:
@@ -96,7 +114,9 @@ def sets() -> None:
     analysis = found()
     if analysis.sets is None:
         st.info(
-            "Nothing was sampled: sample answers on the page Uncertainty to get sets of answers.",
+            "No sets: a calibration store holds no samples. Calibrate on labelled questions of the run."
+            if analysis.origin and not (analysis.queries["role"] == CALIBRATION).any()
+            else "No sets: nothing was sampled. Sample answers on the page Uncertainty.",
             icon=":material/inbox:",
         )
         return

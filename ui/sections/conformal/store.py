@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 from contextlib import closing
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.conformal import CalibrationStore, Case, Provenance, provenance_of
-from core.conformal.analysis import ConformalAnalysis
-from core.conformal.definitions import CALIBRATION, TEST
+from core.conformal import CalibrationStore, Case, Provenance, cases_of
 from core.errors import InputError
-from core.run import Run
 from core.text.display import count
-from ui import library, show
+from ui import cached, library, show
 from ui.plain import plain
 from ui.sections.conformal import run as page
 
@@ -54,15 +51,13 @@ def draw() -> None:
 
 def _add(path: str) -> None:
     """Draw the button that adds the labelled questions of the run, and say how many are new."""
-    analysis = page.found()
-    cases = _cases(analysis)
-    if analysis.score is None or not cases:
+    cases, own = _cases() if page.found().score is not None else ([], None)
+    if not cases or own is None:
         st.caption("This run has no labelled question with a score: nothing can be added.")
         return
     label = f"Add this run's labelled questions ({len(cases):,})"
     if not st.button(label, icon=":material/playlist_add:", key="conformal_add"):
         return
-    own = _provenance(analysis)
     with closing(CalibrationStore(path, own)) as store:
         n = store.add(cases, own)
     there = len(cases) - n
@@ -70,37 +65,10 @@ def _add(path: str) -> None:
     st.success(f"{count(n, 'score')} added.{known}", icon=":material/check:")
 
 
-def _cases(analysis: ConformalAnalysis) -> list[Case]:
-    """Return the labelled questions of a run that have an answer and a score."""
-    rows, q = analysis.queries, analysis.run.queries.reset_index(drop=True)
-    contexts = _contexts(analysis.run)
-    usable = rows["role"].isin([CALIBRATION, TEST]) & rows["score"].notna() & q["answer"].notna()
-    return [
-        Case(
-            q["question"][i],
-            contexts.get(q["query_id"][i], ""),
-            q["answer"][i],
-            q["reference_answers"][i][0],
-            float(rows["score"][i]),
-            show.yes_or_no(rows["correct"][i]),
-            rows["kind"][i] if isinstance(rows["kind"][i], str) else None,
-        )
-        for i in np.flatnonzero(usable).tolist()
-    ]
-
-
-def _contexts(run: Run) -> dict[str, str]:
-    """Return the passages of each question, in the retriever's order, as one text."""
-    ordered = run.passages.sort_values(["query_id", "retrieval_rank"], kind="stable")
-    return {
-        str(query_id): "\n\n".join(show.text(text) for text in texts)
-        for query_id, texts in ordered.groupby("query_id", sort=False)["text"]
-    }
-
-
-def _provenance(analysis: ConformalAnalysis) -> Provenance:
-    assert analysis.score is not None, "asked only where there is a score"
-    return provenance_of(analysis.run.manifest, analysis.score.key, analysis.score.source)
+def _cases() -> tuple[list[Case], Provenance]:
+    """Return the labelled questions of a run that have an answer and a score, and what identifies it."""
+    cases, own = cached.once("calibration cases", cases_of)
+    return [one for one in cases if not math.isnan(one.score)], own
 
 
 def _browse(path: str) -> None:
