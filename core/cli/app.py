@@ -253,8 +253,8 @@ def _export(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default with the arguments of the process.
 
-    Returns the exit status: 0 done, 1 a check failed or anything unforeseen, 2 bad input, 3 model unreachable,
-    130 cancelled. A failure is one line on standard error, with a traceback only if ``LEADLINE_DEBUG`` is set.
+    Returns the exit status: 0 done, 1 a check failed or anything else, 2 bad input, 3 model unreachable, 130
+    cancelled. A failure is one line on standard error, with a traceback only if ``LEADLINE_DEBUG`` is set.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
