@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from core import diagnostics, reviews
+from core.cli.calibrate import calibrate, calibration_options
 from core.cli.files import free_file, log_possible, log_report, option_pairs, save_run, write_file
 from core.cli.live import carried_out, opened_work, planned, step_types
 from core.cli.options import Given, LiveOptions, field_options, parameter, setting_options, with_options
@@ -59,6 +60,7 @@ def build_app() -> typer.Typer:
     for name, command, options in (
         ("analyze", _analyze, live),
         ("plan", _plan, live),
+        ("calibrate", calibrate, calibration_options()),
         ("download", _download, []),
         ("simulate", _simulate, settings),
         ("import", _import, settings),
@@ -253,8 +255,9 @@ def _export(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default with the arguments of the process.
 
-    Returns the exit status: 0 done, 1 a check failed or anything else, 2 bad input, 3 model unreachable, 130
-    cancelled. A failure is one line on standard error, with a traceback only if ``LEADLINE_DEBUG`` is set.
+    Returns the exit status: 0 done, 1 a check failed or anything unforeseen, 2 bad input, 3 model
+    unreachable, 130 cancelled. A failure is one line on standard error, with a traceback only if
+    ``LEADLINE_DEBUG`` is set.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -78,7 +78,7 @@ def opened_work(source: str, given: Given) -> Work:
 
 def planned(work: Work, cache: CompletionCache, *, timed: bool) -> CallPlan:
     """Return the calls of all steps; timed: after two calls of each model whose calls are known."""
-    run = _begun(work, lambda: False) if work.answering is not None else _saved(work)
+    run = begun(work, lambda: False) if work.answering is not None else _saved(work)
     plan = plan_steps(run, work.steps, work.llms, cache)
     # Only calls known in advance can be timed.
     asked = {id(work.llms[one.step]): work.llms[one.step] for one in plan.steps if one.about is None}
@@ -97,7 +97,7 @@ def carried_out(work: Work, cache: CompletionCache, out: str, name: str | None, 
     """
     with stoppable() as cancelled, sole_writer(out):
         if work.answering is not None:
-            run = _begun(work, cancelled, out, name, overwrite)
+            run = begun(work, cancelled, out, name, overwrite)
         else:
             run = _found(work, out, overwrite)
         check_models(run, work.steps, work.llms)
@@ -115,7 +115,7 @@ def _step(kind: Any, given: Any, live: LiveOptions) -> Step:
     return step
 
 
-def _begun(
+def begun(
     work: Work,
     cancelled: Callable[[], bool],
     out: str | None = None,
