@@ -13,16 +13,18 @@ from typing import Annotated
 import typer
 
 from core import diagnostics, reviews
+from core.cli.calibrate import calibrate, calibration_options
 from core.cli.files import free_file, log_possible, log_report, option_pairs, save_run, write_file
 from core.cli.live import carried_out, opened_work, planned, step_types
 from core.cli.options import Given, LiveOptions, field_options, parameter, setting_options, with_options
 from core.cli.output import log, plan_text, print_json, print_text
-from core.diagnosis import Diagnosis, settings_of
+from core.diagnosis import SEVERITIES, Diagnosis, settings_of
 from core.errors import Cancelled, InputError, LeadlineError
 from core.llm import CompletionCache, default_cache_path
 from core.pipeline import RunOptions
 from core.report.compare import check_comparable, sides_of
 from core.report.exports import exporters
+from core.report.gate import gate
 from core.report.paired_text import comparison_facts, comparison_text
 from core.report.signals import signal_agreement
 from core.report.signals_text import signals_facts, signals_text
@@ -58,12 +60,14 @@ def build_app() -> typer.Typer:
     for name, command, options in (
         ("analyze", _analyze, live),
         ("plan", _plan, live),
+        ("calibrate", calibrate, calibration_options()),
         ("download", _download, []),
         ("simulate", _simulate, settings),
         ("import", _import, settings),
         ("summary", _summary, settings),
         ("compare", _compare, settings),
         ("signals", _signals, settings),
+        ("check", _check, settings),
         ("export", _export, settings),
     ):
         app.command(name)(with_options(options)(command))
@@ -208,6 +212,24 @@ def _signals(run: RunArg, given: Given, as_json: JsonOpt = False) -> None:
     print_json(signals_facts(found)) if as_json else print_text(signals_text(found))
 
 
+def _check(
+    run: RunArg,
+    given: Given,
+    severity: Annotated[
+        str, typer.Option("--severity", help=f"How grave a failure is at least: {', '.join(SEVERITIES)}.")
+    ] = "high",
+    as_json: JsonOpt = False,
+) -> int:
+    """Check a saved run for scripts: exit status 1 where a finding says that something is wrong.
+
+    Findings depend on the settings: --alpha 0.05 asks for conformal promises that fail 1 time in 20 at most.
+    """
+    chosen = given.get("settings", {})
+    found = gate(Diagnosis(Run.load(run), chosen), severity, chosen)
+    print_json(found.to_json()) if as_json else print_text(found.to_text())
+    return 0 if found.passed else 1
+
+
 def _export(
     run: RunArg,
     out: Annotated[str, typer.Option("--out", help="File to write.")],
@@ -233,8 +255,9 @@ def _export(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default with the arguments of the process.
 
-    Returns the exit status: 0 done, 2 bad input, 3 model unreachable, 130 cancelled, 1 anything else. A
-    failure is one line on standard error, with a traceback only if ``LEADLINE_DEBUG`` is set.
+    Returns the exit status: 0 done, 1 a check failed or anything unforeseen, 2 bad input, 3 model
+    unreachable, 130 cancelled. A failure is one line on standard error, with a traceback only if
+    ``LEADLINE_DEBUG`` is set.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -61,8 +61,9 @@ def opened_work(source: str, given: Given) -> Work:
     unknown = next((name for name in wanted if name not in known), None)
     if unknown is not None:
         raise InputError(f"--steps can name {', '.join(known)}, got {unknown!r}.")
-    # In any order on the command line: the step that answers runs first.
-    wanted = sorted(dict.fromkeys(wanted), key=lambda name: not asks_questions(known[name]))
+    # In any order on the command line: the step that answers first, then who is read before who reads.
+    order = [*known]
+    wanted = sorted(set(wanted), key=lambda name: (not asks_questions(known[name]), order.index(name)))
     steps = tuple(_step(known[name], given[name], live) for name in wanted)
     opened: dict[ModelChoice | None, LLM | None] = {None: None}
     llms = {}
@@ -77,7 +78,7 @@ def opened_work(source: str, given: Given) -> Work:
 
 def planned(work: Work, cache: CompletionCache, *, timed: bool) -> CallPlan:
     """Return the calls of all steps; timed: after two calls of each model whose calls are known."""
-    run = _begun(work, lambda: False) if work.answering is not None else _saved(work)
+    run = begun(work, lambda: False) if work.answering is not None else _saved(work)
     plan = plan_steps(run, work.steps, work.llms, cache)
     # Only calls known in advance can be timed.
     asked = {id(work.llms[one.step]): work.llms[one.step] for one in plan.steps if one.about is None}
@@ -96,7 +97,7 @@ def carried_out(work: Work, cache: CompletionCache, out: str, name: str | None, 
     """
     with stoppable() as cancelled, sole_writer(out):
         if work.answering is not None:
-            run = _begun(work, cancelled, out, name, overwrite)
+            run = begun(work, cancelled, out, name, overwrite)
         else:
             run = _found(work, out, overwrite)
         check_models(run, work.steps, work.llms)
@@ -114,7 +115,7 @@ def _step(kind: Any, given: Any, live: LiveOptions) -> Step:
     return step
 
 
-def _begun(
+def begun(
     work: Work,
     cancelled: Callable[[], bool],
     out: str | None = None,

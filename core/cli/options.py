@@ -69,21 +69,21 @@ def setting_options(settings: Sequence[Setting]) -> list[inspect.Parameter]:
 
 def with_options(
     options: Sequence[inspect.Parameter],
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+) -> Callable[[Callable[..., int | None]], Callable[..., int | None]]:
     """Add options to a command, which gets the given values in ``given`` if it has that parameter."""
 
-    def wrap(command: Callable[..., None]) -> Callable[..., None]:
+    def wrap(command: Callable[..., int | None]) -> Callable[..., int | None]:
         own = inspect.signature(command, eval_str=True)
         kept = [one for one in own.parameters.values() if one.name != "given"]
 
         @functools.wraps(command)
-        def wrapped(**values: Any) -> None:
+        def wrapped(**values: Any) -> int | None:
             given: dict[str, dict[str, Any]] = {}
             for option in options:
                 owner, _, name = option.name.partition("__")
                 value = values.pop(option.name)
                 given.setdefault(owner, {}).update({} if value is None else {name: value})
-            command(**values, **({"given": given} if "given" in own.parameters else {}))
+            return command(**values, **({"given": given} if "given" in own.parameters else {}))
 
         keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in kept]
         wrapped.__signature__ = own.replace(  # type: ignore[attr-defined]

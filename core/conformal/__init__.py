@@ -2,8 +2,10 @@
 
 from core.conformal.coverage import coverage_band
 from core.conformal.drift import Drift, drift_martingale, online_p_values
+from core.conformal.labelled import cases_of, context_text
 from core.conformal.mondrian import GroupThreshold, group_p_values, group_thresholds
 from core.conformal.provenance import Provenance, provenance_of
+from core.conformal.rag import ConformalRAG, ConformalResult
 from core.conformal.risk_control import Backoff, RiskControl, control_risk, factuality_backoff
 from core.conformal.selective import Certificate, Tested, certify_threshold
 from core.conformal.sets import SetRule, calibrate_sets, rarity
@@ -14,14 +16,17 @@ from core.conformal.split import (
     p_values,
     threshold_rank,
 )
-from core.conformal.store import CalibrationStore, Case
+from core.conformal.store import Calibrated, CalibrationStore, Case
 from core.conformal.store_table import StoreError
 
 __all__ = [
     "Backoff",
+    "Calibrated",
     "CalibrationStore",
     "Case",
     "Certificate",
+    "ConformalRAG",
+    "ConformalResult",
     "Drift",
     "GroupThreshold",
     "Provenance",
@@ -30,8 +35,10 @@ __all__ = [
     "StoreError",
     "Tested",
     "calibrate_sets",
+    "cases_of",
     "certify_threshold",
     "conformal_threshold",
+    "context_text",
     "control_risk",
     "coverage_band",
     "drift_martingale",

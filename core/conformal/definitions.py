@@ -83,7 +83,7 @@ FINDINGS = by_name(
         advice="Withhold these answers or send them to a person."),
     Definition("no_certificate", "Nothing certified",
         "No confidence can be certified, from which on at most α of the answers are wrong.", MODE,
-        advice="Label more questions, allow a higher α, or find a score that tells wrong answers better."),
+        advice="Label more questions, or allow a higher α."),
     Definition("certificate", "Certified threshold found",
         "From a certified confidence on at most α of the answers are wrong.", MODE),
     Definition("few_labels", "Too few labels",

@@ -10,7 +10,9 @@ from core.conformal.definitions import DEFAULT_ALPHA, DEFINITIONS
 from core.conformal.findings import findings
 from core.conformal.numbers import numbers
 from core.conformal.scores import AUTO, chosen, label_free
+from core.conformal.snapshot import Snapshot
 from core.conformal.step import ConformalStep
+from core.conformal.tested import Calibration
 from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.run import Run
 from core.signals import signals_of
@@ -31,6 +33,9 @@ SCORE = Setting(
     AUTO,
     "Signal that says without a reference answer how strange an answer is: <diagnostic>.<column>, or auto.",
 )
+
+
+_NOTHING = Calibration(np.empty(0), np.empty(0), ())
 
 
 def conformal_csv(diagnosis: Diagnosis) -> bytes:
@@ -57,16 +62,30 @@ def _analyse(diagnosis: Diagnosis) -> ConformalAnalysis:
     signals = signals_of(diagnosis, earlier)
     scores = label_free(signals)
     outcome = next((one for one in signals if one.is_outcome), None)
+    name, origin, store = str(diagnosis.settings["score"]), "run", None
+    stale: tuple[str, ...] = ()
+    saved = run.manifest.get("steps", {}).get("conformal", {}).get("options", {}).get("calibration")
+    if saved is not None:
+        kept = Snapshot.from_json(saved)
+        name, origin, stale = kept.score if name == AUTO else name, kept.store, kept.misfits(run.manifest)
+        if name != kept.score:
+            stale = (*stale, f"calibrated with the score {kept.score}, chosen is {name}")
+        # What does not fit calibrates nothing.
+        store = Calibration(kept.scores, kept.correct, kept.kinds) if not stale else _NOTHING
+    elif not run.queries["calibrates"].fillna(False).any():
+        origin = ""
     return analyse_conformal(
         run,
         diagnosis.once(truth_of),
         np.full(len(run.queries), np.nan) if outcome is None else outcome.values,
-        chosen(scores, str(diagnosis.settings["score"])),
+        chosen(scores, name),
         scores,
         float(diagnosis.settings["alpha"]),
         meanings=diagnosis["uncertainty"].samples,
         claims=_claims(run, diagnosis["claims"].claims),
-        origin="run" if run.queries["calibrates"].fillna(False).any() else "",
+        store=store,
+        origin=origin,
+        stale=stale,
     )
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 
-from core.conformal.analysis import ConformalAnalysis, Coverage
+from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import FINDINGS, FLAGGED, METRICS, NEW, OF_CORRECT, TEST
 from core.conformal.numbers import labels_text
+from core.conformal.split import labels_needed, threshold_rank
+from core.conformal.tested import Coverage
 from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.stats import wilson_interval
 from core.text.display import count, number, part, percent
 
+_NO_HELP = "Find a score that tells wrong answers better, or allow a higher α."
 _FEW = 0.025  # half of what lies outside the band
 
 
@@ -32,7 +35,7 @@ def _stale(analysis: ConformalAnalysis) -> list[Finding]:
     n = len(analysis.queries)
     return [
         Finding(
-            "stale_calibration", f"The calibration is stale: {' '.join(analysis.stale)}", n, n,
+            "stale_calibration", f"The calibration is stale: {'; '.join(analysis.stale)}.", n, n,
             severity="high", advice=FINDINGS["stale_calibration"].advice, clause="the calibration is stale",
         )
     ]  # fmt: skip
@@ -80,14 +83,13 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
         return [
             Finding(
                 "few_labels",
-                f"No answer can be flagged: {_lower(correct.reason)} Correct answers count as labels here.",
+                f"No answer can be flagged: {count(correct.n_calibration, 'correct answer')} in calibration, "
+                f"and α = {analysis.alpha:g} needs at least {labels_needed(analysis.alpha):,}.",
                 correct.n_calibration, correct.n_calibration, severity="low", tone=UNCLEAR,
                 advice=FINDINGS["few_labels"].advice,
             )
         ]  # fmt: skip
     from scipy.stats import betabinom
-
-    from core.conformal.split import threshold_rank
 
     n, of, alpha = analysis.n_flagged, analysis.n_judged, analysis.alpha
     if not of:
@@ -118,13 +120,14 @@ def _certificate(analysis: ConformalAnalysis) -> list[Finding]:
         return []
     risk = f"at most {percent(one.alpha)} wrong"
     if one.threshold is None:
-        sentence = (
-            f"No confidence can be certified for {risk} on {count(one.n, 'label')}: {labels_text(analysis)}."
-        )
+        labels = f"n = {count(one.n, 'label')}"
+        sentence = f"No confidence can be certified for {risk} ({labels}): {labels_text(analysis)}."
+        unclear = one.labels_needed is not None
         return [
             Finding(
-                "no_certificate", sentence, 0, one.n, severity="medium",
-                tone=UNCLEAR if one.labels_needed else BAD, advice=FINDINGS["no_certificate"].advice,
+                "no_certificate", sentence, 0, one.n, severity="medium" if unclear else "high",
+                tone=UNCLEAR if unclear else BAD,
+                advice=FINDINGS["no_certificate"].advice if unclear else _NO_HELP,
                 clause=f"no confidence is certified for {risk}",
             )
         ]  # fmt: skip
@@ -141,7 +144,3 @@ def _certificate(analysis: ConformalAnalysis) -> list[Finding]:
             query_ids=tuple(q.loc[answered, "query_id"]),
         )
     ]  # fmt: skip
-
-
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]

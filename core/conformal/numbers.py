@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from core.conformal.analysis import ConformalAnalysis, Coverage
+from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, DELTA, METRICS, OF_CORRECT, OF_DISTANCE, OF_SETS
+from core.conformal.tested import Coverage
 from core.diagnosis import REASON, Number
 from core.stats import wilson_interval
 from core.text.display import count, percent, share_interval
@@ -69,7 +70,7 @@ def labels_text(analysis: ConformalAnalysis) -> str:
     """Say how many more labels might certify a threshold."""
     needed = analysis.certificate.labels_needed
     if needed is None:
-        return "no number of labels would certify it: too many answers are wrong at every confidence"
+        return "too many are wrong at every confidence, so that more labels would not help"
     return f"about {count(needed, 'more label')} would certify one"
 
 

@@ -1,4 +1,4 @@
-"""The step that chooses the questions on which thresholds are calibrated; no model is asked."""
+"""The step that says what thresholds are calibrated on: some of the run's questions, or a store."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from core.conformal.snapshot import snapshot
+from core.errors import InputError
 from core.pipeline.asking import Asker
 from core.pipeline.rows import Rows
 from core.pipeline.steps import ModelChoice, Option, StepWork, check_ranges
@@ -16,26 +18,37 @@ from core.run import Run
 
 @dataclass(frozen=True)
 class ConformalStep:
-    """Calibrate on half of the questions with reference answers; the other half tests.
+    """Calibrate on half of the questions with reference answers, or on a store; the others test.
 
     Attributes
     ----------
+    store : str or None
+        Path of a calibration store: then no question of the run calibrates. Its scores must be those of this
+        run's model, prompt and retriever.
     seed : int
-        Of the random choice; same questions and seed, same half.
+        Of the random half; same questions and seed, same half.
 
     Raises
     ------
     InputError
-        A value outside its range.
+        A value outside its range; on opening, a store that is not there or fits another run.
     """
 
     name: ClassVar[str] = "conformal"
-    title: ClassVar[str] = "Calibrate on half of the labelled questions"
+    title: ClassVar[str] = "Calibrate conformal thresholds"
     noun: ClassVar[str] = "question"
     fills: ClassVar[Mapping[str, tuple[str, ...]]] = {"queries": ("calibrates",)}
 
+    store: Annotated[
+        str | None,
+        Option(
+            "--store",
+            "Calibration store; else half of the questions with reference answers calibrates.",
+            title="Calibration store (a file; empty: half of the labelled questions)",
+        ),
+    ] = None
     seed: Annotated[
-        int, Option("--calibration-seed", "Seed of the half that calibrates.", title="Seed of the split")
+        int, Option("--calibration-seed", "Seed of the half that calibrates.", title="Seed of the half")
     ] = 0
 
     def __post_init__(self) -> None:
@@ -59,12 +72,25 @@ class _Work(StepWork):
     batch = 1_000_000  # the choice is made once for all
 
     def __init__(self, step: ConformalStep, run: Run) -> None:
-        self.settings: Mapping[str, Any] = {"seed": step.seed}
+        self._snapshot = None if step.store is None else snapshot(step.store)
+        if self._snapshot is not None:
+            misfits = self._snapshot.misfits(run.manifest)
+            if self._snapshot.source not in run.manifest.get("steps", {}):
+                misfits = tuple(one for one in misfits if " score " not in one)  # it is yet to be computed
+            if misfits:
+                raise InputError(
+                    f"The calibration store {step.store} does not fit this run: {'; '.join(misfits)}. "
+                    "Calibrate with the set-up of the run."
+                )
+        # A store that has grown calibrates anew.
+        stored = None if self._snapshot is None else self._snapshot.to_json()
+        self.settings: Mapping[str, Any] = {"seed": step.seed, "calibration": stored}
         queries = run.queries
         labelled = np.sort(
             queries.loc[queries["reference_answers"].notna(), "query_id"].to_numpy(dtype=object)
         )
-        chosen = np.random.default_rng(step.seed).permutation(labelled)[: (len(labelled) + 1) // 2]
+        half = 0 if stored else (len(labelled) + 1) // 2
+        chosen = np.random.default_rng(step.seed).permutation(labelled)[:half]
         self._calibrating = frozenset(chosen)
 
     def todo(self, run: Run) -> Sequence[str]:
@@ -80,5 +106,6 @@ class _Work(StepWork):
         calibrates = run.queries["calibrates"].fillna(False)
         labelled = run.queries["reference_answers"].notna()
         n = int(calibrates.sum())
-        notes = [] if n else ["No question has a reference answer: nothing can be calibrated."]
+        none = not n and self._snapshot is None
+        notes = ["No question has a reference answer: nothing can be calibrated."] if none else []
         return {"n_calibration": n, "n_test": int((labelled & ~calibrates).sum()), "notes": notes}

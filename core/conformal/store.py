@@ -11,11 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
+from core.arrays import Floats
 from core.conformal.provenance import Provenance
+from core.conformal.split import conformal_threshold, label_shortage
 from core.conformal.store_table import ELSEWHERE, PROVENANCE, TABLE, TYPES, WORDING, StoreError, set_up
 from core.database import Database
 from core.errors import InputError
@@ -34,7 +37,7 @@ class Case:
     question, context, prediction, true_answer : str
         What was asked with which passages, the answer, and the reference answer.
     score : float
-        Nonconformity: higher = stranger. Not NaN.
+        Nonconformity: higher = stranger. NaN, which calibrates nothing, where it is undefined.
     correct : bool or None
         Whether the answer is correct; None where that is unknown.
     kind : str, optional
@@ -48,6 +51,27 @@ class Case:
     score: float
     correct: bool | None
     kind: str | None = None
+
+
+class Calibrated(NamedTuple):
+    """What the correct answers of a store give.
+
+    Attributes
+    ----------
+    scores : ndarray, shape (n_correct,)
+        Of the correct answers that are not excluded.
+    n_labels : int
+        Scores with a label, correct or not, that are not excluded.
+    threshold : float
+        The score that an answer as good as these exceeds with probability at most α; +inf for too few.
+    reason : str
+        Why it is infinite; empty where it is not. Its labels are the correct answers.
+    """
+
+    scores: Floats
+    n_labels: int
+    threshold: float
+    reason: str
 
 
 def query_hash(question: str, context: str) -> str:
@@ -105,23 +129,25 @@ class CalibrationStore:
         with self._lock:
             return self._provenance()
 
-    def add(self, cases: Iterable[Case], provenance: Provenance) -> int:
+    def add(self, cases: Iterable[Case], provenance: Provenance, *, replace: bool = False) -> int:
         """Store cases in one transaction, and return how many are new.
 
         A question with the same context that is there already stays as it is, so two processes that calibrate
-        the same questions end up with one score for each.
+        the same questions end up with one score for each. With ``replace`` it gets the new values, and stays
+        excluded if it was.
 
         Raises
         ------
         StoreError
             The store holds scores of another provenance; nothing is added.
-        InputError
-            A score is NaN.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
         rows = [_row(case, provenance, now) for case in cases]
         marks = ",".join("?" * len(_WRITTEN))
-        insert = f"INSERT OR IGNORE INTO {TABLE} ({', '.join(_WRITTEN)}) VALUES ({marks})"
+        insert = f"INSERT INTO {TABLE} ({', '.join(_WRITTEN)}) VALUES ({marks}) ON CONFLICT (query_hash) DO "
+        # To SQLite "excluded" is here the row that was to be inserted.
+        new = ", ".join(f"{name} = excluded.{name}" for name in _WRITTEN)
+        insert += f"UPDATE SET {new}" if replace else "NOTHING"
         with self._lock, self._db.transaction():
             self._check(provenance)
             before = self._n_rows()
@@ -145,21 +171,29 @@ class CalibrationStore:
 
         What cannot be read, because something else wrote it, is missing.
         """
-        names = ", ".join(TYPES)
-        with self._lock:
-            rows = self._db.execute(f"SELECT {names} FROM {TABLE} ORDER BY id")
-        columns = zip(*rows, strict=True) if rows else ((),) * len(TYPES)
-        return pd.DataFrame(
-            {
-                name: pd.Series([_READ[kind](value) for value in values], dtype=kind)
-                for (name, kind), values in zip(TYPES.items(), columns, strict=True)
-            }
-        )
+        return self._read([*TYPES])
 
     def usable(self) -> pd.DataFrame:
         """Return the rows of `frame` that calibrate: not excluded, and with a score."""
-        found = self.frame()
-        return found[found["excluded"].isna() & found["nonconformity_score"].notna()].reset_index(drop=True)
+        return _usable(self.frame())
+
+    def calibrated(self, alpha: float, without: str | None = None) -> Calibrated:
+        """Return the scores of the correct answers and their threshold.
+
+        Parameters
+        ----------
+        alpha : float
+            Between 0 and 1.
+        without : str, optional
+            The `query_hash` of a question to leave out: one that is asked now is not among those that it is
+            compared with.
+        """
+        # Without the texts, which may be long.
+        found = _usable(self._read(["query_hash", "nonconformity_score", "correct", "excluded"]))
+        labels = found[found["correct"].notna() & (found["query_hash"] != without)]
+        scores = labels.loc[labels["correct"].astype(bool), "nonconformity_score"].to_numpy(dtype=np.float64)
+        threshold, reason = conformal_threshold(scores, alpha), label_shortage(scores.size, alpha)
+        return Calibrated(scores, len(labels), threshold, reason)
 
     def exclude(self, ids: Sequence[int], reason: str) -> None:
         """Leave rows out of the calibration; they stay in the store.
@@ -200,6 +234,17 @@ class CalibrationStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _read(self, names: Sequence[str]) -> pd.DataFrame:
+        with self._lock:
+            rows = self._db.execute(f"SELECT {', '.join(names)} FROM {TABLE} ORDER BY id")
+        columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+        return pd.DataFrame(
+            {
+                name: pd.Series([_READ[TYPES[name]](value) for value in values], dtype=TYPES[name])
+                for name, values in zip(names, columns, strict=True)
+            }
+        )
+
     def _mark(self, ids: Sequence[int], reason: str | None) -> None:
         with self._lock, self._db.transaction():
             for one in map(int, ids):
@@ -233,15 +278,16 @@ class CalibrationStore:
             )
 
 
+def _usable(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["excluded"].isna() & rows["nonconformity_score"].notna()].reset_index(drop=True)
+
+
 def _row(case: Case, provenance: Provenance, now: str) -> tuple[object, ...]:
-    score = float(case.score)
-    if math.isnan(score):
-        raise InputError(f"A calibration score must not be NaN; that of {case.question[:80]!r} is.")
     texts = (case.question, case.context, case.prediction, case.true_answer)
     correct = None if case.correct is None else int(case.correct)
     key = query_hash(case.question, case.context)
     kind = None if case.kind is None else clean(case.kind)
-    return (key, *map(clean, texts), score, now, *map(clean, astuple(provenance)), correct, kind)
+    return (key, *map(clean, texts), float(case.score), now, *map(clean, astuple(provenance)), correct, kind)
 
 
 def _text(value: object) -> str:

@@ -91,10 +91,19 @@ def answer_messages(
     chosen = prompt_style(style)
     if chosen.apart:
         return (*(passage_message(passage) for passage in passages), Message("user", question))
-    blocks = [
-        f"[{label}] {title}: {text}" if title else f"[{label}] {text}" for label, title, text in passages
-    ]
-    return _turns(chosen, chosen.instruction, *blocks, f"Question: {question}")
+    return _turns(chosen, chosen.instruction, *map(passage_block, passages), f"Question: {question}")
+
+
+def passage_block(passage: NumberedPassage) -> str:
+    """Return a passage as it stands in a prompt.
+
+    Examples
+    --------
+    >>> passage_block((1, "Ada", "She was first.")), passage_block((2, "", "Text."))
+    ('[1] Ada: She was first.', '[2] Text.')
+    """
+    label, title, text = passage
+    return f"[{label}] {title}: {text}" if title else f"[{label}] {text}"
 
 
 def closed_book_messages(question: str, style: str = DEFAULT_STYLE) -> tuple[Message, ...]:

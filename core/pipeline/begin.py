@@ -84,7 +84,7 @@ def begin(
         "complete": False,
         "dataset": {"name": dataset.name, "digest": dataset.digest, "n_questions": len(dataset.questions)},
         "model": model_facts(llm),
-        "prompt": _prompt(llm, options_of(step)),
+        "prompt": prompt_facts(llm, options_of(step)),
         "retriever": _retriever(options),
         "options": {**options.to_dict(), **options_of(step)},
         "environment": _environment(),
@@ -110,7 +110,8 @@ def run_id_of(dataset: Dataset, options: RunOptions, llm: LLM, step: Step) -> st
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _prompt(llm: LLM, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def prompt_facts(llm: LLM, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts about a prompt that a run records; ``chosen`` has ``style`` and ``max_tokens``."""
     style = prompt_style(chosen["style"])
     return {
         "style": style.name,

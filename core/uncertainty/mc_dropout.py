@@ -21,11 +21,11 @@ from core.llm.embeddings import shared_embedder
 from core.llm.packaged import PACKAGED_EMBEDDER
 from core.llm.types import LLM, Message, Request
 from core.pipeline.asking import Asker
+from core.pipeline.sampling import DEFAULT_SAMPLES, TEMPERATURES, TOP_PS, check_model, drawn
 from core.stats import bootstrap_interval, wilson_interval
 from core.uncertainty.embedding import consensus, embedding_variance
 from core.uncertainty.estimator import REASONS
 from core.uncertainty.lexical import lexical_diversity
-from core.uncertainty.step import DEFAULT_SAMPLES, TEMPERATURES, TOP_PS, drawn
 
 _RESAMPLES = 1_000
 
@@ -145,10 +145,7 @@ class MCDropoutConfidence:
         BackendError
             The model cannot be reached, or answered nothing.
         """
-        if model is not None and model != self._llm.name:
-            raise InputError(
-                f"llm_client answers with {self._llm.name}, not with {model}; open that model for it."
-            )
+        check_model(self._llm, model)
         text = f"{prompt}\n\nContext:\n{context}\n\nQuestion: {question}\nAnswer:"
         request = Request((Message("user", text),), max_tokens=self._max_tokens)
         requests = [

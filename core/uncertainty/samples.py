@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from core.arrays import Bools, Floats, Ints
 from core.text.abstention import answer_status
+from core.text.agreement import by_outcome
 from core.text.overlap import rouge_l_matrix
 from core.text.words import words
 from core.uncertainty.clusters import (
@@ -108,7 +109,7 @@ class Samples:
         answer.
         """
         if kind not in self._similarities:
-            self._similarities[kind] = self._by_outcome(_SIMILARITIES[kind](self))
+            self._similarities[kind] = by_outcome(_SIMILARITIES[kind](self), self.status)
         return self._similarities[kind]
 
     def graph(self, kind: str) -> Floats:
@@ -118,7 +119,7 @@ class Samples:
     def equivalent(self, rule: str) -> Bools:
         """Return which samples mean the same: the same words, alike enough, or entailed both ways."""
         if rule == "entailment":
-            same = self._by_outcome(both_ways(self.array("entailment")).astype(float))
+            same = by_outcome(both_ways(self.array("entailment")).astype(float), self.status)
             return same[int(self.baseline) :, int(self.baseline) :] > 0
         if rule == "exact":
             ids = self.clusters("exact")
@@ -139,15 +140,6 @@ class Samples:
                 else greedy_clusters(self.equivalent(rule))
             )
         return self._clusters[rule]
-
-    def _by_outcome(self, found: Floats) -> Floats:
-        """Set the likeness of texts of which at least one is no answer."""
-        if set(self.status) <= {"answered"}:
-            return found
-        status = np.array(self.status)
-        equal = status[:, None] == status
-        both_answered = (status[:, None] == "answered") & equal
-        return np.where(both_answered, found, equal)
 
     @cached_property
     def _similarities(self) -> dict[str, Floats]:

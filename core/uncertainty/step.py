@@ -6,26 +6,22 @@ answers vary as under dropout is simulated by how they are sampled.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-import numpy as np
-
 from core.llm.prompts import DEFAULT_STYLE, STYLES, answer_messages, prompt_style
-from core.llm.types import DEFAULT_MAX_TOKENS, Completion, Request
+from core.llm.types import DEFAULT_MAX_TOKENS, Request
 from core.pipeline.asking import Asker
 from core.pipeline.per_question import Answers, PerQuestion
 from core.pipeline.rows import AskedQuestion, Rows
+from core.pipeline.sampling import DEFAULT_SAMPLES, drawn, sampled, sampling_facts
 from core.pipeline.steps import Call, Option, StepWork, check_ranges
 from core.run import Run
 from core.text.display import count
 from core.uncertainty.conditions import ADDED, GREEDY, UNCHANGED, WITHOUT, Design, Shown, designed
 
-TEMPERATURES, TOP_PS = (0.5, 1.2), (0.8, 0.95)
 PRESETS = ((5, "5, quick"), (10, "10, balanced"), (20, "20, high reliability"))
-DEFAULT_SAMPLES = 10
 TESTED = ((0, "No questions"), (10, "10 questions"), (30, "30 questions"), (100, "100 questions"))
 SAMPLE, CONTEXT_ANSWER = "sample", "context answer"
 _KIND_OF = {WITHOUT: "sample without support", ADDED: "sample with unrelated passages"}
@@ -34,24 +30,6 @@ _RANGES: Mapping[str, tuple[int, int]] = {
     "seed": (0, 2**31 - 101),
     "context_questions": (0, 1000),
 }
-_WITHHELD = ("reasoning", "content_filter")
-
-
-def drawn(
-    request: Request,
-    number: int,
-    seed: int = 0,
-    temperatures: tuple[float, float] = TEMPERATURES,
-    top_ps: tuple[float, float] = TOP_PS,
-) -> Request:
-    """Return the request of one sample, by number from 1: the same for every question.
-
-    Questions can be compared only where their samples were drawn alike; and a tenth sample is the same
-    whether ten are asked for or twenty.
-    """
-    rng = np.random.default_rng([seed, number])
-    temperature, top_p = (round(float(rng.uniform(*limits)), 4) for limits in (temperatures, top_ps))
-    return replace(request, temperature=temperature, top_p=top_p, seed=seed + number, logprobs=True)
 
 
 @dataclass(frozen=True)
@@ -123,12 +101,13 @@ class UncertaintyStep(PerQuestion):
         rows = {name: [*kept] for name, kept in self._kept(question).items()}
         for one in self._lacking(question):
             completion = answers[one.call.kind, one.call.number]
-            if _is_answer(completion):
+            answer = sampled(completion)
+            if answer is not None:
                 rows[one.table].append(
                     {
                         "query_id": question.query_id,
                         **one.key,
-                        "answer": unicodedata.normalize("NFC", completion.text),
+                        "answer": answer,
                         "temperature": one.call.request.temperature,
                         "top_p": one.call.request.top_p,
                         "seed": one.call.request.seed,
@@ -150,12 +129,8 @@ class UncertaintyStep(PerQuestion):
 
     def facts(self, run: Run) -> Mapping[str, Any]:
         """Return how the samples were drawn, and a note on those that are missing."""
-        return {
-            "samples": self.samples,
-            "temperatures": list(TEMPERATURES),
-            "top_ps": list(TOP_PS),
-            "notes": _short(len(UncertaintyStep.missing(self, run)), f"fewer than {self.samples} samples"),
-        }
+        notes = _short(len(UncertaintyStep.missing(self, run)), f"fewer than {self.samples} samples")
+        return {**sampling_facts(self.samples), "notes": notes}
 
     def _request(self, question: AskedQuestion, passages: Sequence[tuple[int, str, str]]) -> Request:
         messages = answer_messages(str(question.query["question"]), passages, self.style)
@@ -285,8 +260,3 @@ def _short(n: int, what: str) -> list[str]:
 
 def _id(number: int) -> str:
     return f"s{number}"
-
-
-def _is_answer(completion: Completion) -> bool:
-    withheld = not completion.text and completion.finish_reason in _WITHHELD
-    return completion.error is None and not withheld

@@ -572,3 +572,41 @@ def test_a_test_set_imported_as_a_run_is_offered_with_the_command_that_works(
     assert offered == "analyze testset.jsonl --out asked"
     assert command(*offered.split(), "--json") == 0
     assert json.loads(capsys.readouterr().out)["n_correct"] == 1
+
+
+def test_check_fails_on_grave_findings_only(tmp_path, capsys):
+    from tests.core.conformal.conformal_runs import planted
+
+    drifting = planted([9] * 40 + [0] * 40, [True] * 80, [True] * 40 + [False] * 40)
+    drifting.save(tmp_path / "bad")
+    assert command("check", tmp_path / "bad", "--alpha", 0.1) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("Failed: ") and "alarm at question" in said
+    assert command("check", tmp_path / "bad", "--json") == 1
+    facts = json.loads(capsys.readouterr().out)
+    assert not facts["passed"]
+    drift = next(one for one in facts["failed"] if one["name"] == "score_drift")
+    assert (drift["diagnostic"], drift["severity"], drift["of"]) == ("conformal", "high", 40)
+
+    fine = planted([10, 9, 8, 9, 10] * 40, [True] * 200, [True] * 100 + [False] * 100)
+    fine.save(tmp_path / "fine")
+    assert command("check", tmp_path / "fine", "--alpha", 0.1) == 0
+    assert capsys.readouterr().out.startswith("Passed: 0 findings of severity high.")
+    assert command("check", tmp_path / "fine", "--severity", "medium", "--alpha", 0.01) == 0
+    # With 100 labels an error rate of 1 % cannot be certified: that is said, and is no failure.
+    assert "Cannot be told from these data:" in capsys.readouterr().out
+
+
+def test_check_refuses_what_it_cannot_check(tmp_path, capsys):
+    from tests.core.conformal.conformal_runs import planted
+
+    planted([9], [True], [None]).save(tmp_path / "run")
+    run = Run.load(tmp_path / "run")
+    bare = Run.create({**run.manifest, "steps": {}}, **run.tables)
+    bare.save(tmp_path / "bare")
+    assert command("check", tmp_path / "bare") == 0
+    capsys.readouterr()
+    assert command("check", tmp_path / "bare", "--alpha", 0.1) == 2
+    assert "--alpha is a setting of Conformal. Not calibrated" in capsys.readouterr().err
+    assert command("check", tmp_path / "bare", "--severity", "grave") == 2
+    assert "severity must be one of high, medium, low, got 'grave'" in capsys.readouterr().err

@@ -76,11 +76,22 @@ def test_half_a_surrogate_pair_is_stored_and_found_again(tmp_path):
         ]
 
 
-def test_an_undefined_score_is_refused_and_nothing_of_its_batch_stored(tmp_path):
+def test_an_undefined_score_is_kept_and_calibrates_nothing(tmp_path):
     with CalibrationStore(tmp_path / "c.db") as store:
-        with pytest.raises(InputError, match="must not be NaN; that of 'Q2' is"):
-            store.add([case(1), case(2, score=math.nan)], SEEN)
-        assert len(store) == 0
+        assert store.add([case(1), case(2, score=math.nan, correct=None)], SEEN) == 2
+        assert store.has("Q2", "C") and store.frame()["nonconformity_score"].isna().tolist() == [False, True]
+        assert store.usable()["question"].tolist() == ["Q1"]
+
+
+def test_a_row_is_replaced_only_where_that_is_asked_for_and_stays_excluded(tmp_path):
+    with CalibrationStore(tmp_path / "c.db") as store:
+        store.add([case(1), case(2)], SEEN)
+        store.exclude([2], "why")
+        changed = [case(2, score=0.9, correct=False, true_answer="U", kind="who"), case(3)]
+        assert store.add(changed, SEEN, replace=True) == 1
+        found = store.frame()
+    assert found["id"].tolist() == [1, 2, 3] and found["nonconformity_score"].tolist() == [0.1, 0.9, 0.3]
+    assert found.loc[1, ["correct", "true_answer", "kind", "excluded"]].tolist() == [False, "U", "who", "why"]
 
 
 def test_excluded_rows_stay_and_come_back(tmp_path):

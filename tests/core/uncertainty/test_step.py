@@ -7,9 +7,10 @@ from core.errors import InputError
 from core.llm.cache import CompletionCache
 from core.llm.types import Completion
 from core.pipeline.plan import plan_steps
+from core.pipeline.sampling import TEMPERATURES, TOP_PS
 from core.pipeline.steps import fill
 from core.run import Run
-from core.uncertainty.step import TEMPERATURES, TOP_PS, UncertaintyStep
+from core.uncertainty.step import UncertaintyStep
 from tests.scripted import ScriptedLLM
 
 

@@ -1,0 +1,93 @@
+"""Labelled answers as rows of a calibration store: from a run, and how contexts and references are stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pandas as pd
+
+from core.conformal.provenance import Provenance, provenance_of
+from core.conformal.store import Case
+from core.diagnosis import Diagnosis
+from core.errors import InputError
+from core.llm.prompts import NumberedPassage, passage_block
+from core.pipeline.rows import questions_of
+
+# A text, or passages in the order of the prompt: texts, or pairs of title and text.
+Context = str | Sequence[str | tuple[str, str]]
+
+
+def numbered(context: Context) -> list[NumberedPassage]:
+    """Return the passages of a context as a prompt has them; a text is one, an empty one is none.
+
+    Examples
+    --------
+    >>> numbered("Ada was first.")
+    [(1, '', 'Ada was first.')]
+    >>> numbered([("Ada", "She was first."), "Text."])
+    [(1, 'Ada', 'She was first.'), (2, '', 'Text.')]
+    """
+    given = [context] if isinstance(context, str) else context
+    pairs = [("", one) if isinstance(one, str) else one for one in given]
+    kept = [(title, text) for title, text in pairs if title.strip() or text.strip()]
+    return [(label, title, text) for label, (title, text) in enumerate(kept, start=1)]
+
+
+def context_text(context: Context) -> str:
+    r"""Return a context as one text, as it stands in the prompt.
+
+    Examples
+    --------
+    >>> context_text([("Ada", "She was first."), "Text."])
+    '[1] Ada: She was first.\n\n[2] Text.'
+    """
+    return "\n\n".join(map(passage_block, numbered(context)))
+
+
+def references_text(references: Sequence[str]) -> str:
+    """Return reference answers as one text: the only one, or JSON."""
+    return references[0] if len(references) == 1 else json.dumps([*references], ensure_ascii=False)
+
+
+def cases_of(diagnosis: Diagnosis) -> tuple[list[Case], Provenance]:
+    """Return the answers of a run that have a reference answer and a score, and what identifies the scores.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        Of the run; its setting ``score`` chooses the score. No LLM calls.
+
+    Raises
+    ------
+    InputError
+        The run has no such score.
+    """
+    run = diagnosis.run
+    analysis = diagnosis["conformal"]
+    if analysis.score is None:
+        there = ", ".join(one.key for one in analysis.scores)
+        way_out = f"it has {there}" if there else "sample answers or verify claims first"
+        raise InputError(f"The run {run.manifest['name']!r} has no such score to calibrate; {way_out}.")
+    source = analysis.score.source
+    provenance = provenance_of(run.manifest, analysis.score.key, source)
+    # A score from fewer samples than the others is another function.
+    asked = run.manifest.get("steps", {}).get(source, {}).get("samples")
+    n = run["samples"]["query_id"].value_counts()
+    question = questions_of(run)
+    cases = []
+    for row in analysis.queries[["query_id", "score", "correct"]].itertuples(index=False):
+        found = question(row.query_id)
+        references, answer = found.query["reference_answers"], found.query["answer"]
+        whole = asked is None or n.get(row.query_id, 0) == asked
+        if references is not None and isinstance(answer, str) and whole:
+            context = [(one["title"] or "", one["text"] or "") for one in found.passages]
+            cases.append(
+                Case(
+                    str(found.query["question"]), context_text(context), answer,
+                    references_text([*references]), float(row.score),
+                    None if pd.isna(row.correct) else bool(row.correct),
+                    found.query["kind"],
+                )
+            )  # fmt: skip
+    return cases, provenance

@@ -1,0 +1,95 @@
+"""The calibration of a store as a run keeps it: the run says the same when the store has moved on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.arrays import Floats
+from core.conformal.provenance import Provenance, provenance_of
+from core.conformal.store import CalibrationStore
+from core.errors import InputError
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Snapshot:
+    """Scores of a calibration store, with whether each answer is correct (1, 0, NaN) and its group.
+
+    ``store`` is the name of the file; ``n_excluded`` rows of it calibrate nothing.
+    """
+
+    store: str
+    provenance: Provenance
+    scores: Floats
+    correct: Floats
+    kinds: tuple[str | None, ...]
+    n_excluded: int
+
+    @property
+    def score(self) -> str:
+        """Name of the score: ``<diagnostic>.<column>``."""
+        return self.provenance.score.partition(" · ")[0]
+
+    @property
+    def source(self) -> str:
+        """The diagnostic of the score, and its step."""
+        return self.score.partition(".")[0]
+
+    def misfits(self, manifest: Mapping[str, Any]) -> tuple[str, ...]:
+        """Say in which parts a run's own score is another than the calibrated one; empty where it fits."""
+        own = provenance_of(manifest, self.score, self.source)
+        return self.provenance.differences(own)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {
+            "store": self.store,
+            "provenance": asdict(self.provenance),
+            "scores": self.scores.tolist(),
+            "correct": [None if math.isnan(one) else int(one) for one in self.correct],
+            "kinds": list(self.kinds),
+            "n_excluded": self.n_excluded,
+        }
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> Snapshot:
+        """Read `to_json`."""
+        return cls(
+            str(saved["store"]),
+            Provenance(**saved["provenance"]),
+            np.array(saved["scores"], dtype=np.float64),
+            np.array([math.nan if one is None else one for one in saved["correct"]], dtype=np.float64),
+            tuple(saved["kinds"]),
+            int(saved["n_excluded"]),
+        )
+
+
+def snapshot(path: str) -> Snapshot:
+    """Read the scores of a calibration store.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or no score in it.
+    StoreError
+        The store cannot be read.
+    """
+    if not Path(path).is_file():
+        raise InputError(f"There is no calibration store {path}; make one with python -m core calibrate.")
+    with CalibrationStore(path) as store:
+        provenance, rows, n = store.provenance, store.usable(), len(store)
+    if provenance is None or not len(rows):
+        raise InputError(f"The calibration store {path} holds no score that is used.")
+    return Snapshot(
+        Path(path).name,
+        provenance,
+        rows["nonconformity_score"].to_numpy(dtype=np.float64),
+        rows["correct"].to_numpy(dtype=np.float64, na_value=math.nan),
+        tuple(one if isinstance(one, str) else None for one in rows["kind"]),
+        n - len(rows),
+    )

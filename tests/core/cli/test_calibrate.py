@@ -1,0 +1,240 @@
+"""The command `calibrate`: from questions and from a saved run, resumed, interrupted, refused."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+import core.cli.live
+from core.cli import main
+from core.conformal import CalibrationStore
+from core.llm.types import Completion
+from tests.scripted import ScriptedLLM
+
+
+@pytest.fixture
+def llm(monkeypatch, tmp_path):
+    """Answer "Paris"; of the samples of question i, i say so, too."""
+    monkeypatch.setenv("LEADLINE_CACHE", str(tmp_path / "cache"))
+
+    def answer(request):
+        i = int(request.messages[0].content.split("What is ")[1].split("?")[0])
+        return "Paris" if request.temperature == 0 or request.seed <= i else "Rome"
+
+    model = ScriptedLLM(answer)
+    monkeypatch.setattr(core.cli.live, "open_llm", lambda kind, name=None, **_: model)
+    return model
+
+
+@pytest.fixture
+def questions(tmp_path):
+    """Ten questions: eight are answered correctly, one is not, and one has no reference answer."""
+    truths = [["Rome"], *([["Lyon", "Paris"]] * 8), []]
+    rows = [
+        {"id": f"q{i}", "question": f"What is {i}?", "passages": ["a", "b"], "answers": truth, "kind": "city"}
+        for i, truth in enumerate(truths)
+    ]
+    path = tmp_path / "questions.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def command(*arguments):
+    return main([str(a) for a in arguments])
+
+
+def test_questions_are_asked_and_counted(questions, llm, tmp_path, capsys):
+    path = tmp_path / "c.db"
+    assert command("calibrate", questions, "--store", path) == 0
+    printed = capsys.readouterr()
+    assert llm.calls == 9 * 11
+    assert printed.out == (
+        f"{path}: 9 answers, 9 new, 0 there before.\n"
+        "9 labels, 8 of them correct; those calibrate.\n"
+        "No threshold: 8 labels cannot certify α = 0.1; you need at least 9.\n"
+        "Only correct answers count as labels here.\n"
+    )
+    assert "1 question without a reference answer left out." in printed.err
+    with CalibrationStore(path) as store:
+        frame = store.frame()
+        assert store.provenance.retriever.startswith("bm25 · ")
+    assert frame["context"].tolist() == ["[1] a\n\n[2] b"] * 9 and set(frame["kind"]) == {"city"}
+    # The same command asks nothing again; scores 0.9, 0.8 … 0.2 of the correct ones.
+    assert command("calibrate", questions, "--store", path, "--alpha", 0.2) == 0
+    assert llm.calls == 9 * 11
+    assert capsys.readouterr().out == (
+        f"{path}: 9 answers, 0 new, 9 there before.\n"
+        "9 labels, 8 of them correct; those calibrate.\n"
+        "Threshold 0.900 at α = 0.2: flagged is what scores more. "
+        "Of answers that are as good as the correct ones in calibration, at most 20 % are flagged.\n"
+    )
+
+
+def test_the_facts_as_json(questions, llm, tmp_path, capsys):
+    path = tmp_path / "c.db"
+    assert command("calibrate", questions, "--store", path, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts == {
+        "store": str(path), "alpha": 0.1, "n_samples": 8, "mean_score": pytest.approx(0.55), "threshold": None,
+        "total_calibrated": 9, "n_labels": 9, "n_correct": 8, "new_calibrated": 9, "skipped": 0, "n_failed": 0,
+        "reason": "8 labels cannot certify α = 0.1; you need at least 9.", "labels_needed": 9, "statement": "",
+    }  # fmt: skip
+    assert command("calibrate", questions, "--store", path, "--json", "--alpha", 0.25) == 0
+    facts = json.loads(capsys.readouterr().out)
+    # ⌈9 · 0.75⌉ = 7: the seventh of eight.
+    assert (facts["threshold"], facts["labels_needed"], facts["reason"]) == (0.8, 3, "")
+    assert "at most 25 % are flagged" in facts["statement"]
+
+
+def test_failed_questions_are_counted(questions, llm, tmp_path, capsys):
+    answer = llm._rule
+    failed = Completion.failed("Too long.")
+    llm._rule = lambda request: failed if "What is 1?" in request.messages[0].content else answer(request)
+    assert command("calibrate", questions, "--store", tmp_path / "c.db", "--limit", 2) == 0
+    assert "1 question failed and will be asked again next time.\n" in capsys.readouterr().out
+
+
+def test_a_saved_run_needs_no_call_and_gives_the_same(questions, llm, tmp_path, capsys):
+    run = tmp_path / "run"
+    assert (
+        command("analyze", questions, "--steps", "influence,uncertainty", "--samples", 4, "--out", run) == 0
+    )
+    n_calls = llm.calls
+    capsys.readouterr()
+    assert command("calibrate", run, "--store", tmp_path / "c.db") == 0
+    assert "c.db: 9 answers, 9 new, 0 there before.\n" in capsys.readouterr().out
+    assert command("calibrate", run, "--store", tmp_path / "c.db", "--alpha", 0.25, "--json") == 0
+    of_run = json.loads(capsys.readouterr().out)
+    assert (of_run["n_labels"], of_run["n_correct"], of_run["new_calibrated"], of_run["skipped"]) == (
+        9,
+        8,
+        0,
+        9,
+    )
+    # The correct ones score 0.75, 0.5, 0.25 and five times 0.
+    # And the questions asked with the same options fit the same store, which has them all.
+    assert (
+        command(
+            "calibrate",
+            questions,
+            "--store",
+            tmp_path / "c.db",
+            "--samples",
+            4,
+            "--alpha",
+            0.25,
+            "--json",
+        )
+        == 0
+    )
+    of_questions = json.loads(capsys.readouterr().out)
+    assert llm.calls == n_calls
+    assert of_questions["skipped"] == 9 and of_questions["threshold"] == of_run["threshold"] == 0.5
+
+
+def test_options_reach_the_calls_and_the_store(questions, llm, tmp_path, capsys):
+    path = tmp_path / "c.db"
+    options = (
+        "--samples",
+        2,
+        "--sample-seed",
+        50,
+        "--style",
+        "full",
+        "--max-tokens",
+        7,
+        "--k",
+        1,
+        "--limit",
+        1,
+    )
+    assert command("calibrate", questions, "--store", path, *options) == 0
+    assert [(r.seed, r.max_tokens) for r in llm.requests] == [(0, 7), (51, 7), (52, 7)]
+    assert "full sentences" in llm.requests[0].messages[0].content
+    assert "[2]" not in llm.requests[0].messages[0].content.split("\n\n", 1)[1]
+    for changed in (
+        ("--samples", 3),
+        ("--sample-seed", 51),
+        ("--style", "short"),
+        ("--max-tokens", 8),
+        ("--k", 2),
+    ):
+        capsys.readouterr()
+        assert command("calibrate", questions, "--store", path, *options, *changed) == 2
+        assert (
+            "holds scores that cannot be compared with these: calibrated with the" in capsys.readouterr().err
+        )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_what_is_done(questions, llm, tmp_path, capsys, number):
+    answer, path = llm._rule, tmp_path / "c.db"
+
+    def interrupted(request):
+        if llm.calls == 30:
+            os.kill(os.getpid(), number)
+            time.sleep(0.1)
+        return answer(request)
+
+    llm._rule = interrupted
+    assert command("calibrate", questions, "--store", path) == 130
+    assert f"Stopped on request; 2 answers in {path}: run the same command again" in capsys.readouterr().err
+    llm._rule = answer
+    assert command("calibrate", questions, "--store", path) == 0
+    assert ": 9 answers, 7 new, 2 there before.\n" in capsys.readouterr().out
+    assert llm.calls == 9 * 11
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["{questions}"], 2, "--store"),
+        (["nowhere.jsonl", "--store", "c.db"], 2, "nowhere.jsonl"),
+        (
+            ["{questions}", "--store", "{questions}"],
+            2,
+            "is damaged or is not a calibration store; restore a copy",
+        ),
+        (["{questions}", "--store", "c.db", "--alpha", "0"], 2, "alpha must lie"),
+        (
+            ["{questions}", "--store", "c.db", "--samples", "1"],
+            2,
+            "samples must be a whole number from 2 to 100",
+        ),
+        (
+            ["{questions}", "--store", "c.db", "--score", "claims.mean_uncertainty"],
+            2,
+            "--score is for saved runs",
+        ),
+        (["{unlabelled}", "--store", "c.db"], 2, "No question of {unlabelled} has a reference answer"),
+        (
+            ["{simulated}", "--store", "c.db", "--score", "x.y"],
+            2,
+            "no such score to calibrate; sample answers or",
+        ),
+        (["{unlabelled_run}", "--store", "c.db"], 2, "has no answer with a reference answer"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, status, message, questions, llm, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    places = {name: tmp_path / name for name in ("unlabelled", "simulated", "unlabelled_run")} | {
+        "questions": questions
+    }
+    places["unlabelled"].write_text(json.dumps({"question": "What is 1?", "passages": ["a"]}))
+    command("simulate", "--queries", 10, "--out", places["simulated"])
+    command(
+        "analyze", places["unlabelled"], "--steps", "influence,uncertainty", "--out", places["unlabelled_run"]
+    )
+    capsys.readouterr()
+    assert main(["calibrate", *(one.format(**places) for one in arguments)]) == status
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.splitlines()[-1].startswith("Error: ")
+    assert message.format(**places) in printed.err.splitlines()[-1]
+
+
+def test_an_unreachable_model_is_status_3(questions, llm, tmp_path, capsys):
+    llm._down = True
+    assert command("calibrate", questions, "--store", tmp_path / "c.db") == 3
+    assert "Error: The scripted model is down." in capsys.readouterr().err

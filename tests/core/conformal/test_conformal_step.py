@@ -1,0 +1,244 @@
+"""Halves of the labelled questions, or a store, as what a run is calibrated on; and what is said of it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from core.cli import main
+from core.conformal.definitions import DEFINITIONS, FINDINGS, OF_CORRECT, OF_SETS
+from core.conformal.provenance import Provenance, provenance_of
+from core.conformal.snapshot import Snapshot, snapshot
+from core.conformal.step import ConformalStep
+from core.conformal.store import CalibrationStore, Case
+from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis
+from core.errors import InputError
+from core.pipeline import fill
+from core.run import Run
+from tests.core.conformal.conformal_runs import planted
+
+SCORE = "uncertainty.agreement_rouge_l"
+
+
+def unmarked(n=21, labelled=15):
+    return planted([9] * n, [True] * labelled + [None] * (n - labelled), [None] * n)
+
+
+def halves(run):
+    return run.queries["calibrates"].to_list()
+
+
+def test_half_of_the_labelled_questions_calibrates():
+    run = fill(unmarked(), ConformalStep())
+    calibrates = halves(run)
+    assert sum(calibrates[:15]) == 8 and not any(calibrates[15:])
+    facts = run.manifest["steps"]["conformal"]
+    assert (facts["n_calibration"], facts["n_test"], facts["complete"], facts["n_calls"]) == (8, 7, True, 0)
+    assert halves(fill(unmarked(), ConformalStep())) == calibrates, "same questions and seed, same half"
+    assert fill(run, ConformalStep()) is run, "nothing is missing"
+    assert any(halves(fill(unmarked(), ConformalStep(seed=seed))) != calibrates for seed in range(1, 6))
+
+
+def test_another_seed_chooses_anew():
+    run = fill(unmarked(), ConformalStep())
+    seeds = [halves(fill(run, ConformalStep(seed=seed))) for seed in range(1, 6)]
+    assert all(sum(one[:15]) == 8 for one in seeds) and any(one != halves(run) for one in seeds)
+
+
+def test_without_labels_nothing_calibrates_and_the_run_says_so():
+    run = fill(unmarked(4, 0), ConformalStep())
+    assert halves(run) == [False] * 4
+    assert run.manifest["notes"] == ["No question has a reference answer: nothing can be calibrated."]
+    found = Diagnosis(run)["conformal"]
+    assert not found.calibrated and Diagnosis(run).findings_of("conformal") == ()
+
+
+@pytest.mark.parametrize("seed", [-1, 2**31, 1.5, True])
+def test_seeds_have_a_range(seed):
+    with pytest.raises(InputError, match="seed must be a whole number from 0"):
+        ConformalStep(seed=seed)
+
+
+def store_of(path, run, scores, correct=None, name=SCORE):
+    """A store with these scores, of the set-up of a run."""
+    source = provenance_of(run.manifest, name, "uncertainty")
+    right = correct or [True] * len(scores)
+    cases = [
+        Case(f"Question {i}?", "context", "alpha", "alpha", score=score, correct=one, kind="who")
+        for i, (score, one) in enumerate(zip(scores, right, strict=True))
+    ]
+    with CalibrationStore(path) as store:
+        store.add(cases, source)
+    return str(path)
+
+
+def test_a_store_calibrates_in_place_of_the_run(tmp_path):
+    run = planted([9, 1, 0, 8], [True, True, False, None], [None] * 4)
+    path = store_of(tmp_path / "s.db", run, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+    filled = fill(run, ConformalStep(store=path))
+    assert halves(filled) == [False] * 4
+    found = Diagnosis(filled)["conformal"]
+    assert found.origin == "s.db" and found.stale == ()
+    one = found.coverages[OF_CORRECT]
+    assert one.threshold == pytest.approx(0.9) and (one.n_calibration, one.n_test, one.n_covered) == (9, 2, 2)
+    # Scores 0.1, 0.9, 1.0 and 0.2; 9, 1, 0 and 8 of nine are at least as strange.
+    assert found.queries["p_value"].to_list() == pytest.approx([1, 0.2, 0.1, 0.9])
+    assert OF_SETS not in found.coverages and one.splits is None, "the store has no samples and is not split"
+    assert found.groups.empty
+
+
+def test_the_run_keeps_the_calibration_when_the_store_goes(tmp_path):
+    run = planted([9], [True], [None])
+    path = store_of(tmp_path / "s.db", run, [0.5] * 9)
+    filled = fill(run, ConformalStep(store=path))
+    filled.save(tmp_path / "run")
+    (tmp_path / "s.db").unlink()
+    found = Diagnosis(Run.load(tmp_path / "run"))["conformal"]
+    assert found.coverages[OF_CORRECT].threshold == pytest.approx(0.5)
+
+
+def test_a_store_that_has_grown_calibrates_anew(tmp_path):
+    run = planted([9], [True], [None])
+    path = store_of(tmp_path / "s.db", run, [0.5] * 9)
+    filled = fill(run, ConformalStep(store=path))
+    assert fill(filled, ConformalStep(store=path)) is filled
+    with CalibrationStore(path) as store:
+        store.exclude([1, 2], "asked by mistake")
+    again = fill(filled, ConformalStep(store=path))
+    assert Diagnosis(again)["conformal"].coverages[OF_CORRECT].n_calibration == 7
+
+
+def test_a_snapshot_survives_json(tmp_path):
+    run = planted([9], [True], [None])
+    path = store_of(tmp_path / "s.db", run, [0.25, 0.5, 0.75], [True, False, None])
+    with CalibrationStore(path) as store:
+        store.exclude([1], "a duplicate")
+    kept = Snapshot.from_json(json.loads(json.dumps(snapshot(path).to_json())))
+    assert (kept.score, kept.source, kept.store, kept.n_excluded) == (SCORE, "uncertainty", "s.db", 1)
+    assert kept.scores.tolist() == [0.5, 0.75] and kept.kinds == ("who", "who")
+    np.testing.assert_array_equal(kept.correct, [0, np.nan])
+    assert kept.misfits(run.manifest) == ()
+
+
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [("model", {"name": "another"}), ("prompt", {"style": "long"}), ("retriever", {"name": "dense"})],
+)
+def test_a_store_of_another_set_up_is_refused(tmp_path, part, other):
+    run = planted([9], [True], [None])
+    path = store_of(tmp_path / "s.db", Run.create({**run.manifest, part: other}, **run.tables), [0.5] * 9)
+    with pytest.raises(InputError, match=f"does not fit this run: calibrated with the {part}"):
+        fill(run, ConformalStep(store=path))
+
+
+def test_a_store_of_other_samples_is_refused(tmp_path):
+    run = planted([9], [True], [None])
+    steps = {**run.manifest["steps"], "uncertainty": {"options": {}, "samples": 20}}
+    path = store_of(tmp_path / "s.db", Run.create({**run.manifest, "steps": steps}, **run.tables), [0.5] * 9)
+    with pytest.raises(InputError, match="calibrated with the score"):
+        fill(run, ConformalStep(store=path))
+
+
+def test_a_missing_or_empty_store_is_refused(tmp_path):
+    with pytest.raises(InputError, match="There is no calibration store"):
+        fill(unmarked(), ConformalStep(store=str(tmp_path / "no.db")))
+    assert not (tmp_path / "no.db").exists()
+    CalibrationStore(tmp_path / "empty.db").close()
+    with pytest.raises(InputError, match="holds no score"):
+        fill(unmarked(), ConformalStep(store=str(tmp_path / "empty.db")))
+
+
+def test_a_calibration_goes_stale_when_the_run_is_sampled_anew(tmp_path):
+    run = planted([9, 0], [True, True], [None] * 2)
+    filled = fill(run, ConformalStep(store=store_of(tmp_path / "s.db", run, [0.5] * 9)))
+    steps = {**filled.manifest["steps"], "uncertainty": {"options": {}, "samples": 20}}
+    changed = Diagnosis(Run.create({**filled.manifest, "steps": steps}, **filled.tables))
+    found = changed["conformal"]
+    assert len(found.stale) == 1 and "calibrated with the score" in found.stale[0]
+    assert found.queries["p_value"].isna().all() and found.drift.n == 0, "it promises nothing any more"
+    worst = changed.findings_of("conformal")[0]
+    assert (worst.name, worst.severity, worst.tone) == ("stale_calibration", "high", BAD)
+    other = Diagnosis(filled, {"score": "uncertainty.entropy"})["conformal"]
+    assert "chosen is uncertainty.entropy" in other.stale[0]
+
+
+def named(run, **settings):
+    return {one.name: one for one in Diagnosis(run, settings).findings_of("conformal")}
+
+
+def test_few_labels_are_no_reason_to_flag():
+    found = named(planted([9, 8, 0], [True] * 3, [True, True, False]))["few_labels"]
+    assert (found.tone, found.severity) == (UNCLEAR, "low")
+    assert (
+        found.sentence
+        == "No answer can be flagged: 2 correct answers in calibration, and α = 0.1 needs at least 9."
+    )
+
+
+def test_flagged_answers_beyond_chance():
+    same = [9, 8, 7, 6, 9, 8, 7, 6, 9] + [0] * 10 + [9] * 10
+    run = planted(same, [True] * 9 + [None] * 20, [True] * 9 + [False] * 20)
+    found = named(run)["answers_flagged"]
+    assert (found.n, found.of, found.expected_by_chance) == (10, 20, 2)
+    # Ten or more good answers are flagged where the ten strangest of all 29 are new: C(19, 9) / C(29, 9).
+    assert found.p_value == pytest.approx(92_378 / 10_015_005) and found.tone == BAD
+    assert set(found.query_ids) == set(run.queries["query_id"].iloc[9:19])
+    few = planted(same[:9] + [0] * 2 + [9] * 18, [True] * 9 + [None] * 20, [True] * 9 + [False] * 20)
+    assert named(few)["answers_flagged"].tone == UNCLEAR
+
+
+def test_a_promise_that_is_broken_is_grave():
+    same = [9] * 40 + [0] * 40
+    run = planted(same, [True] * 80, [True] * 40 + [False] * 40)
+    found = named(run)
+    short = found["coverage_short"]
+    assert (short.n, short.of, short.severity, short.expected_by_chance) == (0, 40, "high", 36)
+    assert found["score_drift"].severity == "high" and found["score_drift"].p_value <= 0.05
+    kept = named(planted([9, 8, 7, 6] * 20, [True] * 80, [True] * 40 + [False] * 40))
+    assert not {"coverage_short", "score_drift"} & set(kept)
+
+
+def test_what_is_certified_or_how_many_labels_would_do():
+    sure = planted(([10] * 60 + [3] * 40) * 2, ([True] * 60 + [False] * 40) * 2, [True] * 100 + [False] * 100)
+    found = named(sure)["certificate"]
+    assert (found.n, found.of, found.tone) == (60, 100, GOOD)
+    diagnosis = Diagnosis(sure)
+    numbers = {one.key: one for one in diagnosis.numbers("conformal")}
+    assert numbers["certified_threshold"].value == pytest.approx(0.35)
+    assert (numbers["certified_risk"].value, numbers["certified_risk"].of) == (0, 60)
+    few = planted([10] * 20, [True] * 20, [True] * 10 + [False] * 10)
+    none = named(few)["no_certificate"]
+    assert none.tone == UNCLEAR and "more labels would certify one" in none.sentence
+    wrong = planted([10] * 20, [False] * 20, [True] * 10 + [False] * 10)
+    none = named(wrong)["no_certificate"]
+    assert none.tone == BAD and "more labels would not help" in none.sentence
+
+
+def test_numbers_have_the_same_keys_with_and_without_data():
+    full = Diagnosis(planted([9] * 30, [True] * 30, [True] * 15 + [False] * 15)).numbers("conformal")
+    bare = Diagnosis(Run.create({"source": "upload"}, queries=unmarked(2, 0).queries)).numbers("conformal")
+    assert [one.key for one in full] == [one.key for one in bare]
+    assert all(one.value in (None, False) or not one.of for one in bare), [one for one in bare if one.value]
+    defined = {one.name for one in DEFINITIONS} | {"Undefined because"}
+    assert {one.define for one in full if one.define} <= defined
+    assert {one.name for one in DEFINITIONS} >= set(FINDINGS)
+
+
+def test_the_command_line_calibrates(tmp_path, capsys):
+    unmarked().save(tmp_path / "run")
+    out = str(tmp_path / "out")
+    assert main(["analyze", str(tmp_path / "run"), "--steps", "conformal", "--out", out, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["conformal_alpha"] == 0.1 and facts["n_calibration"] == 8
+    assert main(["summary", out, "--alpha", "0.3", "--score", "uncertainty.entropy", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["conformal_alpha"] == 0.3 and facts["conformal_score"] == "Semantic entropy"
+    assert main(["summary", out, "--alpha", "0.6"]) == 2
+    assert "alpha must lie from 0.01 to 0.5" in capsys.readouterr().err
+
+
+def test_provenance_parts_are_named_in_a_misfit():
+    one = Provenance("s", "m", "p", "r")
+    assert one.differences(Provenance("s", "m", "p", "q")) == (
+        "calibrated with the retriever r, this one is q",
+    )

@@ -1,0 +1,75 @@
+"""Random splits: the number covered is beta-binomial, sets grow with the promise, +inf is never covered."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom, chisquare
+
+from core.conformal.splits import ALPHAS, repeated_splits
+
+
+def test_halves_and_thresholds_by_hand():
+    # Two calibrate, two test. With α = 0.4 the threshold is the larger of the two (rank ⌈3 · 0.6⌉ = 2).
+    found = repeated_splits([1, 2, 3, 4], alphas=[0.4], n_splits=300, seed=1)
+    assert (found.n_calibration, found.n_test, found.coverage.shape) == (2, 2, (300, 1))
+    # The largest is tested and not covered in all splits but those that calibrate on 4: P(4 calibrates) = ½,
+    # then both are covered. Calibrating on {1, 2} covers none, on {1, 3} and {2, 3} one of two.
+    share = [np.mean(found.coverage == value) for value in (0.0, 0.5, 1.0)]
+    assert share == pytest.approx([1 / 6, 2 / 6, 3 / 6], abs=0.09)
+    assert found.finite.all()
+
+
+def test_with_too_few_labels_everything_is_covered_but_nothing_promised():
+    found = repeated_splits(range(10), alphas=[0.1, 0.2])
+    assert (found.coverage[:, 0] == 1).all() and not found.finite[:, 0].any() and found.finite[:, 1].all()
+    frame = found.to_frame()
+    assert frame["finite"].to_list() == [0, 1] and frame.loc[0, ["low", "high"]].to_list() == [1, 1]
+
+
+def test_a_case_that_nothing_covers_is_never_covered():
+    found = repeated_splits([math.inf] * 6, alphas=[0.5])
+    assert (found.coverage == 0).all() and not found.finite.any()
+
+
+def test_missing_scores_are_left_out_and_one_case_cannot_be_split():
+    found = repeated_splits([math.nan, 1, math.nan, 2, 3], alphas=[0.5])
+    assert (found.n_calibration, found.n_test) == (1, 2)
+    assert repeated_splits([math.nan, 1]) is None and repeated_splits([]) is None
+
+
+def test_many_cases_are_drawn_from():
+    found = repeated_splits(np.arange(5_000), alphas=[0.1], n_splits=3)
+    assert (found.n_calibration, found.n_test) == (500, 500)
+
+
+def test_the_number_covered_is_beta_binomial():
+    found = repeated_splits(np.random.default_rng(0).random(40), alphas=[0.2], n_splits=4_000, seed=5)
+    k = 17  # ⌈21 · 0.8⌉
+    seen = np.bincount((found.coverage[:, 0] * 20).round().astype(int), minlength=21)
+    expected = 4_000 * betabinom.pmf(np.arange(21), 20, k, 21 - k)
+    common = expected > 20
+    seen, expected = (
+        np.append(seen[common], seen[~common].sum()),
+        np.append(expected[common], expected[~common].sum()),
+    )
+    assert chisquare(seen, expected).pvalue > 1e-4
+    low, high = found.to_frame().loc[0, ["low", "high"]]
+    assert np.mean((found.coverage >= low) & (found.coverage <= high)) > 0.94
+
+
+def test_the_size_of_a_set_counts_groups_up_to_the_threshold():
+    # Every case has groups at 0.1, 0.5 and 0.9; the correct one scores 0.5, so every threshold is 0.5.
+    found = repeated_splits([0.5] * 20, [[0.9, 0.1, 0.5]] * 20, alphas=[0.05, 0.3])
+    assert (found.size[:, 1] == 2).all() and (found.coverage == 1).all()
+    assert (found.size[:, 0] == 3).all(), "10 labels cannot certify 0.05: a set holds everything"
+    frame = found.to_frame()
+    assert frame[["size", "size_low", "size_high"]].to_numpy().tolist() == [[3] * 3, [2] * 3]
+    assert repeated_splits([0.5] * 4).to_frame()["size"].isna().all()
+
+
+def test_same_seed_same_splits():
+    scores = np.random.default_rng(0).random(30)
+    one, same, other = (repeated_splits(scores, n_splits=20, seed=seed) for seed in (1, 1, 2))
+    assert (one.coverage == same.coverage).all() and (one.coverage != other.coverage).any()
+    assert one.alphas == ALPHAS == tuple(sorted(ALPHAS))
