@@ -20,7 +20,7 @@ from core.charts.theme import (
     where_door,
 )
 from core.conformal.analysis import ConformalAnalysis
-from core.conformal.definitions import CALIBRATION, REASONS, TEST
+from core.conformal.definitions import CALIBRATION, TEST
 from core.conformal.numbers import labels_text
 from core.conformal.selective import Certificate
 from core.stats import risk_coverage
@@ -50,8 +50,8 @@ def certified_risk(analysis: ConformalAnalysis) -> go.Figure:
 
 def _data(analysis: ConformalAnalysis) -> _Data | str:
     """Return the marks and the curve, or why there are none."""
-    if not analysis.calibrated:
-        return REASONS["not_calibrated"].meaning
+    if why := void(analysis):
+        return why
     found = analysis.certificate
     if not found.n:
         return "No calibration question has both a confidence and a label."

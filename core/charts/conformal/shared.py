@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from core.charts.theme import BORDER, STYLES, Floats, add_band
 from core.conformal.analysis import ConformalAnalysis
-from core.conformal.definitions import METRICS, REASONS
+from core.conformal.definitions import FINDINGS, METRICS, REASONS
 from core.conformal.splits import Splits
 from core.text.display import percent
 
@@ -18,21 +18,27 @@ MOST_MARKS = 300  # questions of a stream with a mark each
 _PALE = "rgba(0, 114, 178, 0.20)"  # of the colour of "Aligned"
 
 
-def splits_of(analysis: ConformalAnalysis, name: str) -> Splits | str:
-    """Return the repeated splits of one promise, or why there are none."""
+def void(analysis: ConformalAnalysis) -> str:
+    """Return why nothing is promised of the run at all; "" where something may be."""
     if not analysis.calibrated:
         return REASONS["not_calibrated"].meaning
+    return FINDINGS["stale_calibration"].meaning if analysis.stale else ""
+
+
+def splits_of(analysis: ConformalAnalysis, name: str) -> Splits | str:
+    """Return the repeated splits of one promise, or why there are none."""
+    if why := void(analysis):
+        return why
     one = analysis.coverages.get(name)
     if one is None:
-        why = METRICS[name].undefined_when
-        return f"Undefined because {why}."
+        return f"Undefined because {METRICS[name].undefined_when}."
     return one.splits or "Fewer than two labelled cases of the run itself: nothing can be split."
 
 
 def stream_of(analysis: ConformalAnalysis) -> pd.DataFrame | str:
     """Return the questions with a place in the drift test, in the run's order, or why there are none."""
-    if not analysis.calibrated:
-        return REASONS["not_calibrated"].meaning
+    if why := void(analysis):
+        return why
     if not analysis.drift.n:
         return "No score of another question can be compared with one of the calibration."
     rows = analysis.queries
