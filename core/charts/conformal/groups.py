@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
+from core.charts.conformal.shared import void
 from core.charts.theme import (
     BAND,
     BORDER,
@@ -21,7 +22,7 @@ from core.charts.theme import (
     where_door,
 )
 from core.conformal.analysis import ConformalAnalysis
-from core.conformal.definitions import REASONS, TEST
+from core.conformal.definitions import TEST
 from core.text.display import count, percent
 from core.worklist import where
 
@@ -47,8 +48,8 @@ def group_coverage(analysis: ConformalAnalysis) -> go.Figure:
 
 def _data(analysis: ConformalAnalysis) -> _Data | str:
     """Return one row per group, or why there is none."""
-    if not analysis.calibrated:
-        return REASONS["not_calibrated"].meaning
+    if why := void(analysis):
+        return why
     groups = analysis.groups
     if not len(groups):
         return "The questions have no kinds and no languages to compare."

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.conformal.shared import thinned
+from core.charts.conformal.shared import thinned, void
 from core.charts.theme import (
     BORDER,
     STYLES,
@@ -71,12 +71,13 @@ def _place(analysis: ConformalAnalysis, rows: pd.DataFrame) -> dict[str, Any]:
     one, found = rows.iloc[-1], analysis.certificate
     n, wrong = int(one["n_answered"]), int(one["n_wrong"])
     low, high = float(one["threshold"]), float(rows["threshold"].iloc[0])
-    # In a store the labels are not questions of this run.
+    # The labels of a store are no questions of this run.
+    own = analysis.queries[analysis.queries["role"] == CALIBRATION]
+    there = (own["confidence"] >= low) & (own["correct"] == False).fillna(False)  # noqa: E712
     door = ""
-    if wrong and analysis.origin == "run":
-        door = where_door(
-            where("conformal", "queries", role=CALIBRATION, confidence=(low, None), correct=False)
-        )
+    if wrong and wrong == there.sum():
+        asked = where("conformal", "queries", role=CALIBRATION, confidence=(low, None), correct=False)
+        door = where_door(asked)
     if one["certified"]:
         verdict = f"Certified: {p_text(one['p_value'])}, at most {one['level']:.2g} needed"
     elif not (rows["level"] > 0).any():

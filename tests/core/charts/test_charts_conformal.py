@@ -18,9 +18,9 @@ from core.charts.conformal import (
     set_size,
 )
 from core.charts.theme import alt_text, has_doors
-from core.conformal.analysis import Calibration
 from core.conformal.definitions import OF_CORRECT, OF_DISTANCE, OF_SETS
 from core.conformal.drift import Drift
+from core.conformal.tested import Calibration
 from core.worklist import matching
 from tests.core.charts.chart_conformal import CALIBRATES, NEW, TESTS, calibrated, diagnosis_of
 from tests.core.charts.chart_runs import HOSTILE, shown_strings
@@ -196,7 +196,9 @@ def test_a_threshold_of_a_store_may_lie_beyond_the_scores():
     figure = score_histogram(analysis)
     assert named(figure, "Threshold 0.90").x[0] == 0.9 and figure.layout.xaxis.range[1] > 0.9
     assert "nothing can be split" in empty(coverage_by_alpha(analysis, OF_CORRECT))
-    assert not has_doors(certified_risk(analysis))
+    wrong = Calibration(np.full(9, 0.9), np.zeros(9), [None] * 9)
+    risk = certified_risk(calibrated([(NEW, 0.1, None)], 0.1, store=wrong, origin="a store"))
+    assert "9 incorrect answers" in named(risk, "Not certified").customdata[0][1] and not has_doors(risk)
 
 
 def test_certified_risk_by_hand():
@@ -354,6 +356,13 @@ def test_any_number_of_labels_is_within_the_axis_and_quick(n, alpha):
 def test_nothing_is_drawn_of_a_run_that_does_not_calibrate(draw):
     assert empty(draw(UNCALIBRATED)) == "No question of the run calibrates, and no store was given."
     assert empty(coverage_by_alpha(UNCALIBRATED, OF_CORRECT)).startswith("No question of the run calibrates")
+
+
+@pytest.mark.parametrize("draw", [set_size, certified_risk, p_value_plot, martingale, group_coverage])
+def test_a_stale_calibration_promises_nothing(draw):
+    store = Calibration(np.empty(0), np.empty(0), ())
+    stale = calibrated([(NEW, 0.1, None)], store=store, origin="a store", stale=(HOSTILE,))
+    assert empty(draw(stale)).startswith("The calibration was made with another model")
 
 
 def test_other_empty_figures_say_why():
