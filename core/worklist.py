@@ -39,6 +39,7 @@ _TITLES = {
     "quadrant": "passage",
     "reason": "undefined because",
     "retrieval_order": "retrieval rank",
+    "set_covers": "set holds a correct answer",
     "similarity": "similarity of question and passages",
     "state": "claim",
 }
