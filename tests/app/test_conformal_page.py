@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from core.conformal import CalibrationStore, Case, Provenance
+from core.conformal import CalibrationStore, Case, Provenance, cases_of
+from core.conformal.step import ConformalStep
+from core.diagnosis import Diagnosis
+from core.pipeline import fill
 from core.run import Run
 from tests.app.conformal_runs import N_LABELLED, N, calibrated, planted
 from tests.app.conftest import HOSTILE
-from tests.app.polling import button
-from ui import show
+from tests.app.polling import button, wait
+from ui import library, show
 
 ROOT = Path(__file__).parents[2]
 OTHER = Provenance("length", "another", "p", "r")
@@ -126,7 +129,7 @@ def test_a_calibrated_run_shows_promises_and_whether_they_are_kept(opened, texts
 def test_each_promise_has_its_own_sentence_and_figure(opened, texts):
     app = opened()
     control = app.get("button_group")[0]
-    assert control.key == "conformal_promise" and len(control.options) == 3
+    assert control.key == "conformal_promise" and len(control.options) == 4
     drawn = app.get("plotly_chart")[0].proto.spec
     app.session_state["conformal_promise"] = "coverage_distance"
     app.run()
@@ -201,7 +204,7 @@ def test_what_if_follows_the_widgets(opened, texts, run):
     assert app.slider(key="alpha").value == 0.1
 
 
-def test_drift_and_a_stale_calibration_are_told_on_the_page_and_in_the_workbench(opened, texts, run):
+def test_drift_is_told_on_the_page_and_in_the_workbench(opened, texts, run):
     # All questions that do not calibrate get samples with nothing in common.
     samples = run["samples"].copy()
     other = samples["query_id"].map(run.queries.set_index("query_id")["calibrates"]) != True  # noqa: E712
@@ -214,13 +217,52 @@ def test_drift_and_a_stale_calibration_are_told_on_the_page_and_in_the_workbench
     assert "**Alarm:**" in texts(opened(shown=drifted))
 
 
+@pytest.fixture
+def of_store(tmp_path):
+    """Return the planted run calibrated on a store of its own labelled questions."""
+    path = tmp_path / "labels.db"
+    cases, provenance = cases_of(Diagnosis(planted()))
+    with CalibrationStore(path) as store:
+        store.add(cases, provenance)
+    return fill(planted(), ConformalStep(store=str(path)))
+
+
+def test_a_run_calibrated_on_a_store_says_so(opened, texts, of_store):
+    said = raw(texts(opened(shown=of_store)))
+    assert "Calibrated on the store labels.db." in said and "a calibration store holds no samples" in said
+    # All 105 right answers calibrate.
+    assert "calibrated on 105 correct answers" in said
+
+
+def test_a_stale_calibration_is_told_on_the_page_and_in_the_workbench(opened, texts, of_store):
+    manifest = {**of_store.manifest, "model": {"name": "newer"}}
+    stale = Run.create(manifest, **of_store.tables)
+    for page in ("conformal", "workbench"):
+        (told,) = [raw(one.value) for one in opened(page, stale).warning]
+        assert "Stale calibration: calibrated with the model planted" in told.replace("*", "")
+        assert "this one is newer" in told and "Calibrate again with this set-up" in told
+
+
+def test_calibrating_again_makes_a_run_beside_this_one(opened, texts, healthy):
+    app = opened()
+    assert "Calibrated on 60 questions of this run, tested on the other labelled ones." in texts(app)
+    app.number_input(key="conformal_seed").set_value(7).run()
+    button(app, "Calibrate again").click().run()
+    wait(app, "Finished and saved")
+    (made,) = [one for one in library.saved_runs() if one.own]
+    assert Run.load(made.folder).manifest["steps"]["conformal"]["options"]["seed"] == 7
+    assert healthy(app).query_params["run"] == made.run_id
+
+
 def test_where_nothing_can_be_promised_the_page_says_why(opened, texts):
     app = opened(shown=calibrated(Run.load(ROOT / "sample_data" / "recorded_run")))
     said = raw(texts(app))
     assert "you need at least 9" in said and "**No answer can be flagged.**" in said
-    assert "no number of labels would certify it" in said
+    assert "more labels would not help" in said
     assert "Claims that can be kept" in said and "of the tested answers are supported above" in said
     assert len(app.get("plotly_chart")) == 8
+    # What can be promised comes first.
+    assert "**Kept: " in said and "of the answers to questions like those in calibration" in said
 
 
 def test_a_calibrated_run_without_scores_says_so(opened, texts, run):
@@ -240,7 +282,7 @@ def test_a_run_calibrated_without_labels_says_so(opened, texts):
 
 def test_looking_at_a_store_makes_no_file(opened, texts, file):
     app = opened()
-    assert app.text_input(key="conformal_store").value == str(file)
+    assert app.text_input(key="conformal_file").value == str(file)
     assert "There is no such file yet" in texts(app) and not file.parent.exists()
 
 
@@ -337,7 +379,7 @@ def test_what_is_no_store_is_told_in_one_sentence(name, content, said, opened, t
         path.write_bytes(content)
     before = sorted(one.name for one in folder.iterdir())
     app = opened()
-    app.text_input(key="conformal_store").set_value(str(path))
+    app.text_input(key="conformal_file").set_value(str(path))
     healthy(app.run())
     assert said in raw(texts(app))
     assert sorted(one.name for one in folder.iterdir()) == before
@@ -348,14 +390,14 @@ def test_what_is_no_store_is_told_in_one_sentence(name, content, said, opened, t
 def test_adding_to_a_file_that_cannot_be_made_is_told(opened, texts, tmp_path, healthy):
     (tmp_path / "file").write_bytes(b"")
     app = opened()
-    app.text_input(key="conformal_store").set_value(str(tmp_path / "file" / "below" / "x.db")).run()
+    app.text_input(key="conformal_file").set_value(str(tmp_path / "file" / "below" / "x.db")).run()
     button(app, f"Add this run's labelled questions ({N_LABELLED})").click().run()
     assert "cannot be made" in raw(healthy(app).error[0].value)
 
 
 def test_an_empty_path_asks_for_a_file(opened, texts):
     app = opened()
-    app.text_input(key="conformal_store").set_value(" ").run()
+    app.text_input(key="conformal_file").set_value(" ").run()
     assert "Name a file" in texts(app)
 
 

@@ -7,7 +7,7 @@ import math
 import streamlit as st
 
 from core.conformal.analysis import ConformalAnalysis
-from core.conformal.definitions import CALIBRATION, DEFAULT_ALPHA, METRICS, OF_CORRECT, OF_DISTANCE, OF_SETS
+from core.conformal.definitions import CALIBRATION, DEFAULT_ALPHA, METRICS, OF_CORRECT, OF_SETS
 from core.conformal.diagnostic import SCORE
 from core.conformal.numbers import labels_text
 from core.conformal.scores import AUTO
@@ -19,7 +19,7 @@ from ui.plain import plain, shortened
 from ui.sections.conformal import alarms
 from ui.state import session, settings
 
-_NOUNS = {OF_CORRECT: "correct answer", OF_DISTANCE: "answer", OF_SETS: "question"}
+_NOUNS = {OF_CORRECT: "correct answer", OF_SETS: "question"}
 
 
 def first() -> None:
@@ -70,16 +70,18 @@ def found() -> ConformalAnalysis:
 def promises() -> None:
     """Draw one promise: what it says, whether the tested cases keep it, and how that is at other α."""
     analysis = found()
+    every = analysis.coverages
+    first = next(iter(every))
     name = st.segmented_control(
         "Promise",
-        list(analysis.coverages),
-        default=next(iter(analysis.coverages)),
+        list(every),
+        default=next((name for name, one in every.items() if not one.reason and one.n_test), first),
         required=True,
         key="conformal_promise",
         format_func=lambda name: METRICS[name].title if name in METRICS else name,
         persist_state="session",
     )
-    one = analysis.coverages.get(name or "") or next(iter(analysis.coverages.values()))
+    one = every.get(name or first, every[first])
     st.markdown(METRICS[one.name].meaning)
     st.markdown(_kept(one, analysis.alpha))
     show.chart("conformal", "coverage_by_alpha", analysis, one.name, of=one.name)
@@ -91,7 +93,7 @@ def promises() -> None:
 
 def _kept(one: Coverage, alpha: float) -> str:
     """Say what is promised and how many of the tested cases keep to it."""
-    noun = _NOUNS[one.name]
+    noun = _NOUNS.get(one.name, "answer")
     calibrated = f"calibrated on {count(one.n_calibration, noun)}"
     if one.reason:
         return f"**Nothing is promised** ({calibrated}). {plain(one.reason)}"

@@ -28,7 +28,7 @@ def draw() -> None:
     typed = st.text_input(
         "File",
         str(library.runs_folder() / FILE),
-        key="conformal_store",
+        key="conformal_file",
         help="On the machine that this app runs on. Reading makes no file; adding does.",
         persist_state="session",
     )
@@ -99,7 +99,7 @@ def _browse(path: str) -> None:
             key="conformal_rows", on_select="rerun", selection_mode="multi-row",
         )  # fmt: skip
         _mark(store, frame, event["selection"]["rows"])
-    show.csv("Download all rows (CSV)", frame, "calibration-store", "conformal_store_csv")
+    show.csv("Download all rows (CSV)", frame, "calibration-store", "conformal_file_csv")
 
 
 def _origin(store: CalibrationStore) -> None:
