@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from core.charts.conformal.shared import add_mean, add_setting, not_promised, splits_of
 from core.charts.theme import AXIS, STYLES, add_band, doors, empty_figure, new_figure, where_door
 from core.conformal.analysis import ConformalAnalysis
-from core.conformal.definitions import FLAGGED, METRICS, OF_CORRECT, OF_SETS, TEST
+from core.conformal.definitions import FLAGGED, METRICS, OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS, TEST
 from core.conformal.tested import Coverage
 from core.text.display import count, percent
 from core.worklist import where
@@ -51,12 +51,15 @@ def _data(analysis: ConformalAnalysis, name: str) -> _Data | str:
 
 def _missed(one: Coverage) -> str:
     """Return the door to the tested questions that the threshold does not cover."""
-    if one.name == OF_CORRECT:
-        return where_door(where("conformal", "queries", role=TEST, correct=True, verdict=FLAGGED))
-    if one.name == OF_SETS:
-        return where_door(where("conformal", "queries", role=TEST, set_covers=False))
-    beyond = math.nextafter(one.threshold, math.inf)
-    return where_door(where("conformal", "queries", role=TEST, distance=(beyond, None)))
+    beyond = (math.nextafter(one.threshold, math.inf), None)
+    asked: dict[str, dict[str, object]] = {
+        OF_CORRECT: {"role": TEST, "correct": True, "verdict": FLAGGED},
+        OF_DISTANCE: {"role": TEST, "distance": beyond},
+        # Every question that does not calibrate has a place in the drift test.
+        OF_SCORE: {"score": beyond, "drift_p": (None, None)},
+        OF_SETS: {"role": TEST, "set_covers": False},
+    }
+    return where_door(where("conformal", "queries", **asked[one.name]))
 
 
 def _draw(data: _Data | str) -> go.Figure:

@@ -18,7 +18,7 @@ from core.charts.conformal import (
     set_size,
 )
 from core.charts.theme import alt_text, has_doors
-from core.conformal.definitions import OF_CORRECT, OF_DISTANCE, OF_SETS
+from core.conformal.definitions import OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS
 from core.conformal.drift import Drift
 from core.conformal.tested import Calibration
 from core.worklist import matching
@@ -93,6 +93,10 @@ def test_every_promise_leads_to_the_questions_that_break_it():
     far = named(coverage_by_alpha(TOY, OF_DISTANCE), "This run")
     # Distances 0, 0, 0, 0, 1, 1 calibrate: the fourth is 0; the incorrect tested answer is further away.
     assert far.name == "This run (3 of 4)" and matching(diagnosis_of(TOY), doors(far)[0]) == ("q10",)
+    # The scores of all six calibrate: 0.3 is the third, 0.4 the fourth; 0.85, 0.5 and 0.75 are above it.
+    high = named(coverage_by_alpha(TOY, OF_SCORE), "This run")
+    assert high.name == "This run (3 of 6)"
+    assert matching(diagnosis_of(TOY), doors(high)[0]) == ("q10", "q11", "q12")
     missed = calibrated(
         [(CALIBRATES, 0.1, 1)] * 4 + [(TESTS, 0.1, 1)] * 2, meanings=[[True, True]] * 5 + [[False, False]]
     )
