@@ -28,6 +28,7 @@ _FIRST = ("query_id", "question", "kind", "findings")
 # Columns that no definition explains, where their name alone would not do for people.
 _TITLES = {
     "above_noise": "above noise",
+    "drift_p": "p-value of the drift test",
     "is_gold": "gold passage",
     "k": "passages",
     "label": "label",
@@ -39,6 +40,7 @@ _TITLES = {
     "quadrant": "passage",
     "reason": "undefined because",
     "retrieval_order": "retrieval rank",
+    "set_covers": "set holds a correct answer",
     "similarity": "similarity of question and passages",
     "state": "claim",
 }

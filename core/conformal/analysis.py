@@ -19,6 +19,7 @@ from core.conformal.definitions import (
     NEW,
     OF_CORRECT,
     OF_DISTANCE,
+    OF_SCORE,
     OF_SETS,
     TEST,
     UNDEFINED,
@@ -195,6 +196,9 @@ def analyse_conformal(
         pool=None if store else np.where((correct == 1) & (own | tested), values, math.nan),
     )  # fmt: skip
     coverages[OF_CORRECT] = of_correct
+    coverages[OF_SCORE] = coverage_of(
+        OF_SCORE, cases.scores, np.where(own, math.nan, values), alpha, None if store else values
+    )
     if store is None:
         known = np.where(own | tested, truth.distance, math.nan)
         coverages[OF_DISTANCE] = coverage_of(

@@ -7,6 +7,7 @@ from core.diagnosis import MODE, REASON, Definition, by_name
 CALIBRATION, TEST, NEW = "Calibration", "Test", "New"
 IN_LINE, FLAGGED, UNDEFINED = "In line", "Flagged", "Undefined"
 OF_CORRECT, OF_DISTANCE, OF_SETS = "coverage_correct", "coverage_distance", "coverage_sets"
+OF_SCORE = "coverage_score"
 DEFAULT_ALPHA = 0.1
 DELTA = 0.1  # probability that a certified threshold breaks its promise
 DRIFT_LEVEL = 0.05  # probability of a false alarm, ever
@@ -32,6 +33,10 @@ METRICS = by_name(
         "Of answers that are as good as the correct ones in calibration, at most a share of α is flagged. It does "
         "not say how many of the others are flagged.",
         undefined_when="no correct answer is known among the tested questions"),
+    Definition(OF_SCORE, "Usual scores",
+        "At least 1 − α of the answers to questions like those in calibration score no higher than the threshold, "
+        "correct or not.",
+        undefined_when="no question but those that calibrate has a score"),
     Definition(OF_DISTANCE, "Distance to the truth",
         "At least 1 − α of new answers are no further from a reference answer (1 − ROUGE-L) than the threshold.",
         undefined_when="no reference answer is known among the tested questions"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from core.conformal.analysis import ConformalAnalysis
-from core.conformal.definitions import CALIBRATION, DELTA, METRICS, OF_CORRECT, OF_DISTANCE, OF_SETS
+from core.conformal.definitions import CALIBRATION, DELTA, METRICS, OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS
 from core.conformal.tested import Coverage
 from core.diagnosis import REASON, Number
 from core.stats import wilson_interval
@@ -24,7 +24,7 @@ def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
     known = answered & q["correct"].notna() & (q["role"] != CALIBRATION)
     n_known, n_wrong = int(known.sum()), int((known & ~q["correct"].fillna(False)).sum())
     return (
-        *(_covered(analysis, name) for name in (OF_CORRECT, OF_SETS, OF_DISTANCE)),
+        *(_covered(analysis, name) for name in (OF_CORRECT, OF_SETS, OF_DISTANCE, OF_SCORE)),
         Number("conformal_threshold", "Threshold of the score", _finite(correct), n=correct.n_calibration,
             noun="correct answer", define="threshold", place="row",
             note=correct.reason if calibrated else ""),
@@ -34,8 +34,7 @@ def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
             note="if all were as good as the correct ones" if judged else _why(analysis),
             cases="queries.verdict:Flagged"),
         Number("mean_set_size", "Mean answers in a set", _value(sets.mean_size) if sets else None,
-            n=analysis.coverages[OF_SETS].n_test if sets else 0, define="set_size", place="row",
-            note=sets.rule.reason if sets else ""),
+            n=analysis.coverages[OF_SETS].n_test if sets else 0, define="set_size", place="row"),
         Number("distance_threshold", "Distance to the truth, at most",
             _finite(analysis.coverages.get(OF_DISTANCE)), define=OF_DISTANCE, place="row",
             n=analysis.coverages[OF_DISTANCE].n_calibration if OF_DISTANCE in analysis.coverages else 0,
@@ -81,8 +80,10 @@ def _covered(analysis: ConformalAnalysis, name: str) -> Number:
     promised = f"promised {percent(1 - analysis.alpha)}"
     band = f"; {percent(one.band[0])} to {percent(one.band[1])} expected of {one.n_test:,}"
     note = one.reason.rstrip(".") if one.reason else promised + band
-    return Number(name, METRICS[name].title, one.n_covered, of=one.n_test, define=name, note=note,
-        place="row" if name == OF_CORRECT else "card")  # fmt: skip
+    # Sets that hold all there is may still miss; every other infinite threshold covers by itself.
+    shown = None if one.reason and name != OF_SETS else one.n_covered
+    return Number(name, METRICS[name].title, shown, of=one.n_test, define=name, note=note,
+        place="card" if name in (OF_SETS, OF_SCORE) else "row")  # fmt: skip
 
 
 def _finite(one: Coverage | None) -> float | None:

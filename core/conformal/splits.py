@@ -37,6 +37,8 @@ class Splits:
         Whether the threshold is finite.
     size : ndarray, shape (n_splits, n_alphas), or None
         Mean size of the sets in the tested half.
+    largest : float
+        Mean number of groups of samples, which is the size with an infinite threshold; NaN without sets.
     """
 
     n_calibration: int
@@ -45,6 +47,7 @@ class Splits:
     coverage: Floats
     finite: Bools
     size: Floats | None = None
+    largest: float = math.nan
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per error rate.
@@ -126,7 +129,8 @@ def repeated_splits(
     places = np.searchsorted(levels, thresholds)
     coverage = np.take_along_axis(covered, places, axis=1)
     size = None if counted is None else np.take_along_axis(counted, places, axis=1)
-    return Splits(half, n - half, tuple(alphas), coverage, thresholds < math.inf, size)
+    largest = math.nan if sizes is None else float(sizes[:, -1].mean())
+    return Splits(half, n - half, tuple(alphas), coverage, thresholds < math.inf, size, largest)
 
 
 def _at_most(scores: ArrayLike, levels: Floats) -> Floats:

@@ -37,7 +37,7 @@ class Coverage:
     Attributes
     ----------
     name : str
-        `OF_DISTANCE`, `OF_CORRECT` or `OF_SETS`; a definition says what is promised.
+        A definition of that name says what is promised.
     threshold : float
         +inf where nothing can be promised.
     reason : str

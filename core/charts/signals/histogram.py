@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
+from core.charts.bins import BARS, round_edges
 from core.charts.theme import (
     STYLES,
     bar_marker,
@@ -22,9 +23,7 @@ from core.signals import Signal
 from core.text.display import count, number
 from core.worklist import where
 
-_BARS = 12
 _NAMED = 5  # bars up to which each has its value below it
-_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 HEIGHT = 250
 
 
@@ -56,7 +55,7 @@ def signal_histogram(signal: Signal) -> go.Figure:
 def _data(signal: Signal) -> _Data:
     if not signal.n:
         return _Data(signal, [], True, math.nan, math.nan)
-    of_values = np.unique(signal.rounded[~np.isnan(signal.values)]).size <= _BARS
+    of_values = np.unique(signal.rounded[~np.isnan(signal.values)]).size <= BARS
     bars = _of_values(signal) if of_values else _of_ranges(signal)
     return _Data(signal, bars, of_values, float(signal.known.mean()), float(np.median(signal.known)))
 
@@ -82,7 +81,7 @@ def _of_values(signal: Signal) -> list[_Bar]:
 
 def _of_ranges(signal: Signal) -> list[_Bar]:
     known = signal.known
-    edges = _edges(float(known.min()), float(known.max()))
+    edges = round_edges(float(known.min()), float(known.max()))
     sizes = np.histogram(known, edges)[0].tolist()
     bars = []
     for i, n in enumerate(sizes):
@@ -92,17 +91,6 @@ def _of_ranges(signal: Signal) -> list[_Bar]:
         door = where_door(where(signal.source, "queries", **{signal.name: ends})) if n else ""
         bars.append(_Bar((low + high) / 2, high - low, n, f"{_figure(low)} to {_figure(high)}", door))
     return bars
-
-
-def _edges(low: float, high: float) -> np.ndarray:
-    """Return the ends of about twelve ranges of a round width that hold all values."""
-    power = 10.0 ** math.floor(math.log10((high - low) / _BARS))
-    step = next(one * power for one in _STEPS if one * power * _BARS >= high - low)
-    first, last = math.floor(low / step), math.ceil(high / step)
-    # Rounded, so that a value of 0.3 and an end of 0.3 are the same number.
-    edges = np.array([float(f"{i * step:.12g}") for i in range(first, max(last, first + 1) + 1)])
-    edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)
-    return np.unique(edges)
 
 
 def _figure(value: float) -> str:

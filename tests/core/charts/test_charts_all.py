@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.charts import claims, influence, retrieval_quality, uncertainty
+from core.charts import claims, conformal, influence, retrieval_quality, uncertainty
 from core.charts.compare import compare_figure
 from core.charts.theme import alt_text
 from core.diagnosis import QuestionColumn
 from core.influence import analyse, compare_reported, recovery
 from core.retrieval_quality.analysis import retrieval_quality as quality_of
 from core.uncertainty import measure
+from tests.core.charts.chart_conformal import calibrated
 from tests.core.charts.chart_runs import HOSTILE, make_run, shown_strings
 from tests.core.charts.chart_samples import sampled_run
 
@@ -38,6 +39,14 @@ SAMPLED_QUESTION = {
     "answer_scatter": uncertainty.answer_scatter,
     "similarity_heatmap": uncertainty.similarity_heatmap,
 }
+CALIBRATED = {
+    "certified_risk": conformal.certified_risk,
+    "group_coverage": conformal.group_coverage,
+    "martingale": conformal.martingale,
+    "p_value_plot": conformal.p_value_plot,
+    "score_histogram": conformal.score_histogram,
+    "set_size": conformal.set_size,
+}
 _OURS = re.compile(r"</?b>|<br>|<extra>|</extra>")
 _OWN_TEMPLATES = ("hovertemplate",)
 
@@ -49,6 +58,7 @@ def test_every_public_figure_is_tested_here():
     }
     assert set(retrieval_quality.__all__) == {"retrieval_quality_chart"}
     assert set(uncertainty.__all__) == set(SAMPLED) | set(SAMPLED_QUESTION)
+    assert set(conformal.__all__) == set(CALIBRATED) | {"coverage_by_alpha", "coverage_by_labels"}
     # Tested in files of their own.
     assert set(claims.__all__) == {
         "claims_heatmap", "planted_errors_chart", "claims_quadrants", "f1_at_k_chart",
@@ -132,6 +142,14 @@ def hostile_figures():
     analysis = measured.labelled(grounding=pd.Series([0.0, 1.0]))
     figures |= {name: draw(analysis) for name, draw in SAMPLED.items()}
     figures |= {name: draw(analysis, "q1") for name, draw in SAMPLED_QUESTION.items()}
+    rows = [(i % 2 == 0, i / 40, float(i < 30)) for i in range(40)]
+    promises = calibrated(
+        rows, kinds=[f"{i % 2}{HOSTILE}" for i in range(40)], question=HOSTILE, title=HOSTILE,
+        meanings=[[True, True, False, i < 38] for i in range(40)],
+    )  # fmt: skip
+    figures |= {name: draw(promises) for name, draw in CALIBRATED.items()}
+    figures["coverage_by_alpha"] = conformal.coverage_by_alpha(promises, "coverage_sets")
+    figures["coverage_by_labels"] = conformal.coverage_by_labels(20, 0.1)
     return figures
 
 
@@ -166,6 +184,10 @@ def test_hostile_text_arrives_escaped_and_cut(name):
         "risk_coverage",
         "answer_scatter",
         "similarity_heatmap",
+        "group_coverage",
+        "martingale",
+        "p_value_plot",
+        "score_histogram",
     ],
 )
 def test_figures_with_text_from_data_do_show_it(name):

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from core.charts import claims, influence, retrieval_quality, signals, uncertainty
+from core.charts import claims, conformal, influence, retrieval_quality, signals, uncertainty
 from core.charts.overview import against_chance
 from core.charts.theme import alt_text, has_doors
 from core.claims.planted import planted_errors
@@ -19,6 +19,7 @@ from core.schema import TABLES
 from core.sources.formats.importing import import_file
 from core.sources.simulation import SimulationOptions, simulate
 from core.worklist import describe, key_of, matching
+from tests.core.charts.chart_conformal import calibrated_run
 from tests.core.charts.chart_runs import shown_strings
 
 ROOT = Path(__file__).parents[3]
@@ -29,6 +30,7 @@ RUNS = {
     "recorded": lambda: Run.load(ROOT / "sample_data/recorded_run"),
     "worked": lambda: Run.load(ROOT / "sample_data/worked_answers"),
     "simulated": lambda: simulate(SimulationOptions(queries=60, noise=0.05)),
+    "calibrated": calibrated_run,
     "imported": lambda: import_file(ROOT / "tests/app/influence.csv").run,
 }
 SETTINGS = {"worked": {"by_embedding": True}}
@@ -80,11 +82,24 @@ def figures_of(diagnosis):
             figures[name] = getattr(uncertainty, name)(sampling)
         for name in ("answer_scatter", "similarity_heatmap"):
             figures[name] = getattr(uncertainty, name)(sampling, most)
+    figures |= promises_of(diagnosis)
     agreement = signal_agreement(diagnosis)
     figures["correlation_heatmap"] = signals.correlation_heatmap(agreement)
     for one in agreement.signals:
         figures[f"signal_histogram {one.key}"] = signals.signal_histogram(one)
     return figures
+
+
+def promises_of(diagnosis):
+    """The figures of conformal prediction."""
+    if diagnosis.diagnostic("conformal").lacks(diagnosis.run) is not None:
+        return {}
+    promises, figures = diagnosis["conformal"], {}
+    for name in set(conformal.__all__) - {"coverage_by_alpha", "coverage_by_labels"}:
+        figures[name] = getattr(conformal, name)(promises)
+    for name in promises.coverages:
+        figures[f"coverage_by_alpha {name}"] = conformal.coverage_by_alpha(promises, name)
+    return figures | {"coverage_by_labels": conformal.coverage_by_labels(50, promises.alpha)}
 
 
 @pytest.fixture(scope="module", params=list(RUNS))
@@ -102,15 +117,18 @@ def doors_of(figure):
 
 
 def test_every_figure_is_drawn_here():
-    packages = (influence, claims, retrieval_quality, uncertainty, signals)
+    packages = (conformal, influence, claims, retrieval_quality, uncertainty, signals)
     own = {name for package in packages for name in package.__all__}
-    worked, simulated = (
-        figures_of(Diagnosis(RUNS[name](), SETTINGS.get(name))) for name in ("worked", "simulated")
-    )
-    assert own <= {name.partition(" ")[0] for name in worked | simulated}
-    assert {
-        name for name, figure in (worked | simulated).items() if figure.data and not doors_of(figure)
-    } <= {"verdict_changes", "similarity_heatmap", "correlation_heatmap"}
+    found = [
+        (name.partition(" ")[0], figure)
+        for run in ("worked", "simulated", "calibrated")
+        for name, figure in figures_of(Diagnosis(RUNS[run](), SETTINGS.get(run))).items()
+    ]
+    assert own <= {name for name, _ in found}
+    drawn = {name for name, figure in found if figure.data}
+    assert drawn - {name for name, figure in found if doors_of(figure)} <= {
+        "verdict_changes", "similarity_heatmap", "correlation_heatmap", "set_size", "coverage_by_labels",
+    }  # fmt: skip
 
 
 def test_every_door_opens_and_its_mark_says_how_many_questions_are_behind_it(drawn):
@@ -133,7 +151,8 @@ def test_conditions_of_doors_are_words(drawn):
     diagnosis, figures = drawn
     for name, figure in figures.items():
         for value in {parse_qsl(door)[0][1] for door, _ in doors_of(figure) if door.startswith("where=")}:
-            said = describe(diagnosis, value)
+            # The kind of a question is a text of its data set.
+            said = re.sub(r"kind: \w+", "", describe(diagnosis, value))
             assert not re.search(r"_|\b(True|False|n|[A-Z]{2,})\b|%|\d{6}", said.replace("F1", "")), (
                 name,
                 said,

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from core.charts.bins import round_edges
 from core.charts.signals import correlation_heatmap, signal_histogram
-from core.charts.signals.histogram import _edges
 from core.charts.theme import alt_text, has_doors
 from core.diagnosis import QuestionColumn
 from core.report.signals import PEARSON, signal_agreement
@@ -107,11 +107,11 @@ def test_many_values_have_bars_of_round_ranges(agreement):
     [(0, 12, np.arange(13.0)), (0.32, 0.99, np.arange(0.3, 1.04, 0.1)), (-1, 1, np.arange(-1, 1.1, 0.2))],
 )
 def test_ranges_have_round_ends_and_hold_all_values(low, high, edges):
-    np.testing.assert_allclose(_edges(low, high), edges, atol=1e-12)
+    np.testing.assert_allclose(round_edges(low, high), edges, atol=1e-12)
 
 
 def test_ranges_of_values_that_are_all_but_equal():
-    edges = _edges(1.0, 1.0 + 1e-8)
+    edges = round_edges(1.0, 1.0 + 1e-8)
     assert edges[0] <= 1.0 and edges[-1] >= 1.0 + 1e-8 and (np.diff(edges) > 0).all()
 
 

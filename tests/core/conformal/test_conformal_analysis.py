@@ -14,6 +14,7 @@ from core.conformal.definitions import (
     NEW,
     OF_CORRECT,
     OF_DISTANCE,
+    OF_SCORE,
     OF_SETS,
     REASONS,
     TEST,
@@ -79,6 +80,13 @@ def test_distance_to_the_truth():
     found = conformal(nine(), alpha=0.1).coverages[OF_DISTANCE]
     # All nine say the reference; of the tested, two do and one is at distance 1.
     assert (found.threshold, found.n_calibration, found.n_test, found.n_covered) == (0, 9, 3, 2)
+
+
+def test_scores_of_all_answers_whatever_their_truth():
+    found = conformal(nine(), alpha=0.2).coverages[OF_SCORE]
+    # Rank ⌈10 · 0.8⌉ = 8: 0.8; of 1.0, 0.9, 0.2 and 1.0 one is covered.
+    assert found.threshold == pytest.approx(0.8)
+    assert (found.n_calibration, found.n_test, found.n_covered) == (9, 4, 1)
 
 
 def test_sets_by_hand():

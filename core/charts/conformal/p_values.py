@@ -1,0 +1,124 @@
+"""Whether the other questions look like the calibration: their p-values beside uniform ones."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from scipy.special import betaincinv
+
+from core.charts.conformal.shared import MOST_MARKS, stream_of, thinned
+from core.charts.theme import (
+    AXIS,
+    STYLES,
+    Floats,
+    add_band,
+    add_marks,
+    empty_figure,
+    marker,
+    new_figure,
+    question_door,
+    safe_text,
+)
+from core.conformal.analysis import ConformalAnalysis
+from core.text.display import count, number
+
+_BAND = 0.95
+
+
+class _Data(NamedTuple):
+    p: Floats  # rising
+    expected: Floats
+    low: Floats  # of the 95 % that uniform p-values give at each place
+    high: Floats
+    rows: pd.DataFrame  # query_id and question, in the same order
+
+
+def p_value_plot(analysis: ConformalAnalysis) -> go.Figure:
+    """Draw the p-values of the questions that do not calibrate, in rising order, against uniform ones.
+
+    The p-values are randomised, each among the calibration and all questions before it. Points below the
+    diagonal are stranger than the calibration. Grey is where 95 of 100 uniform samples have each point, one
+    point at a time, so that one in twenty lies outside by chance. Marks lead to their questions; of more
+    than 300 questions the 300 strangest have one. Empty where no question has a p-value.
+    """
+    return _draw(_data(analysis))
+
+
+def _data(analysis: ConformalAnalysis) -> _Data | str:
+    """Return the sorted p-values with their band, or why there are none."""
+    rows = stream_of(analysis)
+    if isinstance(rows, str):
+        return rows
+    rows = rows.sort_values("drift_p", kind="stable")
+    n = len(rows)
+    place = np.arange(1, n + 1, dtype=np.float64)
+    low, high = (betaincinv(place, n + 1 - place, end) for end in ((1 - _BAND) / 2, (1 + _BAND) / 2))
+    return _Data(
+        rows["drift_p"].to_numpy(), place / (n + 1), low, high,
+        rows[["query_id", "question"]].reset_index(drop=True),
+    )  # fmt: skip
+
+
+def _draw(data: _Data | str) -> go.Figure:
+    if isinstance(data, str):
+        return empty_figure(data)
+    n, below, above = len(data.p), data.p < data.low, data.p > data.high
+    outside = int((below | above).sum())
+    by_chance, lowest = number((1 - _BAND) * n, "{:.1f}"), number(float(data.p[0]), "{:.2g}")
+    figure = new_figure(
+        f"P-values of {count(n, 'question')} that do not calibrate, sorted, against uniform ones: "
+        f"{outside:,} lie outside the pointwise 95 % band ({by_chance} by chance), {int(below.sum()):,} "
+        f"of them below it, stranger than the calibration; the lowest is {lowest}.",
+        "Uniform p-values",
+        "P-values of the questions",
+        height=420,
+    )
+    kept = thinned(n)
+    # From corner to corner, where all samples agree.
+    ends = (np.r_[0, values[kept], 1] for values in (data.expected, data.low, data.high))
+    add_band(figure, "95 % of uniform samples, pointwise", *ends)
+    figure.add_scatter(
+        name="Uniform",
+        mode="lines",
+        x=[0, 1],
+        y=[0, 1],
+        line={"color": AXIS, "width": 2, "dash": "dash"},
+        hoverinfo="skip",
+    )
+    if n > MOST_MARKS:
+        figure.add_scatter(
+            name=f"All {n:,}", mode="lines", x=data.expected[kept], y=data.p[kept], hoverinfo="skip",
+            line={"color": STYLES["neutral"].color, "width": 2},
+        )  # fmt: skip
+    for name, style, chosen in (
+        ("Below the band", "Divergent", below),
+        ("Inside", "Aligned", ~below & ~above),
+        ("Above the band", "raised", above),
+    ):
+        marked = np.flatnonzero(chosen[:MOST_MARKS])
+        add_marks(
+            figure,
+            f"{name} ({int(chosen.sum()):,})",
+            data.expected[marked],
+            data.p[marked],
+            {**marker(style, 8), "opacity": 0.85},
+            [_hover(data, i) for i in marked.tolist()],
+            [question_door(data.rows["query_id"].iloc[i]) for i in marked.tolist()],
+            cliponaxis=False,
+        )
+    figure.update_xaxes(range=[-0.02, 1.02], dtick=0.2)
+    figure.update_yaxes(range=[-0.02, 1.02], dtick=0.2)
+    return figure
+
+
+def _hover(data: _Data, i: int) -> str:
+    values: Any = (data.p[i], data.expected[i], data.low[i], data.high[i])
+    p, expected, low, high = (number(float(value), "{:.2g}") for value in values)
+    return (
+        f"{safe_text(data.rows['question'].iloc[i])}<br>"
+        f"p = {p}, number {i + 1:,} of {len(data.p):,} from the lowest<br>"
+        f"Uniform: {expected} (95 %: {low} to {high})"
+    )

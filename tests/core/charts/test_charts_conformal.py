@@ -1,0 +1,395 @@
+"""The figures of conformal prediction, by hand."""
+
+import dataclasses
+import re
+from urllib.parse import parse_qsl
+
+import numpy as np
+import pytest
+
+from core.charts.conformal import (
+    certified_risk,
+    coverage_by_alpha,
+    coverage_by_labels,
+    group_coverage,
+    martingale,
+    p_value_plot,
+    score_histogram,
+    set_size,
+)
+from core.charts.theme import alt_text, has_doors
+from core.conformal.definitions import OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS
+from core.conformal.drift import Drift
+from core.conformal.tested import Calibration
+from core.worklist import matching
+from tests.core.charts.chart_conformal import CALIBRATES, NEW, TESTS, calibrated, diagnosis_of
+from tests.core.charts.chart_runs import HOSTILE, shown_strings
+
+# At α = 0.5 the threshold is the third of four correct calibration scores: 0.3. One tested answer exceeds it.
+TOY_ROWS = [
+    *((CALIBRATES, score, 1) for score in (0.1, 0.2, 0.3, 0.4)),
+    *((CALIBRATES, score, 0) for score in (0.8, 0.9)),
+    *((TESTS, score, 1) for score in (0.15, 0.25, 0.35)),
+    (TESTS, 0.85, 0),
+    (NEW, 0.5, None),
+    (NEW, 0.75, None),
+]
+TOY = calibrated(TOY_ROWS)
+# Eight questions whose samples have two meanings, the correct one in three of four samples.
+SETS = calibrated(
+    [(CALIBRATES, 0.1, 1)] * 4 + [(TESTS, 0.1, 1)] * 4, meanings=[[True, True, False, True]] * 8
+)
+# Thirteen calibration labels: eight correct ones at a confidence of 0.82 and five wrong ones at 0.12.
+CERTIFIED = calibrated(
+    [(CALIBRATES, 0.18, 1)] * 8 + [(CALIBRATES, 0.88, 0)] * 5 + [(TESTS, 0.1, 1), (TESTS, 0.3, 0)], 0.4
+)
+UNCALIBRATED = calibrated([(NEW, 0.1, None), (NEW, 0.2, None)])
+
+
+def named(figure, start):
+    (found,) = [trace for trace in figure.data if trace.name.startswith(start)]
+    return found
+
+
+def names(figure):
+    return [trace.name for trace in figure.data]
+
+
+def band(trace):
+    """The low and the high end of a band along x, by x."""
+    n = len(trace.x) // 2
+    return dict(zip(trace.x[:n], zip(trace.y[n:][::-1], trace.y[:n], strict=True), strict=True))
+
+
+def doors(trace):
+    return [parse_qsl(door)[0][1] if door else "" for door, _ in trace.customdata]
+
+
+def empty(figure):
+    assert not figure.data
+    return alt_text(figure)
+
+
+def test_coverage_of_the_run_itself():
+    figure = coverage_by_alpha(TOY, OF_CORRECT)
+    own = named(figure, "This run")
+    assert own.name == "This run (2 of 3)"
+    assert (list(own.x), list(own.y)) == ([50], [pytest.approx(200 / 3)])
+    assert own.marker.symbol == "star"
+    # The band is beta-binomial(3; 3, 2): none of three with 12/105, all with 12/42.
+    assert own.customdata[0][1].split("<br>") == [
+        "This run: 2 of 3 tested covered (67 %)",
+        "50 % promised, 0 % to 100 % expected",
+        "1 tested question not covered",
+        "Click to list these questions",
+    ]
+    assert matching(diagnosis_of(TOY), doors(own)[0]) == ("q9",)
+    promise = named(figure, "Promise")
+    assert list(promise.x) == list(promise.y) == [50, 98]
+    assert list(named(figure, "Set: 1 − α = 50 %").x) == [50, 50]
+
+
+def test_every_promise_leads_to_the_questions_that_break_it():
+    far = named(coverage_by_alpha(TOY, OF_DISTANCE), "This run")
+    # Distances 0, 0, 0, 0, 1, 1 calibrate: the fourth is 0; the incorrect tested answer is further away.
+    assert far.name == "This run (3 of 4)" and matching(diagnosis_of(TOY), doors(far)[0]) == ("q10",)
+    # The scores of all six calibrate: 0.3 is the third, 0.4 the fourth; 0.85, 0.5 and 0.75 are above it.
+    high = named(coverage_by_alpha(TOY, OF_SCORE), "This run")
+    assert high.name == "This run (3 of 6)"
+    assert matching(diagnosis_of(TOY), doors(high)[0]) == ("q10", "q11", "q12")
+    missed = calibrated(
+        [(CALIBRATES, 0.1, 1)] * 4 + [(TESTS, 0.1, 1)] * 2, meanings=[[True, True]] * 5 + [[False, False]]
+    )
+    own = named(coverage_by_alpha(missed, OF_SETS), "This run")
+    assert own.name == "This run (1 of 2)" and matching(diagnosis_of(missed), doors(own)[0]) == ("q6",)
+    assert not has_doors(coverage_by_alpha(SETS, OF_SETS))
+
+
+def test_coverage_is_dotted_where_no_threshold_is_finite():
+    figure = coverage_by_alpha(SETS, OF_SETS)
+    solid, dotted = named(figure, "Mean of 200 splits"), named(figure, "Nothing promised")
+    # Four labels: finite from α = 1/5 on; both parts meet there.
+    assert (max(solid.x), min(dotted.x)) == (pytest.approx(80), pytest.approx(80))
+    assert (solid.line.dash, dotted.line.dash) == ("solid", "dot")
+    assert set(solid.y) == set(dotted.y) == {100}
+    assert dotted.customdata[0].endswith("Nothing is promised: the threshold is infinite")
+    exact = band(named(figure, "Exact 95 % band"))
+    assert max(exact) == pytest.approx(80)
+    # At α = 1/5 k = 4 of 4: of four, none with 1/70 and one with 4/70, so the band begins at one.
+    assert exact[max(exact)] == (25, 100)
+    assert "(4 calibrate, 4 test), n = 8 cases" in alt_text(figure)
+    assert alt_text(figure).endswith("dotted where nothing is promised from 82 % on.")
+
+
+def test_a_threshold_that_some_splits_lack():
+    # One of four questions has no correct sample. Two labels calibrate, and below 1 − α = 2/3 the larger is the
+    # threshold: infinite in those halves that hold this question.
+    analysis = calibrated(
+        [(CALIBRATES, 0.1, 1)] * 2 + [(TESTS, 0.1, 1)] * 2, meanings=[[True, True]] * 3 + [[False, False]]
+    )
+    figure = coverage_by_alpha(analysis, OF_SETS)
+    dotted = named(figure, "Not always promised")
+    assert (min(dotted.x), max(dotted.x)) == (50, 98) and "Mean of 200 splits" not in names(figure)
+    assert "Exact 95 % band" not in names(figure)
+    assert "nothing is promised from 68 % on; from 50 % on the threshold is infinite in some" in alt_text(
+        figure
+    )
+    share = int(re.search(r"finite in (\d+) % of the splits only", dotted.customdata[-1])[1])
+    assert 40 <= share <= 60
+
+
+def test_the_mark_is_open_where_nothing_is_promised():
+    few = calibrated([(CALIBRATES, 0.1, 1), (TESTS, 0.2, 1), (TESTS, 0.3, 1)], 0.1)
+    own = named(coverage_by_alpha(few, OF_CORRECT), "This run (2 of 2)")
+    assert own.marker.symbol == "star-open"
+    assert "1 label cannot certify α = 0.1; you need at least 9." in own.customdata[0][1]
+
+
+def test_set_size_by_hand():
+    figure = set_size(SETS)
+    solid, dotted = named(figure, "Mean of 200 splits"), named(figure, "Nothing promised")
+    # A finite threshold is the rarity of the correct meaning, 1/4, which leaves the other out.
+    assert set(solid.y) == {1} and set(dotted.y[:-1]) == {2} and dotted.y[-1] == 1
+    assert set(named(figure, "Everything sampled (2.00)").y) == {2}
+    own = named(figure, "This run (1.00)")
+    assert (list(own.x), list(own.y), own.marker.symbol) == ([50], [1], "star")
+    assert own.customdata[0] == "This run: 1.00 answers in a set on average<br>n = 4 tested questions"
+    assert "of 8 questions: 1.00 at 50 % promised" in alt_text(figure)
+    assert dotted.customdata[0].endswith("In 100 % of the splits a set is everything sampled")
+
+
+def test_scores_by_hand():
+    figure = score_histogram(TOY)
+    correct, wrong, new, line = figure.data
+    at = lambda trace: {round(float(x), 2): int(n) for x, n in zip(trace.x, trace.y, strict=True) if n}  # noqa: E731
+    assert (correct.name, at(correct)) == ("Correct (7)", {0.15: 2, 0.25: 2, 0.35: 2, 0.45: 1})
+    assert (wrong.name, at(wrong)) == ("Incorrect (3)", {0.85: 3})
+    assert (new.name, at(new)) == ("Not known (2)", {0.55: 1, 0.75: 1})
+    assert (line.name, list(line.x)) == ("Threshold 0.30", [0.3, 0.3])
+    assert len({trace.marker.pattern.shape for trace in (correct, wrong, new)}) == 3
+    assert correct.customdata[0][1].startswith("Correct: 2 questions of 7<br>with a score from 0.1 to 0.2")
+    assert alt_text(figure) == (
+        "Histogram of the nonconformity score of 12 answers: 7 correct, 3 incorrect, 2 not known; threshold "
+        "0.30 from 4 correct answers."
+    )
+
+
+def test_every_bar_of_scores_leads_to_its_questions():
+    figure, diagnosis = score_histogram(TOY), diagnosis_of(TOY)
+    for trace in figure.data[:3]:
+        for n, door in zip(trace.y, doors(trace), strict=True):
+            assert len(matching(diagnosis, door)) == n if n else door == ""
+
+
+def test_a_missing_label_of_a_tested_answer_is_no_condition():
+    analysis = calibrated([(CALIBRATES, 0.1, 1), (TESTS, 0.2, None), (NEW, 0.3, None)])
+    assert set(doors(named(score_histogram(analysis), "Not known"))) == {""}
+
+
+def test_scores_without_a_finite_threshold():
+    figure = score_histogram(calibrated([(CALIBRATES, 0.4, 1), (TESTS, 0.4, 1)], 0.1))
+    (bar,) = figure.data
+    assert list(bar.y) == [2]  # all alike
+    assert figure.layout.annotations[0].text == "No finite threshold: no answer is flagged"
+    assert "no finite threshold: 1 label cannot certify α = 0.1" in alt_text(figure)
+
+
+def test_a_threshold_of_a_store_may_lie_beyond_the_scores():
+    store = Calibration(np.full(9, 0.9), np.ones(9), [None] * 9)
+    analysis = calibrated([(NEW, 0.1, None), (NEW, 0.2, None)], 0.1, store=store, origin="a store")
+    figure = score_histogram(analysis)
+    assert named(figure, "Threshold 0.90").x[0] == 0.9 and figure.layout.xaxis.range[1] > 0.9
+    assert "nothing can be split" in empty(coverage_by_alpha(analysis, OF_CORRECT))
+    wrong = Calibration(np.full(9, 0.9), np.zeros(9), [None] * 9)
+    risk = certified_risk(calibrated([(NEW, 0.1, None)], 0.1, store=wrong, origin="a store"))
+    assert "9 incorrect answers" in named(risk, "Not certified").customdata[0][1] and not has_doors(risk)
+
+
+def test_certified_risk_by_hand():
+    figure = certified_risk(CERTIFIED)
+    best, other = named(figure, "Certified, answers most: from 0.15 on"), named(figure, "Not certified")
+    # From 0.80 down to 0.15 the eight are answered: 0.6⁸ = 0.017 is below the budget of 0.75, 0.1 / 5.
+    assert (list(best.x), list(best.y)) == ([pytest.approx(800 / 13)], [0])
+    assert (list(other.x), list(other.y)) == ([100], [pytest.approx(500 / 13)])
+    assert best.marker.symbol != other.marker.symbol
+    assert set(named(figure, "Allowed: α = 40 %").y) == {40}
+    tested = named(figure, "Tested (2)")
+    assert (list(tested.x), list(tested.y)) == ([50, 100], [0, 50])
+    assert matching(diagnosis_of(CERTIFIED), doors(other)[0]) == tuple(f"q{i}" for i in range(9, 14))
+    assert doors(best) == [""] and best.customdata[0][1].startswith(
+        "Confidence from 0.15 to 0.75 on<br>8 of 13"
+    )
+    assert "5 incorrect answers (38 %)" in other.customdata[0][1]
+    assert "certified from a confidence of 0.15 on, which answers 8 with 0 incorrect" in alt_text(figure)
+
+
+def test_risk_without_a_certificate_says_how_many_labels_would_do():
+    figure = certified_risk(calibrated([(CALIBRATES, 0.1, 1)] * 3))
+    # ½ⁿ ≤ 0.02 takes six, three more.
+    assert "nothing is certified (about 3 more labels would certify one)" in alt_text(figure)
+    assert figure.layout.annotations[0].text == "Nothing is certified with 3 labels"
+    assert names(figure) == ["Allowed: α = 50 %", "Not certified"]
+
+
+def streamed(p_values, log_martingale, alarm=None):
+    rows = [(CALIBRATES, 0.1, 1)] + [(NEW, 0.5, None)] * len(p_values)
+    analysis = calibrated(rows)
+    queries = analysis.queries.assign(drift_p=[np.nan, *p_values])
+    drift = Drift(np.array(log_martingale), alarm, len(p_values), 0.05)
+    return dataclasses.replace(analysis, queries=queries, drift=drift)
+
+
+def test_p_values_by_hand():
+    figure = p_value_plot(streamed([0.5, 0.001, 0.9], [0.0, 0.0, 0.0]))
+    low, inside = named(figure, "Below the band (1)"), named(figure, "Inside (2)")
+    assert (list(low.x), list(low.y)) == ([0.25], [0.001])
+    assert (list(inside.x), list(inside.y)) == ([0.5, 0.75], [0.5, 0.9])
+    assert doors(low) == ["q3"] and doors(inside) == ["q2", "q4"]
+    # The lowest of three is Beta(1, 3): 1 − (1 − p)³.
+    ends = band(named(figure, "95 % of uniform samples, pointwise"))[0.25]
+    assert ends == pytest.approx((1 - 0.975 ** (1 / 3), 1 - 0.025 ** (1 / 3)))
+    assert low.customdata[0][1].split("<br>")[:3] == [
+        "Question 3?", "p = 0.001, number 1 of 3 from the lowest", "Uniform: 0.25 (95 %: 0.0084 to 0.71)",
+    ]  # fmt: skip
+    assert "1 lie outside the pointwise 95 % band (0.2 by chance)" in alt_text(figure)
+
+
+def test_martingale_by_hand():
+    figure = martingale(streamed([0.5, 0.01, 0.9], np.log([1.7, 30, 4]), alarm=1))
+    line = named(figure, "Capital")
+    assert list(line.x) == [0, 1, 2, 3] and list(line.y) == pytest.approx([1, 1.7, 30, 4])
+    alarm, others = named(figure, "Alarm, question 2"), named(figure, "Question (3)")
+    assert (list(alarm.x), list(alarm.y), doors(alarm)) == ([2], [pytest.approx(30)], ["q3"])
+    assert (list(others.x), doors(others)) == ([1, 3], ["q2", "q4"])
+    assert set(named(figure, "Alarm at 20").y) == {20} and figure.layout.yaxis.type == "log"
+    assert others.customdata[0][1].split("<br>")[2:4] == [
+        "After 1 question the bet is worth",
+        "1.7 times its stake",
+    ]
+    assert alarm.marker.symbol != others.marker.symbol
+    assert alt_text(figure) == (
+        "A bet against the calibration along 3 questions: alarm at question 2; it ends at 4 times its stake, at "
+        "most 30 times; the alarm is at 20 times, which chance alone reaches with a probability of at most 5 %."
+    )
+
+
+@pytest.mark.parametrize("draw", [p_value_plot, martingale])
+def test_a_long_stream_has_marks_for_its_strangest_questions(draw):
+    p_values = np.linspace(0.001, 1, 5_000)
+    figure = draw(streamed(p_values, np.linspace(0, 900, 5_000), alarm=4_999))
+    marked = sorted(door for trace in figure.data if trace.mode == "markers" for door in doors(trace))
+    strangest = {f"q{i}" for i in range(2, 302)}
+    assert set(marked) - {"q5001"} == strangest
+    assert len(figure.to_json()) < 200_000
+
+
+def test_groups_by_hand():
+    rows = [
+        *((CALIBRATES, score, 1) for score in (0.1, 0.2, 0.3, 0.4)),
+        *((TESTS, score, 1) for score in (0.15, 0.35)),
+        (TESTS, 0.1, 1),
+        (CALIBRATES, 0.1, 1),
+        (TESTS, 0.1, 0),
+    ]
+    analysis = calibrated(rows, kinds=["who"] * 6 + ["when"] + ["why"] * 2)
+    figure = group_coverage(analysis)
+    mark = named(figure, "As expected (1)")
+    assert (list(mark.x), list(mark.y)) == ([50], [1])
+    # Beta-binomial(2; 3, 2): none with 1/5, both with 2/5.
+    bars = named(figure, "Exact 95 % band")
+    assert (list(bars.base), list(bars.x), list(bars.y)) == ([0], [100], [1])
+    assert set(named(figure, "Promise (50 %)").x) == {50}
+    notes = named(figure, "Undefined")
+    assert list(notes.text) == ["no finite threshold", "no tested answer"] and list(notes.y) == [2, 3]
+    assert "No calibration label belongs to this group." in notes.customdata[0][1]
+    assert list(figure.layout.yaxis.ticktext) == ["who<br>n = 2", "when<br>n = 1", "why<br>n = 0"]
+    diagnosis = diagnosis_of(analysis)
+    assert matching(diagnosis, doors(mark)[0]) == ("q5", "q6")
+    assert matching(diagnosis, doors(notes)[0]) == ("q7",) and doors(notes)[1] == ""
+    assert "0 of 1 group with 2 tested answers below the exact 95 % band (0.0 at most by chance)" in alt_text(
+        figure
+    )
+
+
+def test_a_group_below_its_band_has_another_form():
+    # Forty labels at α = 0.5; none of the twenty tested is covered.
+    rows = [(CALIBRATES, 0.1, 1)] * 40 + [(TESTS, 0.9, 1)] * 20 + [(NEW, 0.1, None)]
+    figure = group_coverage(calibrated(rows, kinds=["who"] * 60 + ["when"]))
+    mark = named(figure, "Below the band (1)")
+    assert list(mark.x) == [0] and mark.marker.symbol == "diamond"
+    assert figure.layout.xaxis.range[0] < 0
+
+
+def test_of_many_groups_the_largest_are_shown():
+    rows = [(CALIBRATES, 0.1, 1)] * 25 + [(TESTS, 0.1, 1)]
+    figure = group_coverage(calibrated(rows, kinds=[*(f"kind {i:02}" for i in range(25)), "kind 24"]))
+    shown = [text.partition("<br>")[0] for text in figure.layout.yaxis.ticktext]
+    assert shown == [*(f"kind {i:02}" for i in range(19)), "kind 24"]
+    assert "the 20 largest of 25 are shown" in alt_text(figure)
+
+
+def test_labels_by_hand():
+    figure = coverage_by_labels(9, 0.1)
+    # Of nine labels the largest is the threshold: Beta(9, 1), mean 9/10.
+    ends = (100 * 0.025 ** (1 / 9), 100 * 0.975 ** (1 / 9))
+    assert band(named(figure, "95 of 100 calibrations"))[9] == pytest.approx(ends)
+    chosen = named(figure, "n = 9")
+    assert (list(chosen.x), list(chosen.y)) == ([9], [90])
+    assert [90 - chosen.error_y.arrayminus[0], 90 + chosen.error_y.array[0]] == pytest.approx(ends)
+    assert set(named(figure, "Fewest labels (9)").x) == {9} and min(named(figure, "Mean").x) == 9
+    assert "with 9 labels it lies between 66 % and 100 % in 95 of 100 calibrations" in alt_text(figure)
+    assert not has_doors(figure)
+
+
+def test_too_few_labels_promise_nothing():
+    figure = coverage_by_labels(5, 0.1)
+    chosen = named(figure, "n = 5: nothing promised")
+    assert chosen.error_y.array is None and chosen.marker.symbol == "x"
+    assert "5 labels cannot certify α = 0.1; you need at least 9." in alt_text(figure)
+
+
+@pytest.mark.parametrize(("n", "alpha"), [(1, 0.5), (199, 0.01), (30, 0.01), (100_000, 0.1)])
+def test_any_number_of_labels_is_within_the_axis_and_quick(n, alpha):
+    figure = coverage_by_labels(n, alpha)
+    x = named(figure, "Mean").x
+    assert len(x) <= 120 and max(x) >= max(200, 2 * n)
+    assert 10 ** figure.layout.xaxis.range[1] > max(x)
+
+
+@pytest.mark.parametrize("draw", [set_size, certified_risk, p_value_plot, martingale, group_coverage])
+def test_nothing_is_drawn_of_a_run_that_does_not_calibrate(draw):
+    assert empty(draw(UNCALIBRATED)) == "No question of the run calibrates, and no store was given."
+    assert empty(coverage_by_alpha(UNCALIBRATED, OF_CORRECT)).startswith("No question of the run calibrates")
+
+
+@pytest.mark.parametrize("draw", [set_size, certified_risk, p_value_plot, martingale, group_coverage])
+def test_a_stale_calibration_promises_nothing(draw):
+    store = Calibration(np.empty(0), np.empty(0), ())
+    stale = calibrated([(NEW, 0.1, None)], store=store, origin="a store", stale=(HOSTILE,))
+    assert empty(draw(stale)).startswith("The calibration was made with another model")
+
+
+def test_other_empty_figures_say_why():
+    assert empty(set_size(TOY)) == "Undefined because nothing was sampled, or no reference answer is known."
+    assert empty(group_coverage(TOY)) == "The questions have no kinds and no languages to compare."
+    alone = calibrated([(CALIBRATES, 0.1, 1)])
+    assert "nothing can be split" in empty(coverage_by_alpha(alone, OF_CORRECT))
+    for draw in (p_value_plot, martingale):
+        assert empty(draw(alone)).startswith("No score of another question")
+    unscored = calibrated([(CALIBRATES, np.nan, 1), (TESTS, np.nan, 1)])
+    assert empty(score_histogram(unscored)) == "The chosen score has no value for this answer."
+    assert empty(certified_risk(unscored)) == "No calibration question has both a confidence and a label."
+    without = dataclasses.replace(TOY, score=None)
+    assert empty(score_histogram(without)) == "The run has no signal that can be a score."
+
+
+def test_texts_from_elsewhere_are_text():
+    rows = [*TOY_ROWS[:6], *TOY_ROWS]
+    kinds = [f"{HOSTILE[: 9 + i % 2]}{HOSTILE}" for i in range(len(rows))]
+    analysis = calibrated(rows, kinds=kinds, question=HOSTILE, title=HOSTILE)
+    drawn = {draw: draw(analysis) for draw in (score_histogram, p_value_plot, martingale, group_coverage)}
+    for draw, figure in drawn.items():
+        shown = [text for key, text in shown_strings(figure) if not text.startswith(("where=", "question="))]
+        assert any("&lt;script" in text or "&lt;scr" in text for text in shown), draw
+        for text in shown:
+            assert "<script" not in text and "<b>bold" not in text and "$" not in text, text
