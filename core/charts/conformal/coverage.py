@@ -65,7 +65,7 @@ def _missed(one: Coverage) -> str:
 def _draw(data: _Data | str) -> go.Figure:
     if isinstance(data, str):
         return empty_figure(data)
-    figure = new_figure(_alt(data), "Promised share, 1 − α (%)", "Covered among the tested (%)", height=420)
+    figure = new_figure(_alt(data), "Promised share, 1 − α (%)", "Tested cases covered (%)", height=440)
     rows = data.rows
     promised = 100 * (1 - rows["alpha"].to_numpy())
     kept = (rows["finite"] == 1).to_numpy()

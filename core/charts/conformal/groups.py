@@ -27,7 +27,7 @@ from core.text.display import count, percent
 from core.worklist import where
 
 _MOST = 20  # groups with a row
-_NAME = 28  # characters
+_NAME = 18  # characters of its label
 
 
 class _Data(NamedTuple):
@@ -71,7 +71,7 @@ def _draw(data: _Data | str) -> go.Figure:
     rows, promise = data.rows, 100 * (1 - data.alpha)
     shown = rows[(rows["reason"] == "") & (rows["n_test"] > 0)]
     share = 100 * shown["n_covered"] / shown["n_test"]
-    figure = new_figure(_alt(data, shown), "Tested correct answers kept (%)", "", height=120 + 46 * len(rows))
+    figure = new_figure(_alt(data, shown), "Correct answers kept (%)", "", height=120 + 46 * len(rows))
     if len(shown):
         figure.add_bar(
             name="Exact 95 % band",
@@ -120,7 +120,7 @@ def _add_notes(figure: go.Figure, rows: pd.DataFrame, alpha: float, middle: floa
 
 def _hover(row: Any, alpha: float) -> str:
     lines = [
-        safe_text(row.group, _NAME),
+        safe_text(row.group),
         f"{count(row.n_calibration, 'correct answer')} calibrate{'s' if row.n_calibration == 1 else ''}",
     ]
     if row.reason:

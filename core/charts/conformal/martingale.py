@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.conformal.shared import MOST_MARKS, stream_of, thinned
+from core.charts.conformal.shared import MOST_MARKS, mark_size, stream_of, thinned
 from core.charts.theme import (
     AXIS,
     BORDER,
@@ -62,7 +62,7 @@ def _draw(data: _Data | str) -> go.Figure:
     alarm = "no alarm" if data.alarm is None else f"alarm at question {data.alarm + 1:,}"
     figure = new_figure(
         f"A bet against the calibration along {count(n, 'question')}: {alarm}; it ends at "
-        f"{_times(data.capital[-1])} its stake, at most {_times(data.capital.max())}; the alarm is at "
+        f"{_times(data.capital[-1])} its stake (highest: {_times(data.capital.max())}); the alarm is at "
         f"{limit:.0f} times, which chance alone reaches with a probability of at most {percent(data.level)}.",
         "Questions that do not calibrate,<br>in the run's order",
         "Capital of the bet (stake = 1)",
@@ -85,8 +85,9 @@ def _draw(data: _Data | str) -> go.Figure:
         line={"color": STYLES["Aligned"].color, "width": 2.5},
     )  # fmt: skip
     strangest = np.argsort(data.rows["drift_p"].to_numpy(), kind="stable")[:MOST_MARKS]
-    _add(figure, data, f"Question ({n:,})" if n <= MOST_MARKS else f"The {MOST_MARKS} strangest",
-         [i for i in sorted(strangest.tolist()) if i != data.alarm], marker("Aligned", 7))  # fmt: skip
+    marked = [i for i in sorted(strangest.tolist()) if i != data.alarm]
+    name = f"Question ({n:,})" if n <= MOST_MARKS else f"The {MOST_MARKS} strangest"
+    _add(figure, data, name, marked, marker("Aligned", mark_size(n)))
     if data.alarm is not None:
         _add(figure, data, f"Alarm, question {data.alarm + 1:,}", [data.alarm], marker("Divergent", 14))
     low, high = min(0.5, float(data.capital.min())), max(1.5 * limit, float(data.capital.max()))

@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from scipy.special import betaincinv
 
-from core.charts.conformal.shared import MOST_MARKS, stream_of, thinned
+from core.charts.conformal.shared import MOST_MARKS, mark_size, stream_of, thinned
 from core.charts.theme import (
     AXIS,
     STYLES,
@@ -104,7 +104,7 @@ def _draw(data: _Data | str) -> go.Figure:
             f"{name} ({int(chosen.sum()):,})",
             data.expected[marked],
             data.p[marked],
-            {**marker(style, 8), "opacity": 0.85},
+            {**marker(style, mark_size(n)), "opacity": 0.85},
             [_hover(data, i) for i in marked.tolist()],
             [question_door(data.rows["query_id"].iloc[i]) for i in marked.tolist()],
             cliponaxis=False,

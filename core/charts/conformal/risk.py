@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -26,6 +27,8 @@ from core.conformal.selective import Certificate
 from core.stats import risk_coverage
 from core.text.display import count, number, p_text, percent
 from core.worklist import where
+
+_WRAP = 44  # characters of a line on a phone
 
 
 class _Data(NamedTuple):
@@ -134,12 +137,11 @@ def _draw(data: _Data | str) -> go.Figure:
             rows["hover"], [*rows["door"]], cliponaxis=False,
         )  # fmt: skip
     if data.missing:
+        lines = textwrap.wrap(f"Nothing is certified with {count(found.n, 'label')}: {data.missing}", _WRAP)
         figure.add_annotation(
-            text=f"Nothing is certified with {count(found.n, 'label')}", x=0.5, y=1, xref="paper",
-            yref="paper", yanchor="bottom", showarrow=False,
-            hovertext=f"{data.missing[:1].upper()}{data.missing[1:]}",
-        )  # fmt: skip
-        figure.update_layout(margin_t=32)
+            text="<br>".join(lines), x=0.5, y=1, xref="paper", yref="paper", yanchor="bottom", showarrow=False
+        )
+        figure.update_layout(margin_t=14 + 18 * len(lines))
     top = max(float(table["risk"].max()), 100 * found.alpha, *(100 * data.risk))
     figure.update_xaxes(range=[0, 102])
     figure.update_yaxes(range=[-2, min(103, 1.08 * top + 3)])

@@ -15,6 +15,7 @@ from core.conformal.splits import Splits
 from core.text.display import percent
 
 MOST_MARKS = 300  # questions of a stream with a mark each
+_MANY = 100  # questions from which on their marks are small
 _PALE = "rgba(0, 114, 178, 0.20)"  # of the colour of "Aligned"
 
 
@@ -80,6 +81,8 @@ def not_promised(rows: pd.DataFrame) -> str:
     never, always = rows["finite"] == 0, rows["finite"] == 1
     if always.all():
         return ""
+    if never.all():
+        return "nothing is promised at any 1 − α"
     sometimes = rows[~never & ~always]
     said = []
     if never.any():
@@ -95,13 +98,18 @@ def add_setting(figure: go.Figure, alpha: float, low: float, high: float) -> Non
     """Mark 1 − α of the setting from ``low`` to ``high`` on the y axis."""
     at = 100 * (1 - alpha)
     figure.add_scatter(
-        name=f"Set: 1 − α = {percent(1 - alpha)}",
+        name=f"Setting: 1 − α = {percent(1 - alpha)}",
         mode="lines",
         x=[at, at],
         y=[low, high],
         line=BORDER,
         hoverinfo="skip",
     )
+
+
+def mark_size(n: int) -> int:
+    """Return the size in pixels of the marks of n questions along a line."""
+    return 8 if n <= _MANY else 5
 
 
 def thinned(n: int, most: int = 400) -> list[int]:

@@ -86,7 +86,7 @@ def test_coverage_of_the_run_itself():
     assert matching(diagnosis_of(TOY), doors(own)[0]) == ("q9",)
     promise = named(figure, "Promise")
     assert list(promise.x) == list(promise.y) == [50, 98]
-    assert list(named(figure, "Set: 1 − α = 50 %").x) == [50, 50]
+    assert list(named(figure, "Setting: 1 − α = 50 %").x) == [50, 50]
 
 
 def test_every_promise_leads_to_the_questions_that_break_it():
@@ -136,6 +136,13 @@ def test_a_threshold_that_some_splits_lack():
     )
     share = int(re.search(r"finite in (\d+) % of the splits only", dotted.customdata[-1])[1])
     assert 40 <= share <= 60
+
+
+def test_samples_that_are_never_correct_promise_nothing():
+    rows = [(CALIBRATES, 0.1, 0)] * 4 + [(TESTS, 0.1, 0)] * 4
+    figure = coverage_by_alpha(calibrated(rows, meanings=[[False, False]] * 8), OF_SETS)
+    assert set(named(figure, "Nothing promised").y) == {0}
+    assert alt_text(figure).endswith("dotted where nothing is promised at any 1 − α.")
 
 
 def test_the_mark_is_open_where_nothing_is_promised():
@@ -227,7 +234,9 @@ def test_risk_without_a_certificate_says_how_many_labels_would_do():
     figure = certified_risk(calibrated([(CALIBRATES, 0.1, 1)] * 3))
     # ½ⁿ ≤ 0.02 takes six, three more.
     assert "nothing is certified (about 3 more labels would certify one)" in alt_text(figure)
-    assert figure.layout.annotations[0].text == "Nothing is certified with 3 labels"
+    assert figure.layout.annotations[0].text.replace("<br>", " ") == (
+        "Nothing is certified with 3 labels: about 3 more labels would certify one"
+    )
     assert names(figure) == ["Allowed: α = 50 %", "Not certified"]
 
 
@@ -268,8 +277,8 @@ def test_martingale_by_hand():
     ]
     assert alarm.marker.symbol != others.marker.symbol
     assert alt_text(figure) == (
-        "A bet against the calibration along 3 questions: alarm at question 2; it ends at 4 times its stake, at "
-        "most 30 times; the alarm is at 20 times, which chance alone reaches with a probability of at most 5 %."
+        "A bet against the calibration along 3 questions: alarm at question 2; it ends at 4 times its stake "
+        "(highest: 30 times); the alarm is at 20 times, which chance alone reaches with a probability of at most 5 %."
     )
 
 
