@@ -42,7 +42,10 @@ AREAS = {
     "claims": ("core/claims", ""),
     "conformal": ("core/conformal", ""),
     "text": ("core/text", ""),
-    "cache": ("core/llm/cache.py", "tests/core/llm/test_cache.py"),
+    "cache": (
+        "core/database.py core/llm/cache.py",
+        "tests/core/llm/test_cache.py tests/core/conformal/test_store.py",
+    ),
     "exports": (
         "core/report/exports.py core/spreadsheet.py core/influence/export.py",
         "tests/core/report/test_exports.py tests/core/test_spreadsheet.py",

@@ -13,6 +13,7 @@ def test_by_hand():
     # Two of three words in order: precision and recall 2/3. A refusal and an empty text are unlike.
     assert rouge_l_agreement("the cat sat", ["the cat ran", "the cat sat"]).value == pytest.approx(5 / 6)
     assert rouge_l_agreement("the cat sat", ["the cat sat", "I don't know", "", "?"]).value == 0.25
+    assert rouge_l_agreement("I know it", ["I know it", "I don't know it"]).value == 0.5
     assert rouge_l_agreement("a b", ["c d"]) == (0.0, "")
     assert rouge_l_agreement("巴黎", ["巴黎", "罗马"]).value == 0.5
 

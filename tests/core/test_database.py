@@ -1,0 +1,90 @@
+"""Opening beside other programs, transactions, and texts that cannot be decoded; the rest by its two users."""
+
+import sqlite3
+from contextlib import contextmanager
+
+import pytest
+
+from core.database import Database, Wording
+from core.errors import InputError
+
+WORDING = Wording("diary", InputError, "burn it", "or buy another one")
+
+
+def table(db):
+    db.execute("CREATE TABLE IF NOT EXISTS t (x TEXT)")
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A database in the journal mode that SQLite begins with."""
+    db = sqlite3.connect(tmp_path / "d.db")
+    table(db)
+    db.close()
+    return tmp_path / "d.db"
+
+
+def test_it_tries_again_where_sqlite_does_not_wait_for_another_writer(path):
+    writer, calls = sqlite3.connect(path, isolation_level=None), []
+    writer.execute("BEGIN IMMEDIATE")
+
+    def set_up(db):
+        calls.append(db.execute("PRAGMA journal_mode").fetchone()[0])
+        if len(calls) == 3:
+            writer.execute("COMMIT")
+        # Who reads already and wants to write is told at once that the file is locked.
+        with reading_first(db):
+            db.execute("INSERT INTO t VALUES ('x')")
+
+    db = Database(path, WORDING, set_up)
+    assert calls == ["delete"] * 3 and db.execute("SELECT * FROM t") == [("x",)]
+    assert db.execute("PRAGMA journal_mode") == [("wal",)] and db.execute("PRAGMA synchronous") == [(2,)]
+    db.close()
+    writer.close()
+
+
+@contextmanager
+def reading_first(db):
+    db.execute("BEGIN")
+    try:
+        db.execute("SELECT * FROM t").fetchall()
+        yield
+    finally:
+        db.execute("COMMIT")
+
+
+def test_it_does_not_wait_for_ever(path):
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("BEGIN EXCLUSIVE")
+    said = r"^The diary .*d\.db is locked by another program; close that program or buy another one\.$"
+    with pytest.raises(InputError, match=said):
+        Database(path, WORDING, table, busy_seconds=0.1)
+    writer.close()
+    Database(path, WORDING, table, busy_seconds=0.1).close()
+
+
+def test_an_error_of_the_set_up_is_explained_at_once(path):
+    with pytest.raises(
+        InputError, match=r"cannot be used \(no such column: t\.\{y\}\); burn it or buy another one"
+    ):
+        Database(path, WORDING, lambda db: db.execute('SELECT t."{y}" FROM t'))
+
+
+def test_a_transaction_is_kept_whole_or_not_at_all(path):
+    db = Database(path, WORDING, table)
+    with pytest.raises(KeyError), db.transaction():
+        db.execute("INSERT INTO t VALUES ('lost')")
+        raise KeyError
+    with db.transaction():
+        db.execute("INSERT INTO t VALUES (?)", ("kept",))
+    db.close()
+    again = Database(path, WORDING, table)
+    assert again.execute("SELECT x FROM t") == [("kept",)]
+    again.close()
+
+
+def test_a_text_that_cannot_be_decoded_hides_no_other():
+    db = Database(None, WORDING, table)
+    db.execute("INSERT INTO t VALUES (CAST(x'ff41' AS TEXT)), ('B')")
+    assert db.execute("SELECT x FROM t") == [(b"\xffA",), ("B",)]
+    db.close()
