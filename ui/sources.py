@@ -14,7 +14,7 @@ from core.sources.simulation_text import read_options, write_options
 from core.text.display import count
 from ui import cached, library, reviews, router
 from ui.plain import plain, shortened
-from ui.state import FILTER, PLACE, session
+from ui.state import FILTER, choices, in_address, session
 
 BADGES = {
     "recorded": ("Recorded run", ":material/album:", "green"),
@@ -33,7 +33,7 @@ def follow_link() -> None:
     """Open what the address bar names, if it changed; then make the address say what is shown."""
     state, params = session(), st.query_params
     asked = {name: params[name] for name in ("sim", "run") if name in params}
-    place = {name: params[name] for name in PLACE if name in params}
+    place = {name: params[name] for name in in_address() if name in params}
     if asked and asked != state.link:
         state.link = asked
         try:
@@ -59,7 +59,7 @@ def write_address() -> None:
     state, params = session(), st.query_params
     state.place = state.where()
     wanted = {**state.link, **state.place}
-    said = {name: params[name] for name in ("sim", "run", *PLACE) if name in params}
+    said = {name: params[name] for name in ("sim", "run", *in_address()) if name in params}
     if not said and not state.place and state.origin == "recorded":
         return
     for name in said.keys() - wanted.keys():
@@ -71,13 +71,14 @@ def write_address() -> None:
 def address(**extra: str) -> dict[str, str]:
     """Return the query parameters of a link to what is shown now, plus ``extra``.
 
-    A part of the filter in ``extra`` takes the place of all of it but the order. Settings are not among the
-    parameters: their widgets are bound to the address, so every link carries them.
+    A part of the filter in ``extra`` takes the place of all of it but the order. Sliders and switches are not
+    among the parameters: their widgets are bound to the address, so every link carries them.
     """
     state = session()
     place = state.where()
     if any(name in extra for name in FILTER):
-        place = {name: value for name, value in place.items() if name in ("question", "sort")}
+        kept = ("question", "sort", *choices())
+        place = {name: value for name, value in place.items() if name in kept}
     return {**state.link, **place, **extra}
 
 

@@ -17,7 +17,6 @@ from core.worklist import Filter
 
 _KEY = "leadline"
 FILTER = tuple(part.name for part in fields(Filter))
-PLACE = ("question", *FILTER)  # what the address says of the place in the run, beside the run itself
 _LONGEST = 2_000  # characters of a part of the address
 
 
@@ -44,9 +43,11 @@ class Session:
     filter : Filter
         Which questions the worklist shows, and in what order.
     moved : bool
-        Whether a callback set question or filter before this run of the script.
+        Whether a callback set question, filter or a choice before this run of the script.
+    choices : dict
+        Settings that are one of several names, where they are not at their default.
     place : dict
-        What the address said of question and filter when it was last read or written.
+        What the address said of question, filter and choices when it was last read or written.
     doors : dict
         Marks that were followed last, by figure or table: none is followed twice.
     reviews : dict
@@ -79,6 +80,7 @@ class Session:
     question: str | None = None
     filter: Filter = field(default_factory=Filter)
     moved: bool = False
+    choices: dict[str, str] = field(default_factory=dict)
     place: dict[str, str] = field(default_factory=dict)
     doors: dict[str, Any] = field(default_factory=dict)
     reviews: dict[str, dict[str, Review]] = field(default_factory=dict)
@@ -112,23 +114,42 @@ class Session:
         """Restrict the list to these parts of the filter alone; the order stays."""
         self.filter, self.moved = Filter(sort=self.filter.sort, **parts), True
 
+    def choose(self, setting: str, value: str) -> None:
+        """Set a setting that is one of several names; "" is its default."""
+        self.choices, self.moved = {**self.choices, setting: value}, True
+
     def where(self) -> dict[str, str]:
-        """Return question and filter as parameters of the address."""
-        parts = {"question": self.question or "", **asdict(self.filter)}
+        """Return question, filter and choices as parameters of the address."""
+        parts = {"question": self.question or "", **asdict(self.filter), **self.choices}
         return {name: value for name, value in parts.items() if value}
 
     def follow(self, asked: dict[str, str], *, whole: bool) -> None:
         """Go where the address says, unless it says what it said before, or a callback moved on since.
 
-        What is missing in a ``whole`` address is no filter; in others it stays. The browser may send an
-        address that is one step behind: without ``moved`` a second click would be undone.
+        What is missing in a ``whole`` address is no filter and no choice; in others it stays. The browser may
+        send an address that is one step behind: without ``moved`` a second click would be undone.
         """
         if not self.moved and asked != self.place:
             cut = {name: value[:_LONGEST] for name, value in asked.items()}
             self.question = cut.get("question", self.question)
             if whole or any(name in cut for name in FILTER):
                 self.filter = Filter(**{name: cut[name] for name in FILTER if name in cut})
+            given = {name: cut[name] for name in choices() if name in cut}
+            self.choices = given if whole else {**self.choices, **given}
         self.moved = False
+
+
+def choices() -> tuple[str, ...]:
+    """Return the names of the settings that are one of several names; a widget on a page sets them.
+
+    A widget that is not on every page cannot be bound to the address, which would lose it elsewhere.
+    """
+    return tuple(one.name for one in settings_of(diagnostics.DIAGNOSTICS) if one.is_choice)
+
+
+def in_address() -> tuple[str, ...]:
+    """Return what the address says of the place in the run, beside the run itself."""
+    return ("question", *FILTER, *choices())
 
 
 def session() -> Session:
@@ -140,12 +161,14 @@ def session() -> Session:
 
 
 def settings() -> dict[str, float | bool | str]:
-    """Return the value of every diagnostic's setting, as its widget in the sidebar has it."""
+    """Return the value of every diagnostic's setting, as its widget or the address has it."""
     return {setting.name: _value(setting) for setting in settings_of(diagnostics.DIAGNOSTICS)}
 
 
 def _value(setting: Setting) -> float | bool | str:
     try:
+        if setting.is_choice:
+            return setting.checked(session().choices.get(setting.name) or setting.default)
         return setting.checked(st.session_state.get(setting.name, setting.default))
     except InputError:
         return setting.default

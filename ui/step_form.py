@@ -49,11 +49,11 @@ def options(diagnostic: Diagnostic, page: str, choice: ModelChoice | None = None
         return None
 
 
-def on_loaded_run(page: str, label: str) -> None:
+def on_loaded_run(page: str, label: str, *, reads_passages: bool = True) -> None:
     """Draw the form that starts the step of a diagnostic on the loaded run; the result is a new run."""
     run, diagnostic = session().run, headlines.diagnostic_of(page)
     assert run is not None, "the form is for the run that is loaded"
-    if not uploads.has_texts(run):
+    if reads_passages and not uploads.has_texts(run):
         st.info(uploads.NO_TEXTS, icon=":material/inbox:")
         return
     step = options(diagnostic, page)

@@ -12,7 +12,9 @@ from tests.app.conftest import PAGES
 from tests.core.verdict_runs import no_questions
 
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
-NEED_DATA = ("overview", "influence", "retrieval_quality", "claims", "uncertainty", "signals", "workbench")
+NEED_DATA = (
+    "overview", "influence", "retrieval_quality", "claims", "uncertainty", "conformal", "signals", "workbench",
+)  # fmt: skip
 TITLES = {
     "overview": "Overview",
     "influence": "Influence vs retrieval",
@@ -20,6 +22,7 @@ TITLES = {
     "workbench": "Workbench",
     "claims": "Claims & evidence",
     "uncertainty": "Uncertainty",
+    "conformal": "Conformal",
     "signals": "Signal agreement",
     "compare": "Compare",
     "live": "Live run",

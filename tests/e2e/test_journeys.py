@@ -18,6 +18,7 @@ PAGES = (
     "retrieval_quality",
     "claims",
     "uncertainty",
+    "conformal",
     "signals",
     "workbench",
     "compare",

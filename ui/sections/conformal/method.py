@@ -1,0 +1,37 @@
+"""How calibration works, and what its promises do not say."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+METHOD = """
+1. **Split.** Half of the questions with reference answers, chosen at random, calibrate. The other half tests.
+2. **Score.** Every answer gets a score that needs no reference answer: high = strange. It is the same
+   function for calibrated and new answers; only then can they be compared.
+3. **Threshold.** Of n calibration scores the ⌈(n + 1)(1 − α)⌉-th smallest: a new case of the same kind
+   exceeds it with a probability of at most α. Where n is too small there is none, and nothing is promised.
+4. **Flag.** The p-value of an answer is the share of correct calibration answers, itself among them, that
+   are at least as strange. At p ≤ α it is flagged.
+5. **Sets.** Meanings among the samples that are frequent enough form a set. It holds a correct answer with
+   probability at least 1 − α; questions in which no sample is correct count as missed.
+6. **Certify.** Confidences on a fixed grid are tested with exact binomial p-values. The lowest that passes is
+   the one from which on at most α of the answers are wrong.
+7. **Watch.** A bet against new scores looking like calibrated ones raises an alarm when it wins too much.
+"""
+
+LIMITS = """
+- **New questions like the old ones.** Every promise is about questions from the population that calibrates.
+  Another model, prompt, retriever or kind of question voids it.
+- **On average.** The promise holds over questions and calibrations, not for each question. One calibration
+  may cover less: the exact band says how much.
+- **Not flagged is not correct.** α limits how many *correct* answers are flagged. How many incorrect ones
+  are depends on the score.
+- **One choice of score.** Choosing the score that looks best on the test questions breaks the promise there.
+"""
+
+
+def method() -> None:
+    """Say how calibration works and what it cannot promise."""
+    st.markdown(METHOD)
+    st.markdown("**Limits**")
+    st.markdown(LIMITS)

@@ -1,0 +1,297 @@
+"""Conformal prediction in the whole run: how to calibrate, what is promised, and whether it is kept."""
+
+from __future__ import annotations
+
+import math
+
+import streamlit as st
+
+from core.conformal.analysis import ConformalAnalysis
+from core.conformal.definitions import CALIBRATION, DEFAULT_ALPHA, METRICS, OF_CORRECT, OF_SETS
+from core.conformal.diagnostic import SCORE
+from core.conformal.numbers import labels_text
+from core.conformal.scores import AUTO
+from core.conformal.split import labels_needed
+from core.conformal.tested import Coverage
+from core.text.display import count, number, percent
+from ui import cached, headlines, router, show, sources, step_form
+from ui.plain import plain, shortened
+from ui.sections.conformal import alarms
+from ui.state import session, settings
+
+_NOUNS = {OF_CORRECT: "correct answer", OF_SETS: "question"}
+
+
+def first() -> None:
+    """Draw what is to be decided before a run is calibrated, or that labels are missing."""
+    run = session().run
+    assert run is not None, "the form is for the run that is loaded"
+    labelled, of = int(run.queries["reference_answers"].notna().sum()), len(run.queries)
+    with st.container(border=True):
+        st.subheader("Not calibrated", anchor=False)
+        if labelled:
+            st.markdown(
+                f"**{labelled:,} of {count(of, 'question')}** with a reference answer. A random half of them "
+                "calibrates, the other half tests what is promised. No model is called. The result is a new "
+                "run beside this one; the answers stay as they are."
+            )
+        else:
+            st.markdown(
+                f"**None of {count(of, 'question')} has a reference answer**, and without labels nothing can "
+                f"be calibrated: at α = {DEFAULT_ALPHA:g} at least {labels_needed(DEFAULT_ALPHA)} correct "
+                "answers are needed. Write reference answers for some questions into the column "
+                "`reference_answers` of your file and upload it again, or name a calibration store."
+            )
+            sources.link(router.DATA, "Upload a file", "upload", door="Upload")
+        _form("Calibrate")
+
+
+def again() -> None:
+    """Say what calibrates, and draw the form for another calibration of the same answers."""
+    analysis = found()
+    n = int((analysis.queries["role"] == CALIBRATION).sum())
+    own = f"Calibrated on {count(n, 'question')} of this run, tested on the other labelled ones."
+    st.caption(own if n else f"Calibrated on the store {plain(analysis.origin)}." if analysis.origin else "")
+    with st.expander("Calibrate again with other options", icon=":material/refresh:"):
+        st.markdown("The result is a new run; this one stays as it is.")
+        _form("Calibrate again")
+
+
+def _form(label: str) -> None:
+    step_form.on_loaded_run("conformal", label, reads_passages=False)
+
+
+def found() -> ConformalAnalysis:
+    """Return the analysis of the session's run at the current settings."""
+    analysis: ConformalAnalysis = cached.diagnosis()["conformal"]
+    return analysis
+
+
+def promises() -> None:
+    """Draw one promise: what it says, whether the tested cases keep it, and how that is at other α."""
+    analysis = found()
+    every = analysis.coverages
+    first = next(iter(every))
+    name = st.segmented_control(
+        "Promise",
+        list(every),
+        default=next((name for name, one in every.items() if not one.reason and one.n_test), first),
+        required=True,
+        key="conformal_promise",
+        format_func=lambda name: METRICS[name].title if name in METRICS else name,
+        persist_state="session",
+    )
+    one = every.get(name or first, every[first])
+    st.markdown(METRICS[one.name].meaning)
+    st.markdown(_kept(one, analysis.alpha))
+    show.chart("conformal", "coverage_by_alpha", analysis, one.name, of=one.name)
+    st.caption(
+        "Random splits of the labelled questions show that the threshold is right, not that new questions "
+        "will be like these."
+    )
+
+
+def _kept(one: Coverage, alpha: float) -> str:
+    """Say what is promised and how many of the tested cases keep to it."""
+    noun = _NOUNS.get(one.name, "answer")
+    calibrated = f"calibrated on {count(one.n_calibration, noun)}"
+    if one.reason:
+        return f"**Nothing is promised** ({calibrated}). {plain(one.reason)}"
+    promised = (
+        f"at least {percent(1 - alpha)} promised, by the threshold {number(one.threshold)}, {calibrated}"
+    )
+    if not one.n_test:
+        return f"**Not tested:** no {noun} is left for it; {promised}."
+    share = one.n_covered / one.n_test
+    low, high = map(percent, one.band)
+    verdict = "Broken" if share < one.band[0] else "Kept"
+    return (
+        f"**{verdict}: {one.n_covered:,} of {count(one.n_test, noun)} tested ({percent(share)})**; {low} to "
+        f"{high} is to be expected of so many, and {promised}."
+    ).replace(" %", f"{headlines.NO_BREAK}%")
+
+
+def sets() -> None:
+    """Draw how many sampled meanings a set holds, and how often no sample is correct."""
+    analysis = found()
+    if analysis.sets is None:
+        st.info(
+            "No sets: a calibration store holds no samples. Calibrate on labelled questions of the run."
+            if analysis.origin and not (analysis.queries["role"] == CALIBRATION).any()
+            else "No sets: nothing was sampled. Sample answers on the page Uncertainty.",
+            icon=":material/inbox:",
+        )
+        return
+    rule, one = analysis.sets.rule, analysis.coverages[OF_SETS]
+    interval = f" ({percent(rule.share_without_correct)}; 95 % interval {percent(0, (rule.low, rule.high))})"
+    st.markdown(
+        f"In **{rule.n_without_correct:,} of {count(rule.n, 'calibration question')}**"
+        f"{interval if rule.n else ''} no sample is correct: no set can hold a correct answer there."
+    )
+    if one.n_test:
+        st.markdown(
+            f"A set holds {number(analysis.sets.mean_size)} meanings on average "
+            f"(n = {count(one.n_test, 'tested question')})."
+        )
+    show.chart("conformal", "set_size")
+
+
+def flagged() -> None:
+    """Draw the choice of the score, and which answers are stranger by it than correct ones."""
+    _score()
+    analysis = found()
+    if analysis.score is None:
+        return
+    one = analysis.coverages[OF_CORRECT]
+    if one.reason:
+        st.markdown(
+            f"**No answer can be flagged.** {plain(one.reason)} Correct answers count as labels here."
+        )
+    elif analysis.n_judged:
+        n, of = analysis.n_flagged, analysis.n_judged
+        expected = number(analysis.alpha * of, "{:.1f}")
+        st.markdown(
+            f"**{n:,} of {count(of, 'answer')}** {'is' if n == 1 else 'are'} flagged: the score is above "
+            f"{number(one.threshold)}. {expected} would be if all were as good as the "
+            f"{count(one.n_calibration, 'correct answer')} in calibration."
+        )
+    show.chart("conformal", "score_histogram")
+    show.export("conformal-csv", "Download verdicts (CSV)")
+
+
+def _score() -> None:
+    """Draw the choice of the score; the address carries it."""
+    analysis, chosen = found(), str(settings()[SCORE.name])
+    titles = {AUTO: "Automatic"} | {one.key: f"{one.title} ({one.owner})" for one in analysis.scores}
+    if not analysis.scores:
+        st.info(
+            "The run has no signal that says without a reference answer how strange an answer is: sample "
+            "answers or extract claims first.",
+            icon=":material/inbox:",
+        )
+        return
+    if chosen not in titles:
+        st.warning(
+            f"This run has no score “{plain(shortened(chosen, 80))}”; choose another.",
+            icon=":material/link_off:",
+        )
+    key = "conformal_score"
+    st.session_state[key] = chosen if chosen in titles else None
+    st.selectbox(
+        SCORE.title,
+        list(titles),
+        key=key,
+        format_func=lambda name: titles.get(name, name),
+        placeholder="Choose a score",
+        help="A signal that needs no reference answer. Do not choose the one that looks best on the tested "
+        "questions: that breaks the promise.",
+        on_change=_choose,
+        args=(key,),
+    )
+    if chosen == AUTO and analysis.score is not None:
+        st.caption(f"Automatic: {plain(titles[analysis.score.key])}.")
+
+
+def _choose(key: str) -> None:
+    name = st.session_state[key]
+    session().choose(SCORE.name, "" if name in (None, AUTO) else name)
+
+
+def certificate() -> None:
+    """Draw the certified confidence, or how many labels are missing, with the table of thresholds."""
+    analysis = found()
+    one = analysis.certificate
+    labels = count(one.n, "labelled answer")
+    if one.threshold is None:
+        st.markdown(
+            f"**No confidence can be certified** for at most {percent(one.alpha)} wrong on {labels}: "
+            f"{labels_text(analysis)}."
+        )
+    else:
+        st.markdown(
+            f"**Answer from a confidence of {number(one.threshold)} on:** {one.n_wrong:,} of "
+            f"{count(one.n_answered, 'answer')} there are wrong ({percent(one.risk)}), of {labels} in all. "
+            f"With probability {percent(1 - one.delta)} at most {percent(one.alpha)} of the answers given "
+            "are wrong."
+        )
+    show.chart("conformal", "certified_risk")
+    frame = one.to_frame().assign(certified=["✓" if row.certified else "" for row in one.table])
+    columns = {
+        "threshold": show.numeric("Confidence from"),
+        "certified": show.wide("Certified", "small"),
+        "n_answered": show.numeric("Answered", "localized", "Labelled answers with at least this confidence"),
+        "n_wrong": show.numeric("Wrong", "localized"),
+        "risk": show.numeric("Share wrong"),
+        "p_value": show.numeric("p", "%.3f", "How likely so few are wrong if a share of α is"),
+        "level": show.numeric("Level", "%.3f", "Certified where p is at most this; never where it is 0"),
+    }
+    with st.expander(f"Thresholds tested ({len(frame)})"):
+        show.table(frame, "Thresholds tested for the certificate", columns)
+    show.export("risk-csv", "Download thresholds (CSV)")
+
+
+def kept_claims() -> None:
+    """Say how many claims can be kept, where claims were compared with reference answers."""
+    analysis = found()
+    kept = analysis.kept_claims
+    if kept is None:
+        return
+    st.subheader("Claims that can be kept", anchor=False)
+    if kept.rule.reason:
+        st.markdown(f"**No claim can be kept with a promise.** {plain(kept.rule.reason)}")
+        return
+    tested = f" ({percent(kept.n_right / kept.n)})" if kept.n else ""
+    st.markdown(
+        f"**{kept.n_kept:,} of {count(kept.n_claims, 'claim')}** of the tested answers are supported above "
+        f"{number(kept.rule.threshold)} and can be kept (calibrated on {count(kept.rule.n, 'answer')}). In "
+        f"{kept.n_right:,} of {count(kept.n, 'tested answer')}{tested} all kept claims are right; "
+        f"{percent(1 - analysis.alpha)} is promised."
+    )
+
+
+def drift() -> None:
+    """Draw whether the scores of the other questions look like the calibrated ones."""
+    analysis = found()
+    alarms.draw(analysis)
+    one = analysis.drift
+    if not one.n:
+        st.info("No other question has a score: there is nothing to compare.", icon=":material/inbox:")
+        return
+    evidence = next(value for value in cached.numbers("conformal") if value.key == "drift_factor")
+    st.markdown(
+        f"**{'No alarm' if one.alarm is None else 'Alarm'}:** after {count(one.n, 'question')} a bet that "
+        f"they differ is at {evidence.text} times its stake. If they do not, it reaches {1 / one.level:.0f} "
+        f"times, the alarm, with a probability of at most {percent(one.level)}."
+    )
+    left, right = st.columns(2)
+    with left:
+        show.chart("conformal", "p_value_plot")
+    with right:
+        show.chart("conformal", "martingale")
+
+
+def groups() -> None:
+    """Draw a threshold and the coverage per group, where the questions have groups."""
+    analysis = found()
+    if analysis.groups.empty:
+        return
+    st.subheader("Groups", anchor=False)
+    frame = analysis.groups
+    finite = int((frame["threshold"] < math.inf).sum())
+    st.markdown(
+        f"**{finite:,} of {count(len(frame), 'group')}** have enough correct answers for a threshold of "
+        "their own. One threshold for all may flag too many in one group and too few in another."
+    )
+    show.chart("conformal", "group_coverage")
+    columns = {
+        "group": show.wide("Group", "medium"),
+        "n_calibration": show.numeric("Calibration n", "localized", "Correct answers that calibrate"),
+        "threshold": show.numeric("Threshold"),
+        "n_test": show.numeric("Test n", "localized", "Correct answers that test"),
+        "n_covered": show.numeric("Not flagged", "localized"),
+        "low": show.numeric("Band from", about="Where the share not flagged lies in 95 of 100 calibrations"),
+        "high": show.numeric("to"),
+        "reason": show.wide("Undefined because"),
+    }
+    shown = frame.assign(threshold=frame["threshold"].where(frame["threshold"] < math.inf))
+    show.table(shown, "Threshold and coverage of each group", columns)

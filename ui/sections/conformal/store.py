@@ -1,0 +1,137 @@
+"""The browser of a calibration store: what is in it, what is added to it, what is left out."""
+
+from __future__ import annotations
+
+import math
+import os
+from contextlib import closing
+
+import pandas as pd
+import streamlit as st
+
+from core.conformal import CalibrationStore, Case, Provenance, cases_of
+from core.errors import InputError
+from core.text.display import count
+from ui import cached, library, show
+from ui.plain import plain
+from ui.sections.conformal import run as page
+
+FILE = "calibration.db"
+
+
+def draw() -> None:
+    """Draw the file's name, what it holds, and what can be done with it."""
+    st.markdown(
+        "A file with the scores of labelled questions, to calibrate new answers with. It holds scores of one "
+        "score, model, prompt and retriever only."
+    )
+    typed = st.text_input(
+        "File",
+        str(library.runs_folder() / FILE),
+        key="conformal_file",
+        help="On the machine that this app runs on. Reading makes no file; adding does.",
+        persist_state="session",
+    )
+    path = typed.replace("\0", "").strip()  # no name of a file can hold it
+    if not path:
+        st.info("Name a file.", icon=":material/inbox:")
+        return
+    try:
+        _add(path)
+        # A file that is not there must not be made by looking at it.
+        if os.path.isdir(path):
+            raise InputError(f"{path} is a folder; name a file in it.")
+        if not os.path.lexists(path):
+            st.info("There is no such file yet: adding makes it.", icon=":material/inbox:")
+            return
+        _browse(path)
+    except InputError as error:
+        st.error(plain(error), icon=":material/error:")
+
+
+def _add(path: str) -> None:
+    """Draw the button that adds the labelled questions of the run, and say how many are new."""
+    cases, own = _cases() if page.found().score is not None else ([], None)
+    if not cases or own is None:
+        st.caption("This run has no labelled question with a score: nothing can be added.")
+        return
+    label = f"Add this run's labelled questions ({len(cases):,})"
+    if not st.button(label, icon=":material/playlist_add:", key="conformal_add"):
+        return
+    with closing(CalibrationStore(path, own)) as store:
+        n = store.add(cases, own)
+    there = len(cases) - n
+    known = f" {count(there, 'question was', 'questions were')} there already and stayed." if there else ""
+    st.success(f"{count(n, 'score')} added.{known}", icon=":material/check:")
+
+
+def _cases() -> tuple[list[Case], Provenance]:
+    """Return the labelled questions of a run that have an answer and a score, and what identifies it."""
+    cases, own = cached.once("calibration cases", cases_of)
+    return [one for one in cases if not math.isnan(one.score)], own
+
+
+def _browse(path: str) -> None:
+    """Draw what the store holds, where it comes from, and what leaves rows out."""
+    with closing(CalibrationStore(path)) as store:
+        frame = store.frame()
+        if frame.empty:
+            st.info("The store is empty.", icon=":material/inbox:")
+            return
+        _origin(store)
+        left_out = frame["excluded"].notna()
+        st.markdown(
+            f"**{count(len(frame), 'score')}**, {int(left_out.sum()):,} of them excluded; "
+            f"{int((frame['correct'] == True).sum()):,} of correct answers, "  # noqa: E712
+            f"{int(frame['correct'].isna().sum()):,} not judged."
+        )
+        columns = {
+            "question": show.wide("Question"),
+            "prediction": show.wide("Answer", "medium"),
+            "nonconformity_score": show.numeric("Score", "%.3f", "High = strange"),
+            "correct": st.column_config.CheckboxColumn("Correct", width="small"),
+            "excluded": show.wide("Excluded because", "medium"),
+            "kind": show.wide("Group", "small"),
+            "timestamp": show.wide("Stored", "medium"),
+        }
+        event = show.table(
+            frame, "Scores in the calibration store", columns,
+            key="conformal_rows", on_select="rerun", selection_mode="multi-row",
+        )  # fmt: skip
+        _mark(store, frame, event["selection"]["rows"])
+    show.csv("Download all rows (CSV)", frame, "calibration-store", "conformal_file_csv")
+
+
+def _origin(store: CalibrationStore) -> None:
+    """Say what identifies the scores; why they are of no use where they are mixed."""
+    try:
+        own = store.provenance
+    except InputError as error:
+        st.error(plain(error), icon=":material/error:")
+        return
+    if own is not None:
+        parts = {"Score": own.score, "Model": own.model, "Prompt": own.prompt, "Retriever": own.retriever}
+        st.caption(" · ".join(f"{title}: {plain(part, one_line=True)}" for title, part in parts.items()))
+
+
+def _mark(store: CalibrationStore, frame: pd.DataFrame, places: list[int]) -> None:
+    """Draw what leaves the chosen rows out of the calibration, or uses them again."""
+    ids = [int(frame["id"].iloc[place]) for place in places if place < len(frame)]
+    if not ids:
+        st.caption("Choose rows to exclude them or to use them again.")
+        return
+    st.caption(
+        "Exclude what is wrong without a look at its score: a false reference answer, a question of another "
+        "kind. Leaving out rows because of their score, or because the answer is odd, breaks the promise."
+    )
+    reason = st.text_input(
+        "Reason", key="conformal_reason", max_chars=500, placeholder="Wrong reference answer"
+    )
+    with st.container(horizontal=True):
+        rows = count(len(ids), "row")
+        if st.button(f"Exclude {rows}", icon=":material/block:", key="conformal_exclude"):
+            store.exclude(ids, reason)
+            st.rerun()
+        if st.button(f"Use {rows} again", icon=":material/undo:", key="conformal_include"):
+            store.include(ids)
+            st.rerun()
