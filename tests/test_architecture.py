@@ -51,6 +51,7 @@ RULES = {
     "core.claims.verifiers": f"{BASE} core.claims core.llm",
     # Its scores are kept in a file that several processes share.
     "core.conformal": f"{BASE} core.database core.conformal.labelled core.conformal.rag",
+    "core.conformal.step": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
     "core.conformal.labelled": f"{BASE} core.conformal core.llm core.pipeline",
     "core.conformal.rag": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
     "core.llm": "core.errors core.database core.text core.llm.backends",

@@ -223,7 +223,8 @@ def analyse_conformal(
     drift = drift_martingale(frame.loc[judged, "drift_p"] if enough else [], DRIFT_LEVEL)
     return ConformalAnalysis(
         run, frame, alpha, score, scores, origin, stale, coverages, sets, certificate, drift,
-        groups_of(frame, cases, correct, tested, alpha), kept_claims_of(claims, frame, own, tested, alpha),
+        groups_of(frame, cases, correct, tested, alpha),
+        None if store else kept_claims_of(claims, frame, own, tested, alpha),
     )  # fmt: skip
 
 

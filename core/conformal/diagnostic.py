@@ -62,16 +62,19 @@ def _analyse(diagnosis: Diagnosis) -> ConformalAnalysis:
     signals = signals_of(diagnosis, earlier)
     scores = label_free(signals)
     outcome = next((one for one in signals if one.is_outcome), None)
-    name, origin, store = str(diagnosis.settings["score"]), "run", None
+    name, origin = str(diagnosis.settings["score"]), "run"
+    store: Calibration | None = None
     stale: tuple[str, ...] = ()
     saved = run.manifest.get("steps", {}).get("conformal", {}).get("options", {}).get("calibration")
     if saved is not None:
+        origin, store, stale = "store", _NOTHING, ("what the run keeps of it cannot be read",)
         kept = Snapshot.from_json(saved)
-        name, origin, stale = kept.score if name == AUTO else name, kept.store, kept.misfits(run.manifest)
-        if name != kept.score:
-            stale = (*stale, f"calibrated with the score {kept.score}, chosen is {name}")
-        # What does not fit calibrates nothing.
-        store = Calibration(kept.scores, kept.correct, kept.kinds) if not stale else _NOTHING
+        if kept is not None:
+            name, origin, stale = kept.score if name == AUTO else name, kept.store, kept.misfits(run.manifest)
+            if name != kept.score:
+                stale = (*stale, f"calibrated with the score {kept.score}, chosen is {name}")
+            # What does not fit calibrates nothing.
+            store = _NOTHING if stale else Calibration(kept.scores, kept.correct, kept.kinds)
     elif not run.queries["calibrates"].fillna(False).any():
         origin = ""
     return analyse_conformal(

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import pandas as pd
 
 from core.conformal.provenance import Provenance, provenance_of
-from core.conformal.store import Case
+from core.conformal.store import Case, query_hash
 from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.llm.prompts import NumberedPassage, passage_block
-from core.pipeline.rows import questions_of
+from core.pipeline.rows import AskedQuestion, questions_of
 
 # A text, or passages in the order of the prompt: texts, or pairs of title and text.
 Context = str | Sequence[str | tuple[str, str]]
@@ -50,6 +50,15 @@ def references_text(references: Sequence[str]) -> str:
     return references[0] if len(references) == 1 else json.dumps([*references], ensure_ascii=False)
 
 
+def hash_of(question: AskedQuestion) -> str:
+    """Return what identifies a question of a run with its passages in a store."""
+    return query_hash(str(question.query["question"]), _context(question))
+
+
+def _context(question: AskedQuestion) -> str:
+    return context_text([(one["title"] or "", one["text"] or "") for one in question.passages])
+
+
 def cases_of(diagnosis: Diagnosis) -> tuple[list[Case], Provenance]:
     """Return the answers of a run that have a reference answer and a score, and what identifies the scores.
 
@@ -81,10 +90,9 @@ def cases_of(diagnosis: Diagnosis) -> tuple[list[Case], Provenance]:
         references, answer = found.query["reference_answers"], found.query["answer"]
         whole = asked is None or n.get(row.query_id, 0) == asked
         if references is not None and isinstance(answer, str) and whole:
-            context = [(one["title"] or "", one["text"] or "") for one in found.passages]
             cases.append(
                 Case(
-                    str(found.query["question"]), context_text(context), answer,
+                    str(found.query["question"]), _context(found), answer,
                     references_text([*references]), float(row.score),
                     None if pd.isna(row.correct) else bool(row.correct),
                     found.query["kind"],

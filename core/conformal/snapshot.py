@@ -57,20 +57,32 @@ class Snapshot:
         }
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, Any]) -> Snapshot:
-        """Read `to_json`."""
-        return cls(
-            str(saved["store"]),
-            Provenance(**saved["provenance"]),
-            np.array(saved["scores"], dtype=np.float64),
-            np.array([math.nan if one is None else one for one in saved["correct"]], dtype=np.float64),
-            tuple(saved["kinds"]),
-            int(saved["n_excluded"]),
-        )
+    def from_json(cls, saved: Mapping[str, Any]) -> Snapshot | None:
+        """Read `to_json`; None for something else, which a run made elsewhere may hold."""
+        try:
+            scores = np.array(saved["scores"], dtype=np.float64)
+            correct = np.array(
+                [math.nan if one is None else one for one in saved["correct"]], dtype=np.float64
+            )
+            kinds = tuple(one if isinstance(one, str) else None for one in saved["kinds"])
+            source = Provenance(**{name: str(value) for name, value in saved["provenance"].items()})
+            found = cls(str(saved["store"]), source, scores, correct, kinds, int(saved["n_excluded"]))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return None
+        labels = set(correct[~np.isnan(correct)].tolist())
+        whole = scores.ndim == 1 and len(scores) == len(correct) == len(kinds) and labels <= {0.0, 1.0}
+        return found if whole else None
 
 
-def snapshot(path: str) -> Snapshot:
+def snapshot(path: str) -> tuple[Snapshot, frozenset[str]]:
     """Read the scores of a calibration store.
+
+    Returns
+    -------
+    Snapshot
+        Its rows that are not excluded.
+    frozenset of str
+        The `core.conformal.store.query_hash` of each.
 
     Raises
     ------
@@ -85,7 +97,7 @@ def snapshot(path: str) -> Snapshot:
         provenance, rows, n = store.provenance, store.usable(), len(store)
     if provenance is None or not len(rows):
         raise InputError(f"The calibration store {path} holds no score that is used.")
-    return Snapshot(
+    kept = Snapshot(
         Path(path).name,
         provenance,
         rows["nonconformity_score"].to_numpy(dtype=np.float64),
@@ -93,3 +105,4 @@ def snapshot(path: str) -> Snapshot:
         tuple(one if isinstance(one, str) else None for one in rows["kind"]),
         n - len(rows),
     )
+    return kept, frozenset(rows["query_hash"])

@@ -8,10 +8,11 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from core.conformal.snapshot import snapshot
+from core.conformal.labelled import hash_of
+from core.conformal.snapshot import Snapshot, snapshot
 from core.errors import InputError
 from core.pipeline.asking import Asker
-from core.pipeline.rows import Rows
+from core.pipeline.rows import Rows, questions_of
 from core.pipeline.steps import ModelChoice, Option, StepWork, check_ranges
 from core.run import Run
 
@@ -23,8 +24,8 @@ class ConformalStep:
     Attributes
     ----------
     store : str or None
-        Path of a calibration store: then no question of the run calibrates. Its scores must be those of this
-        run's model, prompt and retriever.
+        Path of a calibration store: then only questions of the run that are in the store calibrate. Its
+        scores must be those of this run's model, prompt and retriever.
     seed : int
         Of the random half; same questions and seed, same half.
 
@@ -72,8 +73,10 @@ class _Work(StepWork):
     batch = 1_000_000  # the choice is made once for all
 
     def __init__(self, step: ConformalStep, run: Run) -> None:
-        self._snapshot = None if step.store is None else snapshot(step.store)
-        if self._snapshot is not None:
+        self._snapshot: Snapshot | None = None
+        hashes = frozenset[str]()
+        if step.store is not None:
+            self._snapshot, hashes = snapshot(step.store)
             misfits = self._snapshot.misfits(run.manifest)
             if self._snapshot.source not in run.manifest.get("steps", {}):
                 misfits = tuple(one for one in misfits if " score " not in one)  # it is yet to be computed
@@ -89,9 +92,8 @@ class _Work(StepWork):
         labelled = np.sort(
             queries.loc[queries["reference_answers"].notna(), "query_id"].to_numpy(dtype=object)
         )
-        half = 0 if stored else (len(labelled) + 1) // 2
-        chosen = np.random.default_rng(step.seed).permutation(labelled)[:half]
-        self._calibrating = frozenset(chosen)
+        chosen = np.random.default_rng(step.seed).permutation(labelled)[: (len(labelled) + 1) // 2]
+        self._calibrating = frozenset(_stored(run, hashes) if stored else chosen)
 
     def todo(self, run: Run) -> Sequence[str]:
         """Return the questions that have no side yet."""
@@ -109,3 +111,9 @@ class _Work(StepWork):
         none = not n and self._snapshot is None
         notes = ["No question has a reference answer: nothing can be calibrated."] if none else []
         return {"n_calibration": n, "n_test": int((labelled & ~calibrates).sum()), "notes": notes}
+
+
+def _stored(run: Run, hashes: frozenset[str]) -> list[str]:
+    """Return the questions of a run that a store holds with the same passages."""
+    question = questions_of(run)
+    return [query_id for query_id in run.queries["query_id"] if hash_of(question(query_id)) in hashes]

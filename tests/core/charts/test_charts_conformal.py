@@ -112,6 +112,7 @@ def test_coverage_is_dotted_where_no_threshold_is_finite():
     assert (max(solid.x), min(dotted.x)) == (pytest.approx(80), pytest.approx(80))
     assert (solid.line.dash, dotted.line.dash) == ("solid", "dot")
     assert set(solid.y) == set(dotted.y) == {100}
+    assert set(band(named(figure, "Middle 95 % of the splits")).values()) == {(100, 100)}
     assert dotted.customdata[0].endswith("Nothing is promised: the threshold is infinite")
     exact = band(named(figure, "Exact 95 % band"))
     assert max(exact) == pytest.approx(80)
@@ -142,6 +143,10 @@ def test_samples_that_are_never_correct_promise_nothing():
     rows = [(CALIBRATES, 0.1, 0)] * 4 + [(TESTS, 0.1, 0)] * 4
     figure = coverage_by_alpha(calibrated(rows, meanings=[[False, False]] * 8), OF_SETS)
     assert set(named(figure, "Nothing promised").y) == {0}
+    assert (
+        named(set_size(calibrated(rows, meanings=[[False, False]] * 8)), "This run").marker.symbol
+        == "star-open"
+    )
     assert alt_text(figure).endswith("dotted where nothing is promised at any 1 − α.")
 
 
@@ -261,6 +266,12 @@ def test_p_values_by_hand():
         "Question 3?", "p = 0.001, number 1 of 3 from the lowest", "Uniform: 0.25 (95 %: 0.0084 to 0.71)",
     ]  # fmt: skip
     assert "1 lie outside the pointwise 95 % band (0.2 by chance)" in alt_text(figure)
+
+
+def test_p_values_that_are_too_high_have_a_form_of_their_own():
+    above = named(p_value_plot(streamed([0.98, 0.97, 0.99], [0.0] * 3)), "Above the band (2)")
+    # The highest of three uniform ones is below 0.975^(1/3) = 0.9916 in 97.5 of 100 samples, as here.
+    assert list(above.y) == [0.97, 0.98] and above.marker.symbol == "triangle-up"
 
 
 def test_martingale_by_hand():

@@ -7,6 +7,7 @@ import pytest
 
 from core.cli import main
 from core.conformal.definitions import DEFINITIONS, FINDINGS, OF_CORRECT, OF_SETS
+from core.conformal.labelled import cases_of
 from core.conformal.provenance import Provenance, provenance_of
 from core.conformal.snapshot import Snapshot, snapshot
 from core.conformal.step import ConformalStep
@@ -87,6 +88,20 @@ def test_a_store_calibrates_in_place_of_the_run(tmp_path):
     assert found.groups.empty
 
 
+def test_a_question_that_is_in_the_store_is_no_test(tmp_path):
+    run = planted([9, 1, 0, 8], [True] * 4, [None] * 4)
+    cases, provenance = cases_of(Diagnosis(run))
+    with CalibrationStore(tmp_path / "s.db") as store:
+        store.add(cases[1:], provenance)
+        store.exclude([3], "asked twice")
+    filled = fill(run, ConformalStep(store=str(tmp_path / "s.db")))
+    # The second and the third are used; the fourth is excluded, so it tests, as does the first.
+    assert halves(filled) == [False, True, True, False]
+    found = Diagnosis(filled)["conformal"]
+    assert found.coverages[OF_CORRECT].n_calibration == 2 and found.coverages[OF_CORRECT].n_test == 2
+    assert found.kept_claims is None and found.drift.n == 2
+
+
 def test_the_run_keeps_the_calibration_when_the_store_goes(tmp_path):
     run = planted([9], [True], [None])
     path = store_of(tmp_path / "s.db", run, [0.5] * 9)
@@ -113,7 +128,7 @@ def test_a_snapshot_survives_json(tmp_path):
     path = store_of(tmp_path / "s.db", run, [0.25, 0.5, 0.75], [True, False, None])
     with CalibrationStore(path) as store:
         store.exclude([1], "a duplicate")
-    kept = Snapshot.from_json(json.loads(json.dumps(snapshot(path).to_json())))
+    kept = Snapshot.from_json(json.loads(json.dumps(snapshot(path)[0].to_json())))
     assert (kept.score, kept.source, kept.store, kept.n_excluded) == (SCORE, "uncertainty", "s.db", 1)
     assert kept.scores.tolist() == [0.5, 0.75] and kept.kinds == ("who", "who")
     np.testing.assert_array_equal(kept.correct, [0, np.nan])
@@ -160,6 +175,28 @@ def test_a_calibration_goes_stale_when_the_run_is_sampled_anew(tmp_path):
     assert (worst.name, worst.severity, worst.tone) == ("stale_calibration", "high", BAD)
     other = Diagnosis(filled, {"score": "uncertainty.entropy"})["conformal"]
     assert "chosen is uncertainty.entropy" in other.stale[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scores": "x"},
+        {"scores": [0.1]},
+        {"correct": [2] * 9},
+        {"provenance": None},
+        {"provenance": {"model": "m"}},
+        {"kinds": 3},
+        {"n_excluded": None},
+    ],
+)
+def test_what_a_run_from_elsewhere_keeps_is_not_trusted(tmp_path, change):
+    run = planted([9], [True], [None])
+    filled = fill(run, ConformalStep(store=store_of(tmp_path / "s.db", run, [0.5] * 9)))
+    facts = filled.manifest["steps"]["conformal"]
+    options = {**facts["options"], "calibration": {**facts["options"]["calibration"], **change}}
+    steps = {**filled.manifest["steps"], "conformal": {**facts, "options": options}}
+    found = Diagnosis(Run.create({**filled.manifest, "steps": steps}, **filled.tables))["conformal"]
+    assert found.stale == ("what the run keeps of it cannot be read",) and found.drift.n == 0
 
 
 def named(run, **settings):
