@@ -230,9 +230,13 @@ def of_store(tmp_path):
 
 def test_a_run_calibrated_on_a_store_says_so(opened, texts, of_store):
     said = raw(texts(opened(shown=of_store)))
-    assert "Calibrated on the store labels.db." in said and "a calibration store holds no samples" in said
-    # All 105 right answers calibrate.
-    assert "calibrated on 105 correct answers" in said
+    assert (
+        "Calibrated on the labelled questions of the store labels.db. 120 questions are of this run and test nothing."
+        in said
+    )
+    assert "a calibration store holds no samples" in said
+    # All labelled ones calibrate; the other 20 test the promise about all scores.
+    assert "of 20 answers tested" in said and "calibrated on 120 answers" in said
 
 
 def test_a_stale_calibration_is_told_on_the_page_and_in_the_workbench(opened, texts, of_store):
