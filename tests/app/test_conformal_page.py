@@ -105,7 +105,7 @@ def test_a_calibrated_run_shows_promises_and_whether_they_are_kept(opened, texts
     said = raw(texts(app))
     n, tested = len(right(run, "calibration")), len(right(run, "test"))
     # No right answer is stranger than a sample in two of five that has one word more, 0.036 by ROUGE-L.
-    assert f"**Kept: {tested} of {tested} correct answers tested (100 %)**" in said
+    assert f"**In line with the promise: {tested} of {tested} correct answers tested (100 %)**" in said
     assert f"at least 90 % promised, by the threshold 0.04, calibrated on {n} correct answers." in said
     assert "not that new questions will be like these" in said
     # Of the 7 or 8 wrong answers with a right sample, the others have none.
@@ -267,7 +267,10 @@ def test_where_nothing_can_be_promised_the_page_says_why(opened, texts):
     assert "Claims that can be kept" in said and "of the tested answers are supported above" in said
     assert len(app.get("plotly_chart")) == 8
     # What can be promised comes first.
-    assert "**Kept: " in said and "of the answers to questions like those in calibration" in said
+    assert (
+        "**In line with the promise: " in said
+        and "of the answers to questions like those in calibration" in said
+    )
 
 
 def test_a_calibrated_run_without_scores_says_so(opened, texts, run):

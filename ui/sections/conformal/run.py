@@ -107,7 +107,7 @@ def _kept(one: Coverage, alpha: float) -> str:
         return f"**Not tested:** no {noun} is left for it; {promised}."
     share = one.n_covered / one.n_test
     low, high = map(percent, one.band)
-    verdict = "Broken" if share < one.band[0] else "Kept"
+    verdict = "Broken" if share < one.band[0] else "In line with the promise"
     return (
         f"**{verdict}: {one.n_covered:,} of {count(one.n_test, noun)} tested ({percent(share)})**; {low} to "
         f"{high} is to be expected of so many, and {promised}."
