@@ -173,8 +173,9 @@ def test_the_score_is_chosen_on_the_page_and_kept_by_the_address(opened, texts, 
 def test_the_address_chooses_the_score_for_every_number_on_the_page(opened, texts):
     app = opened(score="uncertainty.sum_eigen")
     assert app.selectbox(key="conformal_score").value == "uncertainty.sum_eigen"
+    assert "SumEigen" not in texts(opened("workbench", question="q001"))
     app = opened("workbench", score="uncertainty.sum_eigen", question="q001")
-    assert app.query_params["score"] == "uncertainty.sum_eigen"
+    assert app.query_params["score"] == "uncertainty.sum_eigen" and "SumEigen" in texts(app)
 
 
 @pytest.mark.parametrize("junk", ["nobody", HOSTILE, "s" * 5000])
@@ -229,9 +230,13 @@ def of_store(tmp_path):
 
 def test_a_run_calibrated_on_a_store_says_so(opened, texts, of_store):
     said = raw(texts(opened(shown=of_store)))
-    assert "Calibrated on the store labels.db." in said and "a calibration store holds no samples" in said
-    # All 105 right answers calibrate.
-    assert "calibrated on 105 correct answers" in said
+    assert (
+        "Calibrated on the labelled questions of the store labels.db. 120 questions are of this run and test nothing."
+        in said
+    )
+    assert "a calibration store holds no samples" in said
+    # All labelled ones calibrate; the other 20 test the promise about all scores.
+    assert "of 20 answers tested" in said and "calibrated on 120 answers" in said
 
 
 def test_a_stale_calibration_is_told_on_the_page_and_in_the_workbench(opened, texts, of_store):
@@ -430,7 +435,8 @@ def test_an_answer_in_line_is_not_flagged(opened, run):
     said, _ = section(app)
     assert "**In line:** the answer is no stranger than correct ones are" in said
     assert "**Flagged:**" not in said
-    assert {"Role", "Score", "Conformal p", "Confidence"} <= {one.label for one in app.metric}
+    assert "Test: Its reference answer is known and was not used to calibrate" in said
+    assert {"Score", "Conformal p", "Confidence"} <= {one.label for one in app.metric}
 
 
 def test_a_question_that_calibrates_has_no_verdict(opened, run):
@@ -445,9 +451,8 @@ def test_the_set_is_shown_meaning_by_meaning(opened, run):
     assert "0 of 5 sampled meanings are in the set" in said and "the set holds no correct answer" in said
     said, (frame,) = section(opened("workbench", question=with_role(run, (False, True))))
     assert frame["n"].tolist() == [5] and frame["set"].tolist() == ["✓ In"]
-    assert (
-        "1 of 1 sampled meaning is in the set: with probability at least 90 % one of them is correct" in said
-    )
+    assert "1 of 1 sampled meaning is in the set. Over all questions" in said
+    assert "with a probability of at least 90 % (calibrated on 60 questions)" in said
     assert "the set holds a correct answer" in said
 
 

@@ -49,8 +49,9 @@ def draw(query_id: str) -> None:
     """Draw the verdict in a sentence, its numbers, and the set of sampled answers."""
     found, row = _found(), questions.row(query_id, "conformal")
     alarms.draw(found)
+    role = LABELS[str(row["role"])]
     if row["role"] == CALIBRATION:
-        st.markdown(f"**Calibration.** {LABELS[CALIBRATION].meaning} It has no verdict of its own.")
+        st.markdown(f"**{role.title}.** {role.meaning} It has no verdict of its own.")
     elif row["verdict"] in (IN_LINE, FLAGGED):
         st.markdown(f"**{row['verdict']}:** {said(found, row)}")
     elif isinstance(row["reason"], str):
@@ -59,6 +60,8 @@ def draw(query_id: str) -> None:
             f"{plain(found.coverages[OF_CORRECT].reason)}",
             icon=":material/do_not_disturb_on:",
         )
+    if row["role"] != CALIBRATION:
+        st.caption(f"{role.title}: {role.meaning}")
     _numbers(found, row)
     _set(found, query_id, row)
 
@@ -82,7 +85,6 @@ def _numbers(found: ConformalAnalysis, row: Any) -> None:
     )
     show.cards(
         [
-            ("Role", str(row["role"]), "", headlines.meaning("conformal", str(row["role"]))),
             ("Score", number(row["score"]), title, METRICS["score"].meaning),
             ("Conformal p", number(row["p_value"]), n, METRICS["p_value"].meaning),
             ("Confidence", number(row["confidence"]), through, METRICS["certified"].meaning),
@@ -104,8 +106,8 @@ def _set(found: ConformalAnalysis, query_id: str, row: Any) -> None:
         st.markdown(f"{meant}. Nothing is promised: {plain(rule.reason)}")
     else:
         st.markdown(
-            f"{meant}: with probability at least {percent(1 - found.alpha)} one of them is correct "
-            f"(calibrated on {count(rule.n, 'question')})."
+            f"{meant}. Over all questions, sets like this hold a correct answer with a probability of at "
+            f"least {percent(1 - found.alpha)} (calibrated on {count(rule.n, 'question')})."
         )
     covers = show.yes_or_no(row["set_covers"])
     if covers is not None:

@@ -50,8 +50,11 @@ def again() -> None:
     """Say what calibrates, and draw the form for another calibration of the same answers."""
     analysis = found()
     n = int((analysis.queries["role"] == CALIBRATION).sum())
-    own = f"Calibrated on {count(n, 'question')} of this run, tested on the other labelled ones."
-    st.caption(own if n else f"Calibrated on the store {plain(analysis.origin)}." if analysis.origin else "")
+    if analysis.origin == "run":
+        st.caption(f"Calibrated on {count(n, 'question')} of this run, tested on the other labelled ones.")
+    elif analysis.origin:
+        part = f" {count(n, 'question is', 'questions are')} of this run and test nothing." if n else ""
+        st.caption(f"Calibrated on the labelled questions of the store {plain(analysis.origin)}.{part}")
     with st.expander("Calibrate again with other options", icon=":material/refresh:"):
         st.markdown("The result is a new run; this one stays as it is.")
         _form("Calibrate again")
@@ -117,7 +120,7 @@ def sets() -> None:
     if analysis.sets is None:
         st.info(
             "No sets: a calibration store holds no samples. Calibrate on labelled questions of the run."
-            if analysis.origin and not (analysis.queries["role"] == CALIBRATION).any()
+            if analysis.origin not in ("run", "")
             else "No sets: nothing was sampled. Sample answers on the page Uncertainty.",
             icon=":material/inbox:",
         )

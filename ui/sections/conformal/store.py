@@ -96,7 +96,7 @@ def _browse(path: str) -> None:
         }
         event = show.table(
             frame, "Scores in the calibration store", columns,
-            key="conformal_rows", on_select="rerun", selection_mode="multi-row",
+            key=f"conformal_rows {path}", on_select="rerun", selection_mode="multi-row",
         )  # fmt: skip
         _mark(store, frame, event["selection"]["rows"])
     show.csv("Download all rows (CSV)", frame, "calibration-store", "conformal_file_csv")
