@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from core.conformal.analysis import ConformalAnalysis, analyse_conformal, truth_of
+from core.conformal.analysis import ConformalAnalysis, analyse_conformal, nothing_known, truth_of
 from core.conformal.definitions import DEFAULT_ALPHA, DEFINITIONS
 from core.conformal.findings import findings
 from core.conformal.numbers import numbers
@@ -79,7 +79,7 @@ def _analyse(diagnosis: Diagnosis) -> ConformalAnalysis:
         origin = ""
     return analyse_conformal(
         run,
-        diagnosis.once(truth_of),
+        diagnosis.once(truth_of if origin else nothing_known),
         np.full(len(run.queries), np.nan) if outcome is None else outcome.values,
         chosen(scores, name),
         scores,

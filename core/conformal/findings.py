@@ -121,14 +121,14 @@ def _certificate(analysis: ConformalAnalysis) -> list[Finding]:
     risk = f"at most {percent(one.alpha)} wrong"
     if one.threshold is None:
         labels = f"n = {count(one.n, 'label')}"
-        sentence = f"No confidence can be certified for {risk} ({labels}): {labels_text(analysis)}."
+        sentence = f"No confidence is high enough to certify {risk} ({labels}): {labels_text(analysis)}."
         unclear = one.labels_needed is not None
         return [
             Finding(
                 "no_certificate", sentence, 0, one.n, severity="medium" if unclear else "high",
                 tone=UNCLEAR if unclear else BAD,
                 advice=FINDINGS["no_certificate"].advice if unclear else _NO_HELP,
-                clause=f"no confidence is certified for {risk}",
+                clause=f"no confidence is high enough to certify {risk}",
             )
         ]  # fmt: skip
     answered = q["answered"].fillna(False)
