@@ -61,4 +61,4 @@ def test_the_table_covers_the_kinds_and_languages_of_the_specification():
     # A validator that always says the same would not pass.
     for validator in ("CitationRequired", "EvidenceOverlap", "NumericUnits", "ConfidenceValidator"):
         said = Counter(case["expect"][validator] for case in CASES)
-        assert min(said[True], said[False], said[None]) >= (9 if validator != "ConfidenceValidator" else 3)
+        assert min(said[True], said[False], said[None]) >= (9 if validator != "ConfidenceValidator" else 2)

@@ -1,0 +1,31 @@
+"""Validation: checks of an answer without a model, safe fallbacks, and what they change."""
+
+from core.validation.chain import ValidatorChain, default_chain, validate
+from core.validation.scoring import band, confidence_score
+from core.validation.types import Case, Code, Reason, Severity, ValidationOutcome, Verdict
+from core.validation.validators import (
+    CitationRequired,
+    ConfidenceValidator,
+    EthicsAdapter,
+    EvidenceOverlap,
+    NumericUnits,
+)
+
+__all__ = [
+    "Case",
+    "CitationRequired",
+    "Code",
+    "ConfidenceValidator",
+    "EthicsAdapter",
+    "EvidenceOverlap",
+    "NumericUnits",
+    "Reason",
+    "Severity",
+    "ValidationOutcome",
+    "ValidatorChain",
+    "Verdict",
+    "band",
+    "confidence_score",
+    "default_chain",
+    "validate",
+]
