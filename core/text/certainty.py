@@ -37,7 +37,8 @@ _CERTAINTIES = r"""
 | \bfor\s+(?:sure|certain)\b | \bi\s+(?:guarantee|promise|swear)\b
 | \babsolutely\b(?:\s+(?:sure|certain|right|correct|confident)\b)?
 | (?:\b(?:completely|totally|entirely|quite)|100\s?%)\s+(?:sure|certain|correct|confident)\b
-| (?<=(?:\b(?:is|are|am|was|be)(?:n't)?|'[ms]|'re)\s+(?:not\s+)?)(?:sure|certain)(?=\s+(?:that|it|of|about)\b|\W*$)
+| (?<=(?:\b(?:is|are|am|was|be)(?:n't)?|'[ms]|'re)\s+(?:not\s+)?)
+  (?:sure|certain)(?=\s+(?:that|it|of|about)\b|\W*$)
 | \bchắc\s+chắn(?:\s+100\s?%)? | \bkhông\s+(?:còn\s+)?nghi\s+ngờ\s+gì
 | \b(?:nhất\s+định|tuyệt\s+đối|đương\s+nhiên|hiển\s+nhiên)\b | \brõ\s+ràng\s+là\b
 | 肯定|绝对(?!值|温|误|湿)|一定(?!程度|[的量数])|必定|毫无疑问|毋庸置疑|无疑|百分之百

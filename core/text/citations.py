@@ -36,7 +36,7 @@ _BEHIND = regex.compile(r"[†:：]\D.*")  # 【2†lines 5-9】
 
 
 class Citation(NamedTuple):
-    """A citation at ``text[start:end]``; ``numbers`` are those of the passages, () for names and addresses."""
+    """A citation at ``text[start:end]``; ``numbers`` are the passages meant, () for names and addresses."""
 
     span: Span
     numbers: tuple[int, ...]

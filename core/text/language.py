@@ -34,8 +34,8 @@ def language(text: str, default: Language = "en") -> Language:
 
     Examples
     --------
-    >>> [language(t) for t in ("Who built it?", "Ai xây cầu?", "Ai da xay cay cau nay?", "谁造的？", "誰造的？")]
-    ['en', 'vi', 'vi', 'zh-Hans', 'zh-Hant']
+    >>> [language(text) for text in ("Who built it?", "Ai xây cầu?", "谁造的？", "誰造的？")]
+    ['en', 'vi', 'zh-Hans', 'zh-Hant']
     """
     found = words(text)
     n_han = len(_HAN.findall(text))

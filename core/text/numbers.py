@@ -121,11 +121,16 @@ def is_vietnamese(text: str) -> bool:
     return _VIETNAMESE_ALONE.search(text) is not None
 
 
-def numbers(text: str) -> Iterator[Number]:
+@lru_cache(maxsize=1024)
+def numbers(text: str) -> tuple[Number, ...]:
     """Find the numbers of a text that is folded (`core.text.folding.folded`), in order, years and days too.
 
     A lone "one", "một" or "一" is mostly an article or pronoun, and is one of them here.
     """
+    return tuple(_numbers(text))
+
+
+def _numbers(text: str) -> Iterator[Number]:
     comma = is_vietnamese(text)
     for match in _pattern(comma, _HAN.search(text) is not None).finditer(text):
         start, end = match.span()

@@ -51,7 +51,8 @@ class Date(NamedTuple):
 # Dimension, then names with their size in the base unit. Names are compared folded, in small letters.
 _UNITS = {
     "length": "km|kms|kilometer|kilometers|kilometre|kilometres|ki-lô-mét|cây số|公里|千米:1000 "
-    "m|meter|meters|metre|metres|mét|米|公尺:1 cm|centimeter|centimeters|centimetre|centimetres|厘米|公分:0.01 "
+    "m|meter|meters|metre|metres|mét|米|公尺:1 "
+    "cm|centimeter|centimeters|centimetre|centimetres|厘米|公分:0.01 "
     "mm|millimeter|millimeters|millimetre|millimetres|毫米:0.001 mi|mile|miles|dặm|英里:1609.344 "
     "ft|foot|feet|英尺:0.3048 yd|yard|yards:0.9144 inch|inches|英寸:0.0254",
     "mass": "kg|kgs|kilogram|kilograms|kilogramme|kilogrammes|ki-lô-gam|cân|公斤|千克:1 斤:0.5 "

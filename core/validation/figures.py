@@ -61,9 +61,11 @@ def check_figures(answer: str, passages: Sequence[str], question: str = "") -> C
     Checked(n=2, unsupported=((24, 25),))
     """
     found = figures(answer)
+    checked = [figure for figure in found.counted if not _needs_no_source(figure)]
+    if not checked and not found.dates:
+        return Checked(0, ())
     sources = [figures(text) for text in (*passages, question)]
     missing = [span for span, date in found.dates if not _is_dated(date, sources)]
-    checked = [figure for figure in found.counted if not _needs_no_source(figure)]
     missing += [figure.span for figure in checked if not any(_is_counted(figure, one) for one in sources)]
     return Checked(len(found.dates) + len(checked), tuple(sorted(missing)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -114,7 +114,7 @@ class Case:
 
     @cached_property
     def overlap(self) -> float | None:
-        """Share of the answer's words of content in the best passage; None where there is nothing to compare."""
+        """Share of the answer's words of content in the best passage; None without any to compare."""
         return overlap(self.prose, self.passages)
 
 
@@ -129,8 +129,8 @@ class Validator(Protocol):
 class ValidationOutcome:
     """What validation says of an answer.
 
-    ``passed`` is None, and there are no verdicts, where validators are switched off. ``confidence_score`` is in
-    [0, 1] (`core.validation.scoring`). ``validation_info`` can be written as JSON.
+    ``passed`` is None, and there are no verdicts, where validators are switched off. ``confidence_score``
+    is in [0, 1] (`core.validation.scoring`). ``validation_info`` can be written as JSON.
     """
 
     passed: bool | None
@@ -139,7 +139,7 @@ class ValidationOutcome:
     validation_info: Mapping[str, Any]
     learning_suggestions: tuple[str, ...]
     lang: Language = "en"
-    overlap: float | None = field(default=None)
+    overlap: float | None = None
 
     @property
     def failed(self) -> tuple[Verdict, ...]:

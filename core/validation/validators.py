@@ -29,15 +29,15 @@ class CitationRequired:
         if not case.says_something or case.claims_nothing:
             return _none(self, "There is no statement that needs a citation.")
         cited = citations(case.spoken)
+        severity = Severity.WARNING if case.passages else Severity.CRITICAL
         unknown = [one.span for one in cited if not _is_known(one.span, one.numbers, case)]
         if unknown:
             sentence = f"{len(unknown)} of {len(cited)} citations refer to passages that were not given."
-            return _failed(self, Severity.WARNING if case.passages else Severity.CRITICAL, Code.UNKNOWN_CITATION, len(unknown), sentence, unknown)  # fmt: skip
+            return _failed(self, severity, Code.UNKNOWN_CITATION, len(unknown), sentence, unknown)
         if cited:
             return _passed(self, f"Citations: {len(cited)}.", Code.FINE, len(cited))
         if not case.passages and case.uncertain:
             return _none(self, "Nothing was retrieved, and the answer says that it is not certain.")
-        severity = Severity.WARNING if case.passages else Severity.CRITICAL
         return _failed(self, severity, Code.MISSING_CITATION, 0, "The answer cites no source.")
 
 
@@ -56,9 +56,9 @@ class EvidenceOverlap:
             return _none(self, "There is nothing to compare with the passages.")
         share = case.overlap
         if share < self.threshold:
-            sentence = f"{share:.0%} of the answer's words are in its best passage; {self.threshold:.0%} needed."
+            sentence = f"{share:.0%} of the answer's words are in a passage; {self.threshold:.0%} needed."
             return _failed(self, Severity.WARNING, Code.LOW_OVERLAP, share, sentence)
-        return _passed(self, f"{share:.0%} of the answer's words are in its best passage.", Code.FINE, share)
+        return _passed(self, f"{share:.0%} of the answer's words are in a passage.", Code.FINE, share)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class ConfidenceValidator:
     """Fails an answer that does not say that it is uncertain although it has no ground, and an empty one.
 
     No ground: nothing was retrieved, or the overlap with the best passage is below ``threshold``. With
-    ``require_uncertainty_when_no_context`` off, only an answer without ground that claims to be certain fails.
+    ``require_uncertainty_when_no_context`` off, only an answer without ground that claims certainty fails.
     """
 
     require_uncertainty_when_no_context: bool = True
