@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import regex
 
-from core.text.abstention import is_abstention
 from core.text.folding import folded, places
 from core.text.reading import Token, read
 from core.text.sentences import Span
@@ -77,15 +76,6 @@ def certainty(text: str) -> Certainty:
     return Certainty(
         tuple(_at(span, origin) for span in sorted(doubts)), tuple(_at(span, origin) for span in sure)
     )
-
-
-def expresses_uncertainty(text: str) -> bool:
-    """Tell whether a text hedges, or says that the answer is not known.
-
-    >>> [expresses_uncertainty(t) for t in ("Perhaps Unwin.", "我不知道。", "Unwin.")]
-    [True, True, False]
-    """
-    return is_abstention(text) or bool(certainty(text).hedges)
 
 
 def _at(span: Span, origin: list[int]) -> Span:

@@ -16,10 +16,11 @@ LANGUAGES: tuple[Language, ...] = ("en", "vi", "zh-Hans", "zh-Hant")
 
 _HAN = regex.compile(r"\p{Han}")
 _LATIN = regex.compile(r"\p{Latin}")
+_ENOUGH = 500  # characters
 _FEW = 8  # letters; fewer tell py3langid nothing
 
 
-def language(text: str, default: Language = "en") -> Language:
+def language(text: str, other: str | None = None) -> Language:
     """Return the language of a text; English for another one that has Latin letters.
 
     Chinese by its characters, traditional where one of them has a simpler form; English against Vietnamese by
@@ -29,14 +30,15 @@ def language(text: str, default: Language = "en") -> Language:
     ----------
     text : str
         Any text.
-    default : str
-        Returned for a text with too few letters to tell.
+    other : str, optional
+        Another text, which decides where this one has too few letters to tell.
 
     Examples
     --------
     >>> [language(text) for text in ("Who built it?", "Ai xây cầu?", "谁造的？", "誰造的？")]
     ['en', 'vi', 'zh-Hans', 'zh-Hant']
     """
+    text = text[:_ENOUGH]
     found = words(text)
     n_han = len(_HAN.findall(text))
     if n_han and 2 * n_han >= len(found):
@@ -46,7 +48,7 @@ def language(text: str, default: Language = "en") -> Language:
         return "vi"
     latin = " ".join(word for word in found if _LATIN.search(word))
     if len(_LATIN.findall(latin)) < _FEW:
-        return default
+        return language(other) if other else "en"
     return "vi" if _identifier().classify(latin)[0] == "vi" else "en"
 
 

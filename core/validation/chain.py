@@ -108,7 +108,7 @@ def validate(
     """
     if lang is not None and lang not in LANGUAGES:
         raise InputError(f"lang must be one of {', '.join(LANGUAGES)}, got {lang!r}.")
-    spoken = lang or language(question, default=language(answer))
+    spoken = lang or language(question, answer)
     case = Case(question, answer, tuple(passages))
     if chain is None and not _is_on(os.environ):
         return _outcome(case, None, spoken)

@@ -44,12 +44,13 @@ def _known(passage: str) -> frozenset[str]:
 def _units(text: str) -> Iterable[str]:
     """Return the stems of the words of content, ideographs as pairs of neighbours or alone."""
     tokens = [token for token in read(text) if token.content]
-    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
-        if not _HAN.fullmatch(token.stem):
-            yield token.stem
-            continue
-        paired = after is not None and after.start == token.end and _HAN.fullmatch(after.stem)
-        if paired and after is not None:
+    joined = False  # with the ideograph before it
+    for token, after in zip(tokens, [*tokens[1:], None], strict=False):
+        han = not token.stem.isascii() and _HAN.fullmatch(token.stem)
+        if han and after is not None and after.start == token.end and _HAN.fullmatch(after.stem):
             yield token.stem + after.stem
-        elif before is None or before.end != token.start or not _HAN.fullmatch(before.stem):
+            joined = True
+            continue
+        if not (han and joined):
             yield token.stem
+        joined = False

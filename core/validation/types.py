@@ -8,8 +8,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
-from core.text.abstention import claims_nothing
-from core.text.certainty import Certainty, certainty, expresses_uncertainty
+from core.text.abstention import claims_nothing, is_abstention
+from core.text.certainty import Certainty, certainty
 from core.text.language import Language
 from core.text.prose import prose, without_code
 from core.text.sentences import Span
@@ -110,7 +110,7 @@ class Case:
     @cached_property
     def uncertain(self) -> bool:
         """Whether the answer hedges, or says that the answer is not known."""
-        return bool(self.certainty.hedges) or expresses_uncertainty(self.prose)
+        return bool(self.certainty.hedges) or is_abstention(self.prose)
 
     @cached_property
     def overlap(self) -> float | None:
