@@ -80,8 +80,8 @@ def retrieval_uncertainty(scores: ArrayLike) -> float:
 
     Examples
     --------
-    >>> retrieval_uncertainty([2.0, 2.0, 2.0]), round(retrieval_uncertainty([9.0, 1.0]), 4)
-    (1.0, 0.0044)
+    >>> [round(retrieval_uncertainty(scores), 4) for scores in ([2, 2, 2], [9, 1])]
+    [1.0, 0.0044]
     """
     given = np.asarray(scores, dtype=np.float64)
     if given.size < 2 or not np.isfinite(given).all():

@@ -160,15 +160,14 @@ def calibrate_map(confidence: ArrayLike, correct: ArrayLike, kind: str, seed: in
         Undefined, with a reason, below 10 correct and 10 wrong answers. Cost: six fits.
     """
     p, right = known_pairs(confidence, correct)
-    before = quality(p, right)
-    n_right = int(right.sum())
+    order = np.lexsort((p, right))
+    p, right = p[order], right[order]
+    before, n_right = quality(p, right), int(right.sum())
     if min(n_right, p.size - n_right) < 2 * _FOLDS:
         reason = (
             f"too few labels: {n_right} correct and {p.size - n_right} wrong, at least {2 * _FOLDS} of each"
         )
         return Mapped(ConfidenceMap(), before, Quality(0, *[math.nan] * 5), f"{reason} are needed")
-    order = np.lexsort((p, right))
-    p, right = p[order], right[order]
     fold, tested = np.empty(p.size, dtype=np.int64), np.empty(p.size)
     shuffled = np.lexsort((np.random.default_rng(seed).permutation(p.size), right))
     fold[shuffled] = np.arange(p.size) % _FOLDS

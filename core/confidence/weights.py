@@ -119,7 +119,7 @@ def calibrate_weights(
     Returns
     -------
     WeightCalibration
-        Cost: `n_refits` fits of each method, about 5 s for 500 answers.
+        Cost: `n_refits` fits of each method, some seconds for 500 answers.
 
     Raises
     ------
@@ -132,7 +132,8 @@ def calibrate_weights(
     0, since a signal must not lower the confidence, divided by their sum: only their ratios matter to a
     ranking, and a map (`core.confidence.mapping`) sees to the scale. All answers to a question are in the
     same fold and the same resample. The interval of the gain takes the cross-validated confidences as given,
-    so it leaves out how they would vary with another training set.
+    so it leaves out how they would vary with another training set: on labels that carry no information the
+    default was given up in about 4 % of data sets at the level 0.95.
     """
     if not 0 < level < 1:
         raise InputError(f"level must lie between 0 and 1, both excluded; got {level!r}.")
@@ -202,7 +203,8 @@ def simplex(k: int, steps: int = STEPS) -> Floats:
     >>> simplex(2, 2).tolist(), len(simplex(3))
     ([[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]], 231)
     """
-    bars = np.array([*combinations(range(steps + k - 1), k - 1)], dtype=np.int64).reshape(-1, k - 1)
+    found = [*combinations(range(steps + k - 1), k - 1)]
+    bars = np.array(found, dtype=np.int64).reshape(len(found), k - 1)
     ends = np.pad(bars, ((0, 0), (1, 1)), constant_values=((0, 0), (-1, steps + k - 1)))
     return (np.diff(ends, axis=1) - 1) / steps
 
@@ -220,7 +222,7 @@ def _learn(
     fit, (n_resamples, n_refits, seed, level) = METHODS[method], effort
     weights = fit(unit, correct, default)
     intervals = bootstrap_intervals(
-        (unit, correct), lambda x, y: fit(x, y, default), n_refits, seed, level, question
+        (unit, correct), lambda x, y: fit(x, y, default), default.size, n_refits, seed, level, question
     )
     if method == "grid":
         intervals = [(max(0.0, low - 0.5 / STEPS), min(1.0, high + 0.5 / STEPS)) for low, high in intervals]

@@ -191,12 +191,13 @@ def bootstrap_interval(
     def alone(*arrays: NDArray[np.generic]) -> Floats:
         return np.array([statistic(*arrays)], dtype=np.float64)
 
-    return bootstrap_intervals(data, alone, n_resamples, seed, level, groups)[0]
+    return bootstrap_intervals(data, alone, 1, n_resamples, seed, level, groups)[0]
 
 
 def bootstrap_intervals(
     data: ArrayLike | tuple[ArrayLike, ...],
     statistics: Callable[..., Floats],
+    k: int,
     n_resamples: int = 2_000,
     seed: int = 0,
     level: float = 0.95,
@@ -210,6 +211,8 @@ def bootstrap_intervals(
         As for `bootstrap_interval`.
     statistics : callable
         Takes the resampled arrays, returns an array of shape (k,); each is left out where it is NaN.
+    k : int
+        How many there are.
 
     Returns
     -------
@@ -222,7 +225,7 @@ def bootstrap_intervals(
     rows = None if groups is None else _rows_by_group(np.asarray(groups))
     n = len(arrays[0]) if rows is None else len(rows)
     if n < 2:
-        return [UNDEFINED] * len(statistics(*arrays))
+        return [UNDEFINED] * k
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(n_resamples):
