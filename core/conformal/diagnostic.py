@@ -106,7 +106,6 @@ CONFORMAL = Diagnostic(
             "queries",
             "Not calibrated: choose labelled questions to calibrate on, and see what can be promised of the others.",
             "calibrates",
-            step="conformal",
         ),
     ),
     exports=(

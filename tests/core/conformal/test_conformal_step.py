@@ -48,10 +48,11 @@ def test_another_seed_chooses_anew():
 
 def test_without_labels_nothing_calibrates_and_the_run_says_so():
     run = fill(unmarked(4, 0), ConformalStep())
-    assert halves(run) == [False] * 4
+    assert run.queries["calibrates"].isna().all() and run.manifest["steps"]["conformal"]["complete"]
     assert run.manifest["notes"] == ["No question has a reference answer: nothing can be calibrated."]
-    found = Diagnosis(run)["conformal"]
-    assert not found.calibrated and Diagnosis(run).findings_of("conformal") == ()
+    diagnosis = Diagnosis(run)
+    assert not diagnosis["conformal"].calibrated and diagnosis.findings_of("conformal") == ()
+    assert diagnosis.diagnostic("conformal").lacks(run).startswith("Not calibrated")
 
 
 @pytest.mark.parametrize("seed", [-1, 2**31, 1.5, True])
