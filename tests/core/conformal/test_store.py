@@ -272,9 +272,7 @@ def test_a_database_of_another_program_is_refused_and_stays_as_it_is(tmp_path, k
     path = tmp_path / "c.db"
     written(path, *FOREIGN[kind])
     before = path.read_bytes()
-    with pytest.raises(
-        StoreError, match=r"c\.db is a database of another program.*another file"
-    ):
+    with pytest.raises(StoreError, match=r"c\.db is a database of another program.*another file"):
         CalibrationStore(path)
     assert path.read_bytes() == before
 
