@@ -263,7 +263,7 @@ def test_where_nothing_can_be_promised_the_page_says_why(opened, texts):
     app = opened(shown=calibrated(Run.load(ROOT / "sample_data" / "recorded_run")))
     said = raw(texts(app))
     assert "you need at least 9" in said and "**No answer can be flagged.**" in said
-    assert "more labels would not help" in said
+    assert "too many of them are wrong to say how many labels would do" in said
     assert "Claims that can be kept" in said and "of the tested answers are supported above" in said
     assert len(app.get("plotly_chart")) == 8
     # What can be promised comes first.

@@ -249,7 +249,13 @@ def test_what_is_certified_or_how_many_labels_would_do():
     assert none.tone == UNCLEAR and "more labels would certify one" in none.sentence
     wrong = planted([10] * 20, [False] * 20, [True] * 10 + [False] * 10)
     none = named(wrong)["no_certificate"]
-    assert none.tone == BAD and "more labels would not help" in none.sentence
+    # Ten answers could certify nothing if all were right, so ten wrong ones prove nothing either.
+    assert (
+        none.tone == UNCLEAR and "too many of them are wrong to say how many labels would do" in none.sentence
+    )
+    many = planted([10] * 100, [False] * 100, [True] * 50 + [False] * 50)
+    none = named(many)["no_certificate"]
+    assert (none.tone, none.severity) == (BAD, "high") and "more labels would not help" in none.sentence
 
 
 def test_numbers_have_the_same_keys_with_and_without_data():
