@@ -122,7 +122,7 @@ def _certificate(analysis: ConformalAnalysis) -> list[Finding]:
     if one.threshold is None:
         labels = f"n = {count(one.n, 'label')}"
         sentence = f"No confidence is high enough to certify {risk} ({labels}): {labels_text(analysis)}."
-        unclear = one.labels_needed is not None
+        unclear = not one.out_of_reach
         return [
             Finding(
                 "no_certificate", sentence, 0, one.n, severity="medium" if unclear else "high",
