@@ -280,7 +280,8 @@ class QuestionColumn:
     ``higher_is`` is "better", "worse", "more confident" or "more uncertain" where one of them is, else "".
     ``by_passages``: the number of passages alone moves the value, so that runs with different numbers of them
     differ by nature. ``needs_labels``: it is known only where a reference answer or gold passage is.
-    ``is_derived``: it says of another column what is made of it, and is no signal of its own.
+    ``is_secondary``: it follows from another column or says the same in another way; where columns are
+    tested against each other it would only cost power, and is left out.
     """
 
     name: str
@@ -290,7 +291,7 @@ class QuestionColumn:
     higher_is: str = ""
     by_passages: bool = False
     needs_labels: bool = False
-    is_derived: bool = False
+    is_secondary: bool = False
 
     @property
     def is_list(self) -> bool:

@@ -73,7 +73,9 @@ class Signal:
         return number(value, self.pattern if "." in self.pattern else "{:.2f}")
 
 
-def signals_of(diagnosis: Diagnosis, among: Iterable[Diagnostic] | None = None) -> tuple[Signal, ...]:
+def signals_of(
+    diagnosis: Diagnosis, among: Iterable[Diagnostic] | None = None, *, secondary: bool = False
+) -> tuple[Signal, ...]:
     """Return every number per question of a run, in the order of its diagnostics.
 
     Parameters
@@ -84,18 +86,20 @@ def signals_of(diagnosis: Diagnosis, among: Iterable[Diagnostic] | None = None) 
         By default all of its diagnostics. Of those with something to say, the numeric columns, and of yes and
         no only whether the answer is correct; then the columns of the run's confidence signals that none of
         them shows as its own.
+    secondary : bool
+        Whether columns that say what another one says are among them.
 
     Returns
     -------
     tuple of Signal
         Also those without any value.
     """
-    every = _of_diagnostics(diagnosis, diagnosis.diagnostics if among is None else among)
+    every = _of_diagnostics(diagnosis, diagnosis.diagnostics if among is None else among, secondary)
     named = {one.name for one in every}
     return (*every, *(one for one in _of_table(diagnosis) if one.name not in named))
 
 
-def _of_diagnostics(diagnosis: Diagnosis, among: Iterable[Diagnostic]) -> list[Signal]:
+def _of_diagnostics(diagnosis: Diagnosis, among: Iterable[Diagnostic], secondary: bool) -> list[Signal]:
     found: list[Signal] = []
     for diagnostic in among:
         if diagnostic.lacks(diagnosis.run) is not None:
@@ -104,7 +108,11 @@ def _of_diagnostics(diagnosis: Diagnosis, among: Iterable[Diagnostic]) -> list[S
         for one in diagnostic.columns:
             is_outcome = one.pattern == "bool" and one.higher_is == "better"
             values = queries[one.name]
-            if one.is_derived or one.is_list or not pd.api.types.is_numeric_dtype(values):
+            if (
+                (one.is_secondary and not secondary)
+                or one.is_list
+                or not pd.api.types.is_numeric_dtype(values)
+            ):
                 continue
             if one.pattern == "bool" and (not is_outcome or any(other.is_outcome for other in found)):
                 continue

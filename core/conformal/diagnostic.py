@@ -59,7 +59,7 @@ def _claims(run: Run, claims: pd.DataFrame) -> pd.DataFrame:
 def _analyse(diagnosis: Diagnosis) -> ConformalAnalysis:
     run = diagnosis.run
     earlier = [diagnosis.diagnostic(name) for name in diagnosis.read_by("conformal")]
-    signals = signals_of(diagnosis, earlier)
+    signals = signals_of(diagnosis, earlier, secondary=True)
     scores = label_free(signals)
     outcome = next((one for one in signals if one.is_outcome), None)
     name, origin = str(diagnosis.settings["score"]), "run"
@@ -106,7 +106,6 @@ CONFORMAL = Diagnostic(
             "queries",
             "Not calibrated: choose labelled questions to calibrate on, and see what can be promised of the others.",
             "calibrates",
-            step="conformal",
         ),
     ),
     exports=(
@@ -117,9 +116,11 @@ CONFORMAL = Diagnostic(
     columns=(
         QuestionColumn("verdict", "Conformal verdict"),
         QuestionColumn(
-            "p_value", "Conformal p", bounds=(0.0, 1.0), higher_is="more confident", is_derived=True
+            "p_value", "Conformal p", bounds=(0.0, 1.0), higher_is="more confident", is_secondary=True
         ),
-        QuestionColumn("set_size", "Answers in the set", "{:g}", higher_is="more uncertain", is_derived=True),
+        QuestionColumn(
+            "set_size", "Answers in the set", "{:g}", higher_is="more uncertain", is_secondary=True
+        ),
     ),
     step=ConformalStep,
     icon=":material/verified_user:",

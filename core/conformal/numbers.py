@@ -68,8 +68,10 @@ def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
 def labels_text(analysis: ConformalAnalysis) -> str:
     """Say how many more labels might certify a threshold."""
     needed = analysis.certificate.labels_needed
-    if needed is None:
+    if analysis.certificate.out_of_reach:
         return "too many are wrong at every confidence, so that more labels would not help"
+    if needed is None:
+        return "too many of them are wrong to say how many labels would do"
     return f"about {count(needed, 'more label')} would certify one"
 
 

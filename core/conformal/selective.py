@@ -12,13 +12,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, betainc
+from scipy.special import bdtr, bdtrc, betainc
 
 from core.conformal.arguments import column, labels, rate, same_length
 from core.errors import InputError
 
 GRID = tuple(step / 20 for step in range(19, -1, -1))
 STARTS = 5
+_CLEAR = 0.05
 MANY = 1_000_000  # labels: more than anyone collects
 
 
@@ -87,6 +88,16 @@ class Certificate:
     alpha: float
     delta: float
     table: tuple[Tested, ...]
+
+    @property
+    def out_of_reach(self) -> bool:
+        """Whether the risk is clearly above α wherever enough is answered: more labels would not help.
+
+        Clearly: as many wrong ones or more with a probability of at most 5 % if the risk were α.
+        """
+        enough = [row for row in self.table if row.n_answered >= self.answers_needed]
+        clear = [bdtrc(row.n_wrong - 1, row.n_answered, self.alpha) <= _CLEAR for row in enough]
+        return self.threshold is None and bool(enough) and all(clear)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table, one row per threshold, with the columns of `Tested`."""

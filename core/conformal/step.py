@@ -96,7 +96,9 @@ class _Work(StepWork):
         self._calibrating = frozenset(_stored(run, hashes) if stored else chosen)
 
     def todo(self, run: Run) -> Sequence[str]:
-        """Return the questions that have no side yet."""
+        """Return the questions that have no side yet; none where nothing can calibrate."""
+        if self._snapshot is None and not self._calibrating:
+            return []
         return run.queries.loc[run.queries["calibrates"].isna(), "query_id"].to_list()
 
     def work(self, ids: Sequence[str]) -> Rows:
@@ -108,8 +110,8 @@ class _Work(StepWork):
         calibrates = run.queries["calibrates"].fillna(False)
         labelled = run.queries["reference_answers"].notna()
         n = int(calibrates.sum())
-        none = not n and self._snapshot is None
-        notes = ["No question has a reference answer: nothing can be calibrated."] if none else []
+        nothing = self._snapshot is None and not self._calibrating
+        notes = ["No question has a reference answer: nothing can be calibrated."] if nothing else []
         return {"n_calibration": n, "n_test": int((labelled & ~calibrates).sum()), "notes": notes}
 
 

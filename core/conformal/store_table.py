@@ -66,7 +66,7 @@ class StoreError(InputError):
     """A calibration store cannot be used: damaged, not writable, of a newer version or of another score."""
 
 
-ELSEWHERE = "or choose another file with --store"
+ELSEWHERE = "or choose another file"
 WORDING = Wording(
     "calibration store",
     StoreError,

@@ -138,6 +138,7 @@ def _differences(sides: tuple[Side, Side], shared: pd.DataFrame) -> list[Differe
         _difference(name, column, letters, shared, unequal and column.by_passages)
         for name, column in question_columns(sides)
         if name not in silent
+        and not column.is_secondary
         and all(pd.api.types.is_numeric_dtype(shared[f"{column.name}_{letter}"]) for letter in letters)
     ]
 

@@ -1,9 +1,21 @@
-"""Statistics: intervals, permutation tests, correlations, multiple comparisons and the quality of a ranking.
+"""Statistics: intervals, permutation tests, correlations, multiple comparisons, ranking and calibration.
 
 Pure functions on arrays, thin over scipy and scikit-learn: what is added is the handling of ties, missing
 values and degenerate data. Missing values (NaN) are left out; "undefined" is NaN, never 0 or 1.
 """
 
+from core.stats.calibration import (
+    DEFAULT_BINS,
+    BrierParts,
+    ReliabilityBin,
+    brier_parts,
+    brier_score,
+    expected_calibration_error,
+    isotonic_fit,
+    maximum_calibration_error,
+    platt_fit,
+    reliability_bins,
+)
 from core.stats.correlation import (
     FEWEST_APART,
     FEWEST_CASES,
@@ -14,18 +26,21 @@ from core.stats.correlation import (
 )
 from core.stats.intervals import (
     bootstrap_interval,
+    bootstrap_intervals,
     cases_needed,
     mean_in_unit,
     mean_interval,
     paired_interval,
     wilson_interval,
 )
+from core.stats.logistic import non_negative_logistic
 from core.stats.ranking import (
     RANKING_MEASURES,
     auprc,
     aurc,
     auroc,
     auroc_difference,
+    aurocs,
     e_aurc,
     prr,
     ranking_quality,
@@ -41,32 +56,45 @@ from core.stats.significance import (
 )
 
 __all__ = [
+    "BrierParts",
     "Correlation",
     "Correlations",
+    "DEFAULT_BINS",
     "FEWEST_APART",
     "FEWEST_CASES",
     "Interval",
     "RANKING_MEASURES",
+    "ReliabilityBin",
     "auprc",
     "aurc",
     "auroc",
     "auroc_difference",
+    "aurocs",
     "bootstrap_interval",
+    "bootstrap_intervals",
+    "brier_parts",
+    "brier_score",
     "cases_needed",
     "correlations",
     "e_aurc",
+    "expected_calibration_error",
     "holm",
+    "isotonic_fit",
     "known_pairs",
+    "maximum_calibration_error",
     "mean_in_unit",
     "mean_interval",
     "n_apart",
+    "non_negative_logistic",
     "paired_interval",
     "paired_permutation_test",
     "permutation_test",
+    "platt_fit",
     "poisson_binomial_interval",
     "poisson_binomial_tail",
     "prr",
     "ranking_quality",
+    "reliability_bins",
     "risk_coverage",
     "wilson_interval",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
+from core.arrays import Floats
 from core.stats.shared import UNDEFINED, Interval, known_pairs, known_values
 
 
@@ -186,20 +187,55 @@ def bootstrap_interval(
         where all resamples agree, which says nothing of precision. A little narrow for few rows: a mean
         of 20 is covered about 92 % of the time, not 95 %.
     """
+
+    def alone(*arrays: NDArray[np.generic]) -> Floats:
+        return np.array([statistic(*arrays)], dtype=np.float64)
+
+    return bootstrap_intervals(data, alone, 1, n_resamples, seed, level, groups)[0]
+
+
+def bootstrap_intervals(
+    data: ArrayLike | tuple[ArrayLike, ...],
+    statistics: Callable[..., Floats],
+    k: int,
+    n_resamples: int = 2_000,
+    seed: int = 0,
+    level: float = 0.95,
+    groups: ArrayLike | None = None,
+) -> list[Interval]:
+    """Return the interval of each of several statistics that are computed at once, such as weights of a fit.
+
+    Parameters
+    ----------
+    data, n_resamples, seed, level, groups
+        As for `bootstrap_interval`.
+    statistics : callable
+        Takes the resampled arrays, returns an array of shape (k,); each is left out where it is NaN.
+    k : int
+        How many there are.
+
+    Returns
+    -------
+    list of (low, high)
+        k intervals, undefined as there.
+    """
     arrays = [np.asarray(array) for array in (data if isinstance(data, tuple) else (data,))]
     if any(len(array) != len(arrays[0]) for array in arrays):
         raise ValueError("paired arrays must have the same number of rows")
     rows = None if groups is None else _rows_by_group(np.asarray(groups))
     n = len(arrays[0]) if rows is None else len(rows)
     if n < 2:
-        return UNDEFINED
+        return [UNDEFINED] * k
     rng = np.random.default_rng(seed)
-    found = np.empty(n_resamples)
-    for i in range(n_resamples):
+    found = []
+    for _ in range(n_resamples):
         drawn = rng.integers(n, size=n)
         chosen = drawn if rows is None else np.concatenate([rows[group] for group in drawn])
-        found[i] = statistic(*(array[chosen] for array in arrays))
-    found = known_values(found)
+        found.append(statistics(*(array[chosen] for array in arrays)))
+    return [_percentiles(known_values(one), n_resamples, level) for one in np.transpose(found)]
+
+
+def _percentiles(found: Floats, n_resamples: int, level: float) -> Interval:
     if 2 * found.size < n_resamples:
         return UNDEFINED
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])

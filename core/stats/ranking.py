@@ -36,6 +36,37 @@ def auroc(score: ArrayLike, positive: ArrayLike) -> float:
     return float((ranks[label].sum() - n * (n + 1) / 2) / (n * (label.size - n)))
 
 
+def aurocs(scores: ArrayLike, positive: ArrayLike) -> Floats:
+    """Return the `auroc` of many scores of the same cases at once.
+
+    Parameters
+    ----------
+    scores : array_like, shape (m, n)
+        No NaN.
+    positive : array_like of bool, shape (n,)
+        The label.
+
+    Returns
+    -------
+    ndarray, shape (m,)
+        NaN with fewer than two classes.
+    """
+    rows, label = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=bool)
+    n = int(label.sum())
+    if n in (0, label.size):
+        return np.full(len(rows), math.nan)
+    # Five times faster than ranks: a fit on a grid needs hundreds, and its interval hundreds of fits.
+    order = np.argsort(rows, axis=1)
+    ordered, is_positive = np.take_along_axis(rows, order, axis=1), label[order]
+    is_new = np.pad(ordered[:, 1:] != ordered[:, :-1], ((0, 0), (1, 0)), constant_values=True)
+    below = np.maximum.accumulate(np.where(is_new, np.arange(label.size), 0), axis=1)
+    n_before = np.cumsum(~is_positive, axis=1) - ~is_positive
+    negatives_below = np.take_along_axis(n_before, below, axis=1)
+    lead = np.where(is_positive, negatives_below, negatives_below - below).sum(axis=1)
+    found: Floats = 0.5 + lead / (2 * n * (label.size - n))
+    return found
+
+
 def auprc(score: ArrayLike, positive: ArrayLike) -> float:
     """Return the area under the precision-recall curve as average precision (Davis & Goadrich 2006).
 

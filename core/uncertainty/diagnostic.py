@@ -96,6 +96,7 @@ UNCERTAINTY = Diagnostic(
             "Word overlap with the samples",
             bounds=(0.0, 1.0),
             higher_is="more confident",
+            is_secondary=True,
         ),
         QuestionColumn("entropy", "Semantic entropy", higher_is="more uncertain"),
         QuestionColumn("sum_eigen", "SumEigen", higher_is="more uncertain"),

@@ -263,7 +263,7 @@ def test_where_nothing_can_be_promised_the_page_says_why(opened, texts):
     app = opened(shown=calibrated(Run.load(ROOT / "sample_data" / "recorded_run")))
     said = raw(texts(app))
     assert "you need at least 9" in said and "**No answer can be flagged.**" in said
-    assert "more labels would not help" in said
+    assert "too many of them are wrong to say how many labels would do" in said
     assert "Claims that can be kept" in said and "of the tested answers are supported above" in said
     assert len(app.get("plotly_chart")) == 8
     # What can be promised comes first.
@@ -281,11 +281,12 @@ def test_a_calibrated_run_without_scores_says_so(opened, texts, run):
     assert "nothing to compare" in said and "nothing can be added" in said
 
 
-def test_a_run_calibrated_without_labels_says_so(opened, texts):
+def test_a_run_without_labels_stays_uncalibrated_and_says_why(opened, texts):
     bare = planted()
     queries = bare.queries.assign(reference_answers=None)
     app = opened(shown=calibrated(Run.create(dict(bare.manifest), **{**bare.tables, "queries": queries})))
-    assert "0 labels cannot certify" in raw(texts(app))
+    said = raw(texts(app))
+    assert "Not calibrated" in said and "has a reference answer**, and without labels nothing can" in said
 
 
 def test_looking_at_a_store_makes_no_file(opened, texts, file):

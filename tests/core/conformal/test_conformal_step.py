@@ -48,10 +48,11 @@ def test_another_seed_chooses_anew():
 
 def test_without_labels_nothing_calibrates_and_the_run_says_so():
     run = fill(unmarked(4, 0), ConformalStep())
-    assert halves(run) == [False] * 4
+    assert run.queries["calibrates"].isna().all() and run.manifest["steps"]["conformal"]["complete"]
     assert run.manifest["notes"] == ["No question has a reference answer: nothing can be calibrated."]
-    found = Diagnosis(run)["conformal"]
-    assert not found.calibrated and Diagnosis(run).findings_of("conformal") == ()
+    diagnosis = Diagnosis(run)
+    assert not diagnosis["conformal"].calibrated and diagnosis.findings_of("conformal") == ()
+    assert diagnosis.diagnostic("conformal").lacks(run).startswith("Not calibrated")
 
 
 @pytest.mark.parametrize("seed", [-1, 2**31, 1.5, True])
@@ -248,7 +249,13 @@ def test_what_is_certified_or_how_many_labels_would_do():
     assert none.tone == UNCLEAR and "more labels would certify one" in none.sentence
     wrong = planted([10] * 20, [False] * 20, [True] * 10 + [False] * 10)
     none = named(wrong)["no_certificate"]
-    assert none.tone == BAD and "more labels would not help" in none.sentence
+    # Ten answers could certify nothing if all were right, so ten wrong ones prove nothing either.
+    assert (
+        none.tone == UNCLEAR and "too many of them are wrong to say how many labels would do" in none.sentence
+    )
+    many = planted([10] * 100, [False] * 100, [True] * 50 + [False] * 50)
+    none = named(many)["no_certificate"]
+    assert (none.tone, none.severity) == (BAD, "high") and "more labels would not help" in none.sentence
 
 
 def test_numbers_have_the_same_keys_with_and_without_data():

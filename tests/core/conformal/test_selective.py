@@ -163,3 +163,16 @@ def test_the_table_as_a_frame():
 def test_messages_name_what_is_wrong(arguments, message):
     with pytest.raises(InputError, match=message):
         certify_threshold(*arguments)
+
+
+def test_out_of_reach_is_a_matter_of_enough_answers():
+    # 38 right answers are the fewest that certify 0.1 at δ = 0.1 / 5: 0.9³⁸ = 0.0182 ≤ 0.02 < 0.9³⁷ = 0.0203.
+    assert certify_threshold([], [], 0.1, 0.1).answers_needed == 38
+    assert not certify_threshold(*answers((0.96, 0, 37)), 0.1, 0.1).out_of_reach
+    assert certify_threshold(*answers((0.96, 0, 38)), 0.1, 0.1).out_of_reach
+    # P(Binomial(40, 0.1) ≥ 8) = 0.042, P(… ≥ 7) = 0.0995.
+    assert certify_threshold(*answers((0.96, 32, 8)), 0.1, 0.1).out_of_reach
+    assert not certify_threshold(*answers((0.96, 33, 7)), 0.1, 0.1).out_of_reach
+    # The sure ones may still do, though all together do not.
+    assert not certify_threshold(*answers((0.96, 38, 1), (0.3, 0, 60)), 0.1, 0.1).out_of_reach
+    assert not certify_threshold(*answers((0.96, 60, 0)), 0.1, 0.1).out_of_reach, "certified"

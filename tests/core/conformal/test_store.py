@@ -124,7 +124,7 @@ def test_scores_of_another_provenance_are_refused(tmp_path, part):
     other = Provenance(
         **{"score": "length", "model": "M · 1", "prompt": "short · 2", "retriever": "bm25 · 3", part: "X"}
     )
-    said = rf"calibrated with the {part} {getattr(SEEN, part)}, this one is X; .* choose another file with --store"
+    said = rf"calibrated with the {part} {getattr(SEEN, part)}, this one is X; .* choose another file"
     with CalibrationStore(path) as store:
         store.add([case(1)], SEEN)
         store.exclude([1], "excluded scores count, too")
@@ -272,9 +272,7 @@ def test_a_database_of_another_program_is_refused_and_stays_as_it_is(tmp_path, k
     path = tmp_path / "c.db"
     written(path, *FOREIGN[kind])
     before = path.read_bytes()
-    with pytest.raises(
-        StoreError, match=r"c\.db is a database of another program.*another file with --store"
-    ):
+    with pytest.raises(StoreError, match=r"c\.db is a database of another program.*another file"):
         CalibrationStore(path)
     assert path.read_bytes() == before
 

@@ -157,3 +157,12 @@ def test_text_and_json_say_the_same():
     assert correct["questions"][0] == {"query_id": "q0", "a": 0.0, "b": 1.0, "change": "better"}
     text = comparison_text(runs)
     assert all(sentence in text for sentence in only["answer"]) and "n = 8: 5 better, 0 worse, 3 same" in text
+
+
+def test_what_only_says_again_is_not_tested():
+    from tests.core.conformal.conformal_runs import planted
+
+    runs = [planted([same, 8, 7] * 4, [True] * 12, [True] * 6 + [False] * 6) for same in (9, 2)]
+    (pair,) = pairs_of(sides_of([Diagnosis(run) for run in runs]))
+    tested = {one.column.name for one in pair.differences}
+    assert "agreement" in tested and not tested & {"agreement_rouge_l", "p_value", "set_size"}

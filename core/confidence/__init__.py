@@ -1,0 +1,79 @@
+"""One confidence per answer from several signals, its calibration, and what it is made of."""
+
+from core.confidence.combined import (
+    LAMBDAS,
+    PRESETS,
+    Combined,
+    Preset,
+    combine,
+    combined_uncertainty,
+    retrieval_uncertainty,
+)
+from core.confidence.compare import Compared, compare_weightings
+from core.confidence.context_score import Band, ContextScore, Failure, Reason, band, context_score
+from core.confidence.labelled import Labelled, labelled
+from core.confidence.mapping import ConfidenceMap, Mapped, Quality, calibrate_map, fit_map, quality
+from core.confidence.saved import SavedCalibration, from_json, to_json
+from core.confidence.weighted import (
+    RANGES,
+    THRESHOLD,
+    THRESHOLD_VARIABLE,
+    WEIGHTS,
+    Confidence,
+    RangeWarning,
+    Weighting,
+    calculate_confidence,
+    confidences,
+    configured,
+    half_up,
+    normalised,
+    range_warning,
+    weigh,
+)
+from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
+
+__all__ = [
+    "LAMBDAS",
+    "PRESETS",
+    "RANGES",
+    "THRESHOLD",
+    "THRESHOLD_VARIABLE",
+    "WEIGHTS",
+    "Band",
+    "Combined",
+    "Compared",
+    "Confidence",
+    "ConfidenceMap",
+    "ContextScore",
+    "Failure",
+    "LearnedWeights",
+    "Labelled",
+    "Mapped",
+    "Preset",
+    "Quality",
+    "RangeWarning",
+    "Reason",
+    "SavedCalibration",
+    "WeightCalibration",
+    "Weighting",
+    "band",
+    "calculate_confidence",
+    "calibrate_map",
+    "calibrate_weights",
+    "combine",
+    "combined_uncertainty",
+    "compare_weightings",
+    "confidences",
+    "configured",
+    "context_score",
+    "fit_map",
+    "from_json",
+    "half_up",
+    "labelled",
+    "normalised",
+    "quality",
+    "range_warning",
+    "retrieval_uncertainty",
+    "to_json",
+    "weigh",
+]

@@ -1,0 +1,177 @@
+"""From a confidence to a probability: Platt scaling and isotonic regression, and what they change."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from core.arrays import Floats
+from core.errors import InputError
+from core.stats import (
+    aurc,
+    auroc,
+    brier_score,
+    expected_calibration_error,
+    isotonic_fit,
+    known_pairs,
+    maximum_calibration_error,
+    platt_fit,
+)
+
+KINDS = ("none", "platt", "isotonic")
+_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class ConfidenceMap:
+    """A function from confidence to probability.
+
+    Attributes
+    ----------
+    kind : str
+        ``none`` (the confidence itself), ``platt`` or ``isotonic``.
+    slope, intercept : float
+        Of ``platt``; 0 otherwise.
+    x, y : tuple of float
+        Knots of ``isotonic``; empty otherwise.
+    """
+
+    kind: str = "none"
+    slope: float = 0.0
+    intercept: float = 0.0
+    x: tuple[float, ...] = ()
+    y: tuple[float, ...] = ()
+
+    def __call__(self, confidence: ArrayLike) -> Floats:
+        """Return the probability of each confidence, of the same shape; NaN stays."""
+        given = np.asarray(confidence, dtype=np.float64)
+        if self.kind == "platt":
+            return np.asarray(expit(self.slope * given + self.intercept), dtype=np.float64)
+        if self.kind == "isotonic":
+            return np.asarray(np.interp(given, self.x, self.y), dtype=np.float64)
+        return given
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well a confidence tells correct from wrong answers.
+
+    Attributes
+    ----------
+    n : int
+        Labelled answers.
+    ece, mce, brier, aurc : float
+        In [0, 1], lower is better.
+    auroc : float
+        In [0, 1], higher is better, 0.5 is chance.
+    """
+
+    n: int
+    ece: float
+    mce: float
+    brier: float
+    auroc: float
+    aurc: float
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A fitted map, and the quality without and with it.
+
+    Attributes
+    ----------
+    map : ConfidenceMap
+        Fitted to all answers; kind ``none`` where it cannot be.
+    before : Quality
+        Of the confidence as it is.
+    after : Quality
+        Of the cross-validated probability: each answer's by a map fitted to others.
+    reason : str
+        Why no map could be fitted; empty where it could.
+    """
+
+    map: ConfidenceMap
+    before: Quality
+    after: Quality
+    reason: str
+
+
+def quality(confidence: ArrayLike, correct: ArrayLike) -> Quality:
+    """Return every measure of a confidence at once.
+
+    Parameters
+    ----------
+    confidence : array_like, shape (n,)
+        In [0, 1]; NaN is left out.
+    correct : array_like, shape (n,)
+        1 correct, 0 wrong; NaN is left out.
+    """
+    p, right = known_pairs(confidence, correct)
+    return Quality(
+        p.size,
+        expected_calibration_error(p, right),
+        maximum_calibration_error(p, right),
+        brier_score(p, right),
+        auroc(p, right),
+        aurc(p, right),
+    )
+
+
+def fit_map(confidence: ArrayLike, correct: ArrayLike, kind: str) -> ConfidenceMap:
+    """Fit a map of a kind; ``none`` where all or none are correct. Parameters as for `quality`.
+
+    Raises
+    ------
+    InputError
+        There is no such kind.
+    """
+    if kind == "platt":
+        slope, intercept = platt_fit(confidence, correct)
+        return ConfidenceMap() if math.isnan(slope) else ConfidenceMap("platt", slope, intercept)
+    if kind == "isotonic":
+        x, y = isotonic_fit(confidence, correct)
+        return (
+            ConfidenceMap("isotonic", x=tuple(x.tolist()), y=tuple(y.tolist())) if x.size else ConfidenceMap()
+        )
+    if kind == "none":
+        return ConfidenceMap()
+    raise InputError(f"There is no map {kind!r}; there are {', '.join(KINDS)}.")
+
+
+def calibrate_map(confidence: ArrayLike, correct: ArrayLike, kind: str, seed: int = 0) -> Mapped:
+    """Fit a map and tell what it changes on answers that it was not fitted to.
+
+    Parameters
+    ----------
+    confidence, correct : array_like, shape (n,)
+        As for `quality`; their order does not matter.
+    kind : str
+        ``platt`` (two numbers, for few labels) or ``isotonic`` (any rising function, for hundreds).
+    seed : int
+        Of the five folds.
+
+    Returns
+    -------
+    Mapped
+        Undefined, with a reason, below 10 correct and 10 wrong answers. Cost: six fits.
+    """
+    p, right = known_pairs(confidence, correct)
+    order = np.lexsort((p, right))
+    p, right = p[order], right[order]
+    before, n_right = quality(p, right), int(right.sum())
+    if min(n_right, p.size - n_right) < 2 * _FOLDS:
+        reason = (
+            f"too few labels: {n_right} correct and {p.size - n_right} wrong, at least {2 * _FOLDS} of each"
+        )
+        return Mapped(ConfidenceMap(), before, Quality(0, *[math.nan] * 5), f"{reason} are needed")
+    fold, tested = np.empty(p.size, dtype=np.int64), np.empty(p.size)
+    shuffled = np.lexsort((np.random.default_rng(seed).permutation(p.size), right))
+    fold[shuffled] = np.arange(p.size) % _FOLDS
+    for number in range(_FOLDS):
+        out = fold == number
+        tested[out] = fit_map(p[~out], right[~out], kind)(p[out])
+    return Mapped(fit_map(p, right, kind), before, quality(tested, right), "")

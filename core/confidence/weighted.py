@@ -1,0 +1,305 @@
+"""One confidence from several signals: their weighted sum, each brought to [0, 1] by its declared range."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from core.arrays import Floats
+from core.errors import InputError
+
+WEIGHTS: Mapping[str, float] = MappingProxyType({"similarity": 0.45, "lexical": 0.35, "llm": 0.20})
+RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {"similarity": (0.0, 1.0), "lexical": (0.0, 100.0), "llm": (0.0, 1.0)}
+)
+THRESHOLD = 0.6
+THRESHOLD_VARIABLE = "RAG_CONFIDENCE_THRESHOLD"
+_FEWEST, _NARROW = 5, 0.05  # values, and the part of the range that they must leave
+_DIGITS = 9  # more than any decimal that is rounded here, fewer than a float has
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """How signals become one confidence.
+
+    Attributes
+    ----------
+    weights : mapping of str to float
+        By signal; at least 0, their sum is 1.
+    ranges : mapping of str to (float, float)
+        The values that mean confidence 0 and 1; one for every signal with a weight.
+    threshold : float
+        In [0, 1]: an answer passes from this confidence on.
+
+    Raises
+    ------
+    InputError
+        One of them is not so.
+    """
+
+    weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=lambda: RANGES)
+    threshold: float = THRESHOLD
+
+    def __post_init__(self) -> None:
+        for name, weight in self.weights.items():
+            if not (math.isfinite(weight) and weight >= 0):
+                raise InputError(f"The weight of {name} must be a number of at least 0, got {weight!r}.")
+            low, high = self.ranges.get(name, (math.nan, math.nan))
+            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                raise InputError(f"The range of {name} must be two numbers, low < high, got {(low, high)!r}.")
+        if abs(sum(self.weights.values()) - 1) > 1e-6:
+            raise InputError(f"The weights must sum to 1, got {sum(self.weights.values()):.6g}.")
+        if not 0 <= self.threshold <= 1:
+            raise InputError(f"The threshold must lie in [0, 1], got {self.threshold!r}.")
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The confidence of one answer.
+
+    Attributes
+    ----------
+    score : float
+        In [0, 1], higher = more confident, rounded half-up to 2 places; NaN where undefined.
+    components : mapping of str to float
+        Each signal in [0, 1], rounded likewise; NaN where it is missing.
+    contributions : mapping of str to float
+        Weight times signal, not rounded: what each adds to the score.
+    weights : mapping of str to float
+        As used.
+    threshold : float
+        As used.
+    passes : bool or None
+        Whether the score, as rounded, reaches the threshold; None where it is undefined.
+    reason : str
+        Why it is undefined; empty where it is not.
+    """
+
+    score: float
+    components: Mapping[str, float]
+    contributions: Mapping[str, float]
+    weights: Mapping[str, float]
+    threshold: float
+    passes: bool | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class RangeWarning:
+    """The values of a signal are far from its declared range.
+
+    Attributes
+    ----------
+    n, n_outside : int
+        Values; those outside the range, which count as its nearest end.
+    low, high : float
+        The smallest and the largest value.
+    sentence : str
+        What is wrong, for people.
+    """
+
+    n: int
+    n_outside: int
+    low: float
+    high: float
+    sentence: str
+
+
+def configured(
+    weights: Mapping[str, float] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    threshold: float | None = None,
+) -> Weighting:
+    """Return the weighting of a call: what is given, else the environment, else the defaults.
+
+    Parameters
+    ----------
+    weights : mapping of str to float, optional
+        All weights; signals that are not named have none.
+    ranges : mapping of str to (float, float), optional
+        Declared ranges that differ from the defaults, and those of further signals.
+    threshold : float, optional
+        By default that of the environment variable ``RAG_CONFIDENCE_THRESHOLD``, else 0.6.
+
+    Raises
+    ------
+    InputError
+        One of them is unusable, the variable included.
+    """
+    if threshold is None:
+        given = os.environ.get(THRESHOLD_VARIABLE, "").strip()
+        try:
+            threshold = float(given) if given else THRESHOLD
+        except ValueError:
+            threshold = math.nan
+        if not 0 <= threshold <= 1:
+            raise InputError(f"{THRESHOLD_VARIABLE} must be a number in [0, 1], got {given!r}.")
+    return Weighting(WEIGHTS if weights is None else weights, {**RANGES, **(ranges or {})}, threshold)
+
+
+def calculate_confidence(
+    similarity: float | None,
+    lexical: float | None,
+    llm: float | None,
+    weights: Mapping[str, float] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    threshold: float | None = None,
+) -> Confidence:
+    """Return ``0.45 · similarity + 0.35 · lexical / 100 + 0.20 · llm`` and what led there.
+
+    Parameters
+    ----------
+    similarity : float or None
+        Mean cosine of the best passages, declared as 0 to 1.
+    lexical : float or None
+        BM25 of the best passages, declared as 0 to 100.
+    llm : float or None
+        Confidence that the model states, declared as 0 to 1.
+    weights, ranges, threshold
+        As for `configured`.
+
+    Returns
+    -------
+    Confidence
+        Each signal is clamped to [0, 1] after normalisation. Undefined, with a reason, where a signal with a
+        weight is missing (None, NaN or infinite): a sum of the others would be another score, to which
+        neither the threshold nor a calibration applies. Who has only two signals gives the third weight 0.
+
+    Raises
+    ------
+    InputError
+        As `configured`.
+
+    Examples
+    --------
+    >>> found = calculate_confidence(0.89, 38.5, 0.92)
+    >>> found.score, dict(found.components), found.passes
+    (0.72, {'similarity': 0.89, 'lexical': 0.39, 'llm': 0.92}, True)
+    """
+    given = {"similarity": similarity, "lexical": lexical, "llm": llm}
+    return weigh(given, configured(weights, ranges, threshold))
+
+
+def weigh(signals: Mapping[str, float | None], weighting: Weighting) -> Confidence:
+    """Return the confidence of one answer by any named signals, as `calculate_confidence`.
+
+    Signals without a weight are ignored; a signal with a weight that is not given is missing.
+    """
+    weights = weighting.weights
+    unit = {name: normalised(_number(signals.get(name)), *weighting.ranges[name])[()] for name in weights}
+    missing = [name for name, weight in weights.items() if weight and math.isnan(unit[name])]
+    contributions = {name: weight * float(unit[name]) if weight else 0.0 for name, weight in weights.items()}
+    score = math.nan if missing else float(half_up(min(1.0, sum(contributions.values()))))
+    return Confidence(
+        score,
+        MappingProxyType({name: float(half_up(value)) for name, value in unit.items()}),
+        MappingProxyType(contributions),
+        MappingProxyType(dict(weights)),
+        weighting.threshold,
+        None if missing else score >= weighting.threshold,
+        f"no value for {', '.join(missing)}" if missing else "",
+    )
+
+
+def confidences(signals: Mapping[str, ArrayLike], weighting: Weighting) -> Floats:
+    """Return the confidence of many answers, not rounded.
+
+    Parameters
+    ----------
+    signals : mapping of str to array_like, each of shape (n,)
+        In their own units; one for every signal with a weight.
+    weighting : Weighting
+        Weights and ranges.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        In [0, 1]; NaN where a signal with a weight is missing.
+
+    Raises
+    ------
+    InputError
+        A signal with a weight is not given.
+    """
+    parts = []
+    for name, weight in weighting.weights.items():
+        if weight:
+            if name not in signals:
+                raise InputError(f"There is no signal {name}; there are {', '.join(signals) or 'none'}.")
+            parts.append(weight * normalised(signals[name], *weighting.ranges[name]))
+    return np.minimum(1.0, np.sum(parts, axis=0))
+
+
+def normalised(values: ArrayLike, low: float, high: float) -> Floats:
+    """Return values as shares of a declared range, clamped to [0, 1]; NaN where they are not finite."""
+    given = np.asarray(values, dtype=np.float64)
+    return np.clip((np.where(np.isfinite(given), given, np.nan) - low) / (high - low), 0.0, 1.0)
+
+
+def half_up(values: ArrayLike, places: int = 2) -> Floats:
+    """Return values of at least 0 rounded as by hand: a 5 goes up, as 0.385 to 0.39; NaN stays.
+
+    Examples
+    --------
+    >>> half_up([0.385, 0.125, 0.71925]).tolist(), round(0.385, 2), round(0.125, 2)
+    ([0.39, 0.13, 0.72], 0.39, 0.12)
+    """
+    scaled = np.asarray(values, dtype=np.float64) * 10**places
+    # What is .5 in decimals may be .49999… as a float.
+    return np.floor(np.round(scaled, _DIGITS) + 0.5) / 10**places
+
+
+def range_warning(
+    values: ArrayLike, declared: tuple[float, float], name: str = "signal"
+) -> RangeWarning | None:
+    """Tell whether the values of a signal contradict its declared range.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        Of a run; what is not finite is left out.
+    declared : (float, float)
+        The values that mean confidence 0 and 1.
+    name : str
+        Of the signal, for the sentence.
+
+    Returns
+    -------
+    RangeWarning or None
+        Where a value is outside, or where at least 5 values all lie in the lowest twentieth: they say "no
+        confidence" whatever they are, as a cosine does that is declared as BM25. All values at the upper end
+        are no contradiction: models are often sure.
+
+    Examples
+    --------
+    >>> print(range_warning([0.71, 0.83, 0.9, 0.88, 0.79], (0, 100), "lexical").sentence)
+    lexical is declared as 0 to 100, but all 5 values lie between 0.71 and 0.9: it looks like a share or a
+    cosine. Declare its real range.
+    """
+    given = np.asarray(values, dtype=np.float64)
+    known = given[np.isfinite(given)]
+    if not known.size:
+        return None
+    low, high = declared
+    least, most = float(known.min()), float(known.max())
+    n_outside = int(np.count_nonzero((known < low) | (known > high)))
+    said = f"{name} is declared as {low:g} to {high:g}, but "
+    if n_outside:
+        said += f"{n_outside} of {known.size} values lie outside, from {least:.3g} to {most:.3g}"
+    elif known.size >= _FEWEST and most - low < (high - low) * _NARROW:
+        said += f"all {known.size} values lie between {least:.3g} and {most:.3g}"
+        said += ": it looks like a share or a cosine" if least >= 0 and most <= 1 < high else ""
+    else:
+        return None
+    return RangeWarning(known.size, n_outside, least, most, f"{said}. Declare its real range.")
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)

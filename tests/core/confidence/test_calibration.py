@@ -1,0 +1,298 @@
+"""Labelled rows, learned weights, maps and comparisons."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from core.confidence import (
+    ConfidenceMap,
+    Weighting,
+    calibrate_map,
+    calibrate_weights,
+    compare_weightings,
+    configured,
+    fit_map,
+    labelled,
+    quality,
+)
+from core.confidence.weights import grid_weights, logistic_weights, simplex
+from core.errors import InputError
+from core.stats import brier_score
+from tests.core.confidence.confidence_rows import made, planted, reordered
+
+NAN = math.nan
+DEFAULT = np.array([0.45, 0.35, 0.20])
+QUICK = {"n_resamples": 200, "n_refits": 20}
+
+
+# Labelled rows
+
+
+def test_labels_are_stated_or_from_references():
+    rows = pd.DataFrame(
+        [
+            ("a", "Paris", "Paris", 0.9, 30, 0.8, "true"),
+            ("b", "It is Paris.", "Paris", 0.8, 20, 0.7, None),
+            ("c", "Rome", "Paris", 0.7, 10, 0.6, ""),
+            ("d", "I don't know", "Paris", 0.6, 9, 0.5, None),  # abstains: neither
+            ("e", "Rome", "Paris", 0.5, 8, 0.4, 1),  # what is stated counts
+            ("f", "Rome", ["Paris", "Rome"], "0.4", "7", "0.3", NAN),
+            ("g", "Rome", "Rome", None, 7, 0.3, True),
+            ("h", "Rome", None, 0.4, 7, 0.3, None),
+            ("i", "Rome", None, 0.4, 7, math.inf, "no"),
+        ],
+        columns=["query", "answer", "expected_answer", "similarity", "lexical", "llm_score", "is_correct"],
+    )
+    found = labelled(rows)
+    assert found.questions == ("a", "b", "c", "e", "f") and found.n == 5
+    assert found.correct.tolist() == [1, 1, 0, 1, 1]
+    assert found.signals["similarity"].tolist() == [0.9, 0.8, 0.7, 0.5, 0.4]
+    assert found.signals["lexical"].tolist() == [30, 20, 10, 8, 7]
+    assert found.signals["llm"].tolist() == [0.8, 0.7, 0.6, 0.4, 0.3]
+    assert (found.n_by_reference, found.n_unlabelled, found.n_without_signal) == (3, 2, 2)
+
+
+@pytest.mark.parametrize("said", [True, 1, 1.0, "TRUE", " yes ", "1"])
+def test_ways_to_say_yes(said):
+    rows = {"query": ["a"], "similarity": [1], "lexical": [1], "llm_score": [1], "is_correct": [said]}
+    assert labelled(pd.DataFrame(rows)).correct.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"is_correct": ["true", "maybe"]}, "Row 2: is_correct must be true or false, got 'maybe'"),
+        ({"is_correct": ["true", 2]}, "Row 2: is_correct"),
+        ({"lexical": [1, "high"]}, "Row 2: lexical must be a number, got 'high'"),
+        ({"lexical": [1, [2]]}, "Row 2: lexical must be a number"),
+        ({"llm_score": [10**400, 1]}, "Row 1: llm_score must be a number"),
+    ],
+)
+def test_what_is_no_label_and_no_number_is_named(changed, message):
+    rows = {
+        "query": ["a", "b"],
+        "similarity": [1, 1],
+        "lexical": [1, 1],
+        "llm_score": [1, 1],
+        "is_correct": [1, 0],
+    }
+    with pytest.raises(InputError, match=message):
+        labelled(pd.DataFrame({**rows, **changed}))
+
+
+def test_missing_columns_are_named():
+    with pytest.raises(InputError, match="lacks the columns lexical, llm_score"):
+        labelled(pd.DataFrame({"query": ["a"], "similarity": [1], "is_correct": [1]}))
+    with pytest.raises(InputError, match="is_correct, or the columns answer and expected_answer"):
+        labelled(pd.DataFrame({"query": [], "similarity": [], "lexical": [], "llm_score": [], "answer": []}))
+    nothing = pd.DataFrame(columns=["query", "similarity", "lexical", "llm_score", "is_correct"])
+    assert labelled(nothing).n == 0
+
+
+# Weights
+
+
+def test_the_grid_is_the_simplex():
+    found = simplex(3)
+    assert len(found) == len(np.unique(found, axis=0)) == 21 * 22 // 2
+    assert found.min() == 0 and found.sum(axis=1) == pytest.approx(np.ones(231))
+    assert found * 20 == pytest.approx(np.round(found * 20)) and simplex(1).tolist() == [[1.0]]
+
+
+def test_the_grid_finds_the_best_weights_and_the_nearest_among_equals():
+    rng = np.random.default_rng(1)
+    unit, correct = rng.random((40, 3)), rng.random(40) < 0.5
+    found = grid_weights(unit, correct, DEFAULT)
+    best = max(roc_auc_score(correct, np.round(unit @ one, 9)) for one in simplex(3))
+    assert roc_auc_score(correct, np.round(unit @ found, 9)) == pytest.approx(best)
+    # The second signal tells all, whatever the others add up to 0.65: the default itself is on the grid.
+    told = np.array([[0.5, 0, 0.5], [0.5, 1, 0.5]])
+    assert grid_weights(told, np.array([False, True]), DEFAULT).tolist() == DEFAULT.tolist()
+    assert np.isnan(grid_weights(told, np.array([True, True]), DEFAULT)).all()
+
+
+def test_logistic_weights_are_shares_and_never_negative():
+    rows = planted(2, 2_000, (0.6, 0.4, 0.0))
+    unit = np.column_stack([*rows.signals.values()]) / [1, 100, 1]
+    found = logistic_weights(unit, rows.correct == 1, DEFAULT)
+    assert found.sum() == pytest.approx(1) and found.min() >= 0
+    assert found == pytest.approx([0.6, 0.4, 0.0], abs=0.06)
+    # Every signal points the wrong way: nothing is learned.
+    assert logistic_weights(1 - unit, rows.correct == 1, DEFAULT).tolist() == DEFAULT.tolist()
+
+
+def test_planted_weights_beat_the_default():
+    found = calibrate_weights(planted(3, 300, (0.0, 0.1, 0.9)), Weighting(), n_resamples=300, n_refits=60)
+    assert found.best in found.learned and found.reason == ""
+    assert [one.method for one in found.learned] == ["grid", "logistic"]
+    for one in found.learned:
+        low, high = one.gain_interval
+        assert 0 < low < one.gain < high
+        assert one.gain == pytest.approx(one.auroc - found.default_auroc)
+        assert one.brier_gain_interval[0] < one.brier_gain < one.brier_gain_interval[1]
+        assert sum(one.weights.values()) == pytest.approx(1)
+        for name, true in zip(one.weights, (0.0, 0.1, 0.9), strict=True):
+            low, high = one.intervals[name]
+            assert 0 <= low <= true + 1e-12 and true - 1e-12 <= high <= 1
+    assert found.best.auroc == max(one.auroc for one in found.learned)
+
+
+def test_figures_of_the_default_by_hand():
+    rows = planted(4, 60)
+    found = calibrate_weights(rows, Weighting(), **QUICK)
+    confidence = (
+        0.45 * rows.signals["similarity"] + 0.0035 * rows.signals["lexical"] + 0.2 * rows.signals["llm"]
+    )
+    assert found.default_auroc == pytest.approx(roc_auc_score(rows.correct, confidence))
+    assert (found.n, found.n_correct, found.n_questions) == (60, rows.correct.sum(), 60)
+
+
+def test_weights_are_tested_on_questions_they_were_not_learned_from():
+    # Every question comes four times with the same signals and label, and labels are chance: who tests on a
+    # question that was learned from finds a gain.
+    rng = np.random.default_rng(5)
+    signals, correct = np.repeat(rng.random((30, 3)), 4, axis=0), np.repeat(rng.random(30) < 0.5, 4)
+    together = made(signals, correct, [f"q{i // 4}" for i in range(120)])
+    apart = made(signals, correct)
+    gains = [
+        max(one.gain for one in calibrate_weights(rows, Weighting(), **QUICK).learned)
+        for rows in (together, apart)
+    ]
+    assert gains[0] < gains[1]
+    widths = [
+        np.ptp(calibrate_weights(rows, Weighting(), **QUICK).learned[1].gain_interval)
+        for rows in (together, apart)
+    ]
+    # 30 questions tell less than 120.
+    assert widths[0] > 1.3 * widths[1]
+
+
+@given(st.integers(0, 3), st.randoms(use_true_random=False))
+@settings(max_examples=4, deadline=None)
+def test_the_order_of_the_rows_does_not_matter(seed, random):
+    rows = planted(seed, 50, per_question=2)
+    order = random.sample(range(rows.n), rows.n)
+    assert calibrate_weights(rows, Weighting(), **QUICK) == calibrate_weights(
+        reordered(rows, order), Weighting(), **QUICK
+    )
+
+
+@pytest.mark.parametrize(("n_right", "n_wrong"), [(0, 0), (30, 0), (0, 30), (30, 9), (9, 30)])
+def test_too_few_labels_keep_the_default(n_right, n_wrong):
+    signals = np.random.default_rng(6).random((n_right + n_wrong, 3))
+    found = calibrate_weights(made(signals, [1] * n_right + [0] * n_wrong), Weighting(), **QUICK)
+    assert found.best is None and found.learned == ()
+    assert found.reason == (
+        f"too few labels: {n_right} questions with a correct and {n_wrong} with a wrong answer, "
+        "at least 10 of each are needed"
+    )
+
+
+def test_the_level_and_the_signals_are_checked():
+    rows = planted(7, 40)
+    for level in (0, 1, NAN):
+        with pytest.raises(InputError, match="level"):
+            calibrate_weights(rows, Weighting(), level=level)
+    with pytest.raises(InputError, match="no signal agreement"):
+        calibrate_weights(rows, configured({"agreement": 1}, {"agreement": (0, 1)}))
+
+
+# Maps
+
+
+def test_quality_is_that_of_its_parts():
+    confidence, correct = [0.1, 0.9, 0.8, 0.4, NAN], [0, 1, 0, 1, 1]
+    found = quality(confidence, correct)
+    assert found.n == 4
+    assert found.brier == pytest.approx((0.01 + 0.01 + 0.64 + 0.36) / 4)
+    # Each is alone in its bin.
+    assert (found.ece, found.mce) == pytest.approx(((0.1 + 0.1 + 0.8 + 0.6) / 4, 0.8))
+    # Correct over wrong: 0.9 over both, 0.4 over one. Errors of the first 1, 2, 3, 4: 0, 1, 1, 2.
+    assert (found.auroc, found.aurc) == pytest.approx((3 / 4, (0 + 1 / 2 + 1 / 3 + 1 / 2) / 4))
+
+
+def test_maps_by_hand():
+    confidence, correct = [1] * 4 + [0] * 4, [1, 1, 1, 0, 1, 0, 0, 0]
+    platt = fit_map(confidence, correct, "platt")
+    # Slope 2 log 2 and intercept −log 2, see the test of platt_fit: at ½ they give ½.
+    assert platt([0, 0.5, 1, NAN]) == pytest.approx([1 / 3, 1 / 2, 2 / 3, NAN], abs=1e-5, nan_ok=True)
+    isotonic = fit_map(confidence, correct, "isotonic")
+    assert isotonic([0, 0.5, 1, NAN]) == pytest.approx([1 / 4, 1 / 2, 3 / 4, NAN], nan_ok=True)
+    assert fit_map(confidence, correct, "none")([0.3]).tolist() == [0.3]
+    assert fit_map([0.5, 0.6], [1, 1], "platt") == fit_map([0.5, 0.6], [1, 1], "isotonic") == ConfidenceMap()
+    with pytest.raises(InputError, match="no map 'beta'"):
+        fit_map(confidence, correct, "beta")
+
+
+@pytest.mark.parametrize("kind", ["platt", "isotonic"])
+def test_a_map_mends_a_confidence_that_is_too_high(kind):
+    rng = np.random.default_rng(8)
+    confidence = rng.random(800)
+    correct = rng.random(800) < confidence / 2
+    found = calibrate_map(confidence, correct, kind)
+    assert found.map.kind == kind and found.reason == ""
+    assert found.after.n == found.before.n == 800
+    assert found.before.ece > 0.2 and found.after.ece < 0.06
+    assert found.after.brier < found.before.brier - 0.05
+    assert found.map([0.2, 0.8]) == pytest.approx([0.1, 0.4], abs=0.08)
+    order = rng.permutation(800)
+    assert calibrate_map(confidence[order], correct[order], kind) == found
+
+
+def test_a_map_is_tested_on_answers_it_was_not_fitted_to():
+    # Labels are chance and no confidence comes twice: on its own answers an isotonic map is far better than ¼.
+    rng = np.random.default_rng(9)
+    confidence, correct = rng.random(40), np.repeat([0, 1], 20)
+    found = calibrate_map(confidence, correct, "isotonic")
+    assert brier_score(found.map(confidence), correct) < 0.25 < found.after.brier
+
+
+def test_too_few_labels_give_no_map():
+    found = calibrate_map([0.5] * 19, [1] * 10 + [0] * 9, "platt")
+    assert found.map == ConfidenceMap() and found.before.n == 19 and found.after.n == 0
+    assert found.reason == "too few labels: 10 correct and 9 wrong, at least 10 of each are needed"
+    assert math.isnan(found.after.ece)
+
+
+# Two weightings
+
+
+def test_a_comparison_by_hand():
+    # Of ten answers, five correct. By similarity 0.7 for all; by the model 0.9 for the correct, 0.2 for others.
+    rows = made([[0.7, 0, 0.9]] * 5 + [[0.7, 0, 0.2]] * 5, [1] * 5 + [0] * 5)
+    accuracy, brier, ranking = compare_weightings(rows, configured({"similarity": 1}), configured({"llm": 1}))
+    assert [one.measure for one in (accuracy, brier, ranking)] == ["accuracy", "brier", "auroc"]
+    assert (accuracy.n, accuracy.a, accuracy.b, accuracy.difference) == (10, 0.5, 1, 0.5)
+    # Sign test: all five that change do so for the better, 2 / 2⁵.
+    assert accuracy.p_value == pytest.approx(1 / 16)
+    assert accuracy.low < 0.5 < accuracy.high
+    # The means of 0.09 and 0.49, and of 0.01 and 0.04.
+    assert (brier.a, brier.b, brier.difference) == pytest.approx((0.29, 0.025, -0.265))
+    # All differences have one sign: only the flips of all 10 and of none are as extreme, 2 of 2¹⁰.
+    assert brier.p_value == pytest.approx(2 / 1024)
+    assert (ranking.a, ranking.b, ranking.difference) == (0.5, 1, 0.5)
+    # Holm: three times the smallest, then twice; where AUROC has no p there are two tests.
+    assert math.isnan(ranking.p_value) and math.isnan(ranking.p_adjusted)
+    assert (brier.p_adjusted, accuracy.p_adjusted) == pytest.approx((4 / 1024, 1 / 16))
+
+
+def test_a_threshold_is_part_of_what_is_compared():
+    rows = made([[0.7, 0, 0]] * 3 + [[0.595, 0, 0]] * 2, [1, 1, 1, 1, 0])
+    a, b = configured({"similarity": 1}, threshold=0.6), configured({"similarity": 1}, threshold=0.65)
+    accuracy, brier, ranking = compare_weightings(rows, a, b)
+    # 0.595 is 0.60 and passes; from 0.65 on one correct answer fails and one wrong one, too.
+    assert (accuracy.a, accuracy.b, accuracy.p_value) == (0.8, 0.8, 1)
+    assert (brier.difference, brier.p_value, ranking.difference, ranking.p_value) == (0, 1, 0, 1)
+
+
+def test_the_same_weighting_twice_and_no_answers():
+    rows = planted(10, 30)
+    for one in compare_weightings(rows, Weighting(), Weighting()):
+        assert one.a == one.b and (one.difference, one.p_value, one.p_adjusted) == (0, 1, 1)
+    for one in compare_weightings(made(np.zeros((0, 3)), []), Weighting(), Weighting()):
+        assert one.n == 0 and all(map(math.isnan, one[2:]))

@@ -1,0 +1,182 @@
+"""Combined uncertainty, context score and bands by hand."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import entropy
+
+from core.confidence import (
+    PRESETS,
+    Failure,
+    band,
+    combine,
+    combined_uncertainty,
+    context_score,
+    retrieval_uncertainty,
+)
+from core.errors import InputError
+from core.uncertainty.mc_dropout import MCDropoutConfidence
+
+NAN = math.nan
+UNIT = st.floats(0, 1)
+
+
+def test_uncertainty_of_retrieval_by_hand():
+    # softmax(log 3, 0) = ¾, ¼: its entropy is log 4 − ¾ log 3.
+    assert retrieval_uncertainty([math.log(3), 0]) == pytest.approx(2 - 0.75 * math.log2(3))
+    assert retrieval_uncertainty([7, 7, 7, 7]) == 1
+    assert retrieval_uncertainty([1_000, 0]) == 0
+    for scores in ([], [3], [1, NAN], [1, math.inf]):
+        assert math.isnan(retrieval_uncertainty(scores))
+
+
+@given(st.lists(st.floats(-50, 50), min_size=2, max_size=12), st.floats(-50, 50))
+def test_uncertainty_of_retrieval_is_an_entropy_that_a_shift_does_not_change(scores, shift):
+    found = retrieval_uncertainty(scores)
+    weights = np.exp(np.array(scores) - max(scores))
+    assert 0 <= found <= 1
+    assert found == pytest.approx(entropy(weights / weights.sum()) / math.log(len(scores)), abs=1e-9)
+    assert retrieval_uncertainty(np.array(scores) + shift) == pytest.approx(found, abs=1e-9)
+    assert retrieval_uncertainty(scores[::-1]) == pytest.approx(found, abs=1e-9)
+
+
+def test_combined_by_hand():
+    # 0.2 · 0.5 + 0.4 · 0.25 + 0.4 · (1 − 0.75)
+    assert combined_uncertainty(0.5, 0.25, 0.75) == pytest.approx(0.3)
+    assert combined_uncertainty([0, 1], [0, 1], [1, 0]).tolist() == [0, 1]
+    assert combined_uncertainty(1, 0, 0.5, (0.5, 0.25, 0.25)) == pytest.approx(0.625)
+    assert math.isnan(combined_uncertainty(NAN, 0.2, 0.9))
+    assert combined_uncertainty(NAN, 0.2, 0.9, (0, 0.5, 0.5)) == pytest.approx(0.15)
+
+
+@given(UNIT, UNIT, UNIT, UNIT, st.integers(0, 2))
+def test_combined_rises_with_each_part(a, b, c, other, which):
+    parts = [a, b, c]
+    found = combined_uncertainty(*parts)
+    parts[which] = max(parts[which], other)
+    above = combined_uncertainty(*parts)
+    assert 0 <= found <= 1
+    # More confidence of conformal prediction is less uncertainty.
+    assert above <= found if which == 2 else above >= found
+
+
+@pytest.mark.parametrize("lambdas", [(0.5, 0.5, 0.5), (1.2, -0.2, 0), (NAN, 0.5, 0.5)])
+def test_weights_that_are_none_are_refused(lambdas):
+    with pytest.raises(InputError, match="sum to 1"):
+        combined_uncertainty(0.5, 0.5, 0.5, lambdas)
+
+
+@pytest.mark.parametrize(
+    ("parts", "name"), [((1.1, 0, 0), "retrieval"), ((0, -0.1, 0), "sampling"), ((0, 0, 2), "conf")]
+)
+def test_parts_outside_their_range_are_refused(parts, name):
+    with pytest.raises(InputError, match=name):
+        combined_uncertainty(*parts)
+
+
+def test_the_combined_decision():
+    found = combine([1, 1, 1], 0.9, 0.5, True)
+    assert found.uncertainty == pytest.approx(0.2 + 0.04 + 0.2)
+    assert (found.retrieval, found.sampling, found.conformal) == pytest.approx((1, 0.1, 0.5))
+    assert found.confidence == pytest.approx(0.7)
+    assert (found.is_reliable, found.reason) == (True, "")
+    # In both orders: what fails decides, also beside what is unknown.
+    decisions = {
+        (sampling, conformal): combine([1, 2], sampling, 0.5, conformal).is_reliable
+        for sampling, conformal in product((0.71, 0.7, NAN), (True, False, None))
+    }
+    assert decisions.pop((0.71, True)) is True
+    for (sampling, conformal), found in decisions.items():
+        is_unknown = conformal is not False and sampling != 0.7
+        assert found is (None if is_unknown else False), (sampling, conformal)
+
+
+def test_undefined_parts_are_named():
+    found = combine([3], NAN, 0.9, None)
+    assert found.reason == "no value for retrieval, sampling"
+    assert math.isnan(found.uncertainty) and math.isnan(found.confidence) and found.is_reliable is None
+
+
+def test_presets():
+    assert {name: tuple(one) for name, one in PRESETS.items()} == {
+        "quick": (5, 0.2), "balanced": (10, 0.1), "high reliability": (20, 0.05),
+    }  # fmt: skip
+    assert {name: one.samples for name, one in PRESETS.items()} == MCDropoutConfidence.PRESETS
+
+
+CITATION, OVERLAP, UNCERTAIN, OTHER = (
+    Failure.MISSING_CITATION, Failure.LOW_OVERLAP, Failure.MISSING_UNCERTAINTY, Failure.OTHER,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("n", "passed", "failures", "score"),
+    [
+        (0, None, (), 0.2),
+        (1, None, (), 0.5),
+        (2, None, (), 0.8),
+        (9, None, (), 0.8),
+        (0, True, (), 0.3),
+        (1, True, (), 0.6),
+        (5, True, (), 0.9),
+        (0, False, (UNCERTAIN,), 0.1),
+        (0, False, (UNCERTAIN, CITATION, OVERLAP), 0.1),
+        (1, False, (CITATION,), 0.3),
+        (2, False, (CITATION,), 0.6),
+        (1, False, (OVERLAP,), 0.35),
+        (2, False, (OVERLAP,), 0.65),
+        (2, False, (OTHER,), 0.7),
+        (2, False, (), 0.7),
+        (2, False, (OTHER, OTHER), 0.7),
+        (0, False, (CITATION,), 0.1),  # nothing to cite: it failed otherwise
+        (1, False, (UNCERTAIN,), 0.4),  # there are passages
+        (2, False, (CITATION, OVERLAP, OTHER), 0.35),
+        (1, False, (CITATION, OVERLAP, OTHER), 0.05),
+        (0, False, (OVERLAP, OTHER), 0.0),  # −0.05, clamped
+    ],
+)
+def test_context_scores(n, passed, failures, score):
+    found = context_score(n, passed, failures)
+    assert found.score == pytest.approx(score, abs=1e-12)
+    assert max(0, sum(one.change for one in found.reasons)) == pytest.approx(score, abs=1e-12)
+    assert all(one.sentence for one in found.reasons)
+
+
+def test_reasons_are_visible():
+    assert [tuple(one) for one in context_score(1, True).reasons] == [
+        ("1 passage", 0.5),
+        ("validation passed", 0.1),
+    ]
+    found = context_score(0, False, [UNCERTAIN]).reasons
+    assert [tuple(one) for one in found] == [
+        ("no passages", 0.2), ("no passages and no uncertainty stated: 0.1 in all", -0.1),
+    ]  # fmt: skip
+    found = context_score(3, False, [OTHER, OVERLAP, CITATION]).reasons
+    assert [one.sentence for one in found] == [
+        "3 passages", "passages, but none is cited", "little of the answer is in the passages",
+        "validation failed otherwise",
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(InputError, match="at least 0"):
+        context_score(-1, None)
+    for passed in (True, None):
+        with pytest.raises(InputError, match="failed validation"):
+            context_score(1, passed, [OVERLAP])
+
+
+def test_bands_are_closed_and_tell_apart_without_colour():
+    found = [band(one) for one in (0, 0.3999, 0.4, 0.5 - 0.1, 0.6999, 0.7, 0.8 - 0.1, 0.1 * 7, 1)]
+    assert [one.colour for one in found] == ["red"] * 2 + ["orange"] * 3 + ["green"] * 4
+    # What is 0.7 but for its last bit is 0.7.
+    assert band(math.nextafter(0.7, 0)).colour == "green"
+    bands = {band(one) for one in (0, 0.5, 1, NAN)}
+    assert len({one.icon for one in bands}) == len({one.word for one in bands}) == 4
+    for wrong in (-0.01, 1.01):
+        with pytest.raises(InputError, match=r"\[0, 1\]"):
+            band(wrong)
