@@ -19,7 +19,7 @@ _REACH = 4  # words between a negation and what it denies
 _HEDGES = r"""
 \b(?:maybe|perhaps|possibly|probably|presumably|apparently|likely|unlikely|unclear|uncertain|unsure)\b
 | \b(?-i:may)\b(?!\s+\d) | (?<!\b(?:the|its|of)\s)\bmight\b
-| \bcould\s+(?:\w+\s+)?(?:be|have)\b | \b(?:seem|appear)(?:s|ed)?\b(?=\s+(?:to|that|like|as)\b)
+| \bcould\s+(?:(?!not\b)\w+\s+)?(?:be|have)\b | \b(?:seem|appear)(?:s|ed)?\b(?=\s+(?:to|that|like|as)\b)
 | \bi\s+(?:would\s+)?(?:think|believe|guess|suppose|assume|suspect)\b
 | \b(?:as\s+far\s+as\s+i\s+know|to\s+(?:the\s+best\s+of\s+)?my\s+knowledge)\b
 | \b(?:general|background|training)\s+(?:knowledge|data)\b
@@ -68,9 +68,12 @@ def certainty(text: str) -> Certainty:
     if not hedges and not certain:
         return Certainty((), ())
     # "Definitely not sure" is not certain, and "not certain" is one hedge.
-    certain = [c for c in certain if not any(h[0] - 2 <= c[1] and c[0] < h[1] for h in hedges)]
-    negators = _negators(text)
-    denied = {span: _denied(_at(span, origin), negators) for span in (*hedges, *certain)}
+    hedged = {place for start, end in hedges for place in range(start - 2, end)}
+    certain = [span for span in certain if span[1] not in hedged and span[0] not in hedged]
+    denying = _denying(text)
+    denied = {
+        span: denying.get(origin[span[0]], origin[span[0]]) < origin[span[0]] for span in (*hedges, *certain)
+    }
     doubts = [span for span in hedges if not denied[span]] + [span for span in certain if denied[span]]
     sure = [span for span in certain if not denied[span]]
     return Certainty(
@@ -82,18 +85,13 @@ def _at(span: Span, origin: list[int]) -> Span:
     return origin[span[0]], origin[span[1]]
 
 
-def _negators(text: str) -> list[tuple[int, int]]:
-    """Return where each word within reach of a negation begins, with where that negation begins."""
-    found: list[tuple[int, int]] = []
+def _denying(text: str) -> dict[int, int]:
+    """Return where the negation begins that reaches each word, by where the word begins."""
+    found: dict[int, int] = {}
     cue: tuple[int, Token] | None = None
     for i, token in enumerate(read(text)):
         if token.negates:
             cue = (i, token)
         elif cue and token.clause == cue[1].clause and i - cue[0] <= _REACH:
-            found.append((token.start, cue[1].start))
+            found[token.start] = cue[1].start
     return found
-
-
-def _denied(span: Span, negators: list[tuple[int, int]]) -> bool:
-    """Tell whether a negation before a cue, not one inside it, reaches it."""
-    return any(start == span[0] and begun < span[0] for start, begun in negators)

@@ -11,8 +11,8 @@ from core.text.sentences import BULLET, Span
 
 # A block of code that is never closed goes to the end, as Markdown reads it.
 _CODE = regex.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*?^[ \t]*(?P=fence)[ \t]*$|.*\Z)"
-    r"|(?P<ticks>`{1,2})(?!`)[^`\n]+(?P=ticks)",
+    r"^[ \t]*(?P<fence>`{3,}+|~{3,}+)[^\n]*\n(?:.*?^[ \t]*(?P=fence)[ \t]*$|.*\Z)"
+    r"|(?<!`)(?P<ticks>`{1,2}+)(?!`)[^`\n]++(?P=ticks)",
     regex.DOTALL | regex.MULTILINE,
 )
 _ITEM = regex.compile(rf"^(?:{BULLET})+", regex.MULTILINE)

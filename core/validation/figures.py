@@ -17,6 +17,7 @@ from core.text.sentences import Span
 _MOST = 0.05  # relative difference that rounding, or "about", may make
 _CONVERTED = 0.01  # what is converted is rounded on the way
 _DEGREE = 0.5
+_POUND = 0.45359237  # kilograms
 _COUNTED_AT_A_GLANCE = 3  # "the two", "three reasons": counts that need no source
 _DECIMALS = regex.compile(r"[.,](\d+)(?!.*\d)")
 _DIGIT = regex.compile(r"\d")
@@ -124,6 +125,8 @@ def _is_said_by(figure: Figure, other: Figure) -> bool:
         return _near(figure, said.values, known.values, converted=False)
     if not (said.kind and known.kind):  # a unit on one side only: the bare numbers
         return _near(figure, figure.number.unscaled, other.number.unscaled, converted=False)
+    if {said.kind, known.kind} == {"mass", "sterling"} and _in_pounds(figure) and _in_pounds(other):
+        return _near(figure, figure.number.values, other.number.values, converted=False)
     same = in_kind(known, said.kind) if said.measured and known.measured else None
     if same is None:
         return False
@@ -131,6 +134,12 @@ def _is_said_by(figure: Figure, other: Figure) -> bool:
         step = _DEGREE * 10**-figure.decimals + _DEGREE * figure.quantity.loose
         return any(abs(a - b) <= step for a in said.values for b in same.values)
     return _near(figure, said.values, known.values, converted=not _decimal(figure, other))
+
+
+def _in_pounds(figure: Figure) -> bool:
+    """Tell whether a number may be of money: "pounds" are read as a weight."""
+    quantity, number = figure.quantity, figure.number
+    return quantity.kind == "sterling" or math.isclose(quantity.values[0], number.values[0] * _POUND)
 
 
 def _near(figure: Figure, said: Sequence[float], known: Sequence[float], converted: bool) -> bool:
