@@ -98,8 +98,8 @@ def validate(
 
     Notes
     -----
-    No model calls; a few milliseconds for an ordinary answer and five passages (``bench/validation.py`` measures
-    it). The first call of a process takes half a second longer, to load tables.
+    No model calls; a few milliseconds for an ordinary answer and five passages (``bench/validation.py``). The
+    first call of a process takes half a second longer, to load tables.
 
     Examples
     --------
