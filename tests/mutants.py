@@ -42,6 +42,7 @@ AREAS = {
     "claims": ("core/claims", ""),
     "conformal": ("core/conformal", ""),
     "text": ("core/text", ""),
+    "validation": ("core/validation", ""),
     "cache": (
         "core/database.py core/llm/cache.py",
         "tests/core/llm/test_cache.py tests/core/conformal/test_store.py",

@@ -127,7 +127,7 @@ def _is_said_by(figure: Figure, other: Figure) -> bool:
         return _near(figure, figure.number.unscaled, other.number.unscaled, converted=False)
     if {said.kind, known.kind} == {"mass", "sterling"} and _in_pounds(figure) and _in_pounds(other):
         return _near(figure, figure.number.values, other.number.values, converted=False)
-    same = in_kind(known, said.kind) if said.measured and known.measured else None
+    same = in_kind(known, said.kind)
     if same is None:
         return False
     if same is not known:

@@ -160,6 +160,10 @@ FIGURES = [
     ("20 °C", "68 °F", 1),
     ("68 °F", "20 °C", 1),
     ("22 °C", "68 °F", 0),
+    ("20.1 °C", "68 °F", 0),  # 20.0
+    ("about 21 °C", "68 °F", 1),
+    ("1,500 km", "length: 1,510", 0),
+    ("1,500 km", "length: 1,500", 1),
     ("12 months", "one year and 1 year", 1),
     ("15 arches", "length_km: 15", 1),
     ("15 km", "length: 15", 1),
@@ -252,6 +256,13 @@ def test_suggestions_are_in_the_language_of_the_question_or_the_one_given():
     assert said("谁造的？") == "补充能回答以下问题的资料"
     assert said("誰造的？") == "補充能回答以下問題的資料"
     assert said("Who built it?", "vi") == "Bổ sung nguồn trả lời cho"
+
+
+def test_numbers_without_a_source_are_listed():
+    said = validate("Who?", "Ada Unwin made 12 or 14 [1].", TWO).learning_suggestions
+    assert said == ("Check against a source: 12, 14",)
+    said = validate("谁造的？", "李春造了12座或14座[1]。", ["李春造桥。"]).learning_suggestions
+    assert said == ("请核对来源：12、14",)
 
 
 def test_a_long_question_is_cut():
