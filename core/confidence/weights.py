@@ -226,7 +226,7 @@ def _learn(
     )
     if method == "grid":
         intervals = [(max(0.0, low - 0.5 / STEPS), min(1.0, high + 0.5 / STEPS)) for low, high in intervals]
-    start, tested = _score(unit, default), np.empty(correct.size)
+    start, tested = _score(unit, default), np.full(correct.size, math.nan)
     for number in range(FOLDS):
         held_out = fold == number
         tested[held_out] = _score(unit[held_out], fit(unit[~held_out], correct[~held_out], default))
