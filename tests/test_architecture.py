@@ -54,8 +54,9 @@ RULES = {
     "core.conformal.step": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
     "core.conformal.labelled": f"{BASE} core.conformal core.llm core.pipeline",
     "core.conformal.rag": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
-    # Pure functions only, until it becomes a diagnostic.
+    # Pure functions only, until they become diagnostics.
     "core.confidence": "core.errors core.arrays core.stats core.text",
+    "core.validation": "core.errors core.stats core.text",
     "core.llm": "core.errors core.database core.text core.llm.backends",
     # A back end knows what all of them share; only the table of back ends knows them.
     "core.llm.backends": "core.errors core.llm core.llm.embedded core.llm.openai core.llm.ollama",
@@ -103,7 +104,7 @@ LIBRARIES = {
 # Imported inside functions, so that `import core` needs none of them and takes no time.
 HEAVY = {
     "accelerate", "bm25s", "datasets", "gguf", "httpx", "jsonschema", "nltk", "ollama", "openai", "opencc", "outlines_core",
-    "sentence_transformers", "sklearn", "snowballstemmer", "torch", "transformers",
+    "py3langid", "sentence_transformers", "sklearn", "snowballstemmer", "torch", "transformers",
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import math
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import FINDINGS, FLAGGED, METRICS, NEW, OF_CORRECT, TEST
 from core.conformal.numbers import labels_text
-from core.conformal.split import labels_needed, threshold_rank
+from core.conformal.split import threshold_rank
 from core.conformal.tested import Coverage
 from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.stats import wilson_interval
@@ -83,8 +83,7 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
         return [
             Finding(
                 "few_labels",
-                f"No answer can be flagged: {count(correct.n_calibration, 'correct answer')} in calibration, "
-                f"and α = {analysis.alpha:g} needs at least {labels_needed(analysis.alpha):,}.",
+                f"No answer can be flagged: {correct.reason}",
                 correct.n_calibration, correct.n_calibration, severity="low", tone=UNCLEAR,
                 advice=FINDINGS["few_labels"].advice,
             )

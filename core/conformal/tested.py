@@ -13,12 +13,13 @@ import pandas as pd
 
 from core.arrays import Bools, Floats
 from core.conformal.coverage import coverage_band
-from core.conformal.definitions import OF_SETS
+from core.conformal.definitions import OF_CORRECT, OF_SETS
 from core.conformal.mondrian import group_thresholds
 from core.conformal.risk_control import Backoff, factuality_backoff
 from core.conformal.sets import SetRule, calibrate_sets, rarity
-from core.conformal.split import conformal_threshold, label_shortage
+from core.conformal.split import conformal_threshold, label_shortage, labels_needed
 from core.conformal.splits import Splits, repeated_splits
+from core.text.display import count
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -123,10 +124,19 @@ def coverage_of(
     n_test = int(np.count_nonzero(~np.isnan(testing)))
     found = conformal_threshold(calibrating, alpha) if threshold is None else threshold
     covered = int(np.count_nonzero((testing <= found) & (testing < math.inf)))
-    why = label_shortage(n, alpha) if reason is None else reason
+    why = _shortage(name, n, alpha) if reason is None else reason
     band = (math.nan, math.nan) if why or not n_test else coverage_band(n, alpha, n_test=n_test)
     none = np.full(1, math.nan)
     return Coverage(name, found, why, n, n_test, covered, band, none if pool is None else pool, groups)
+
+
+def _shortage(name: str, n: int, alpha: float) -> str:
+    """Return why there is no finite threshold; where only correct answers are labels, in these words."""
+    short = label_shortage(n, alpha)
+    if not short or name != OF_CORRECT:
+        return short
+    needed = labels_needed(alpha)
+    return f"{count(n, 'correct answer')} in calibration, and α = {alpha:g} needs at least {needed:,}."
 
 
 def sets_of(

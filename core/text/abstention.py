@@ -37,6 +37,7 @@ _CHINESE = r"""
 | ^\W*(?:未知|不详|未提及|没有答案)\W*$
 """
 _PATTERNS = regex.compile("|".join((_ENGLISH, _VIETNAMESE, _CHINESE)), regex.VERBOSE | regex.IGNORECASE)
+_GOES_ON = regex.compile(r"\b(?:but|however|nhưng|tuy\s+nhiên)\b|但|不过|然而", regex.IGNORECASE)
 # A refusal comes first; a long answer that mentions a limit at its end is still an answer.
 _HEAD = 160
 
@@ -52,6 +53,15 @@ def is_abstention(text: str) -> bool:
     """
     head = folded(text.strip())[:_HEAD]
     return bool(_PATTERNS.search(head))
+
+
+def claims_nothing(text: str) -> bool:
+    """Tell whether an answer only says that the answer is not known, and does not go on with "but …".
+
+    >>> [claims_nothing(t) for t in ("I don't know.", "I'm not sure, but it was Unwin.")]
+    [True, False]
+    """
+    return is_abstention(text) and not _GOES_ON.search(folded(text))
 
 
 def answer_status(text: str | None) -> str:

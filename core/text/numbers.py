@@ -108,6 +108,16 @@ _DIGITS = (
     rf"|(?:\s+and\s+a\s+half)?(?P<times>(?:[\s-]?(?:{any_of(w for w in (*_TIMES, *_SCALE) if w != 'tá')})(?!\p{{Latin}}))*)"
     rf"(?:(?<=[$€£¥₫]\s?[\d.,]+)\s?(?P<brief>{any_of(_BRIEF)})(?!\p{{Latin}}))?)"
 )
+# How these begin: a look at one letter spares most places of a text the long patterns.
+_AHEAD, _EN_AHEAD = (
+    r"(?=[\d−\-百零mâ])",
+    rf"\b(?=[{''.join(sorted({w[0] for w in (*_ONES, *_TENS, *_ORDINALS, 'a', 'half')}))}])",
+)
+# One of these is part of each English number in words: a text without them need not be searched for any.
+_EN_SIMPLE = frozenset(
+    {*_ONES, *_TENS, *_ORDINALS, "half", "hundred", "dozen", "thousand", "million", "billion", "trillion"}
+)
+_LETTERS = regex.compile("[a-z]+")
 _ATOM = regex.compile(any_of([*_ADD, *_TIMES, *_SCALE, "linh", "lẻ", "rưỡi"]))
 _HAN = regex.compile(r"\p{Han}")
 _POINT = regex.compile(r"\s*(?:\bpoint\b|\bphẩy\b|点)\s*")
@@ -121,13 +131,19 @@ def is_vietnamese(text: str) -> bool:
     return _VIETNAMESE_ALONE.search(text) is not None
 
 
-def numbers(text: str) -> Iterator[Number]:
+@lru_cache(maxsize=1024)
+def numbers(text: str) -> tuple[Number, ...]:
     """Find the numbers of a text that is folded (`core.text.folding.folded`), in order, years and days too.
 
     A lone "one", "một" or "一" is mostly an article or pronoun, and is one of them here.
     """
+    return tuple(_numbers(text))
+
+
+def _numbers(text: str) -> Iterator[Number]:
     comma = is_vietnamese(text)
-    for match in _pattern(comma, _HAN.search(text) is not None).finditer(text):
+    english = not _EN_SIMPLE.isdisjoint(_LETTERS.findall(text.lower()))
+    for match in _pattern(english, comma, _HAN.search(text) is not None).finditer(text):
         start, end = match.span()
         if match["digits"]:
             times = spelled(match["times"]) if match["times"] and match["times"].strip(" -") else 1.0
@@ -156,10 +172,12 @@ def numbers(text: str) -> Iterator[Number]:
 
 
 @lru_cache
-def _pattern(vietnamese: bool, chinese: bool) -> Any:
-    """Return the pattern of numbers in texts of these languages beside English: compiling it takes a while."""
+def _pattern(english: bool, vietnamese: bool, chinese: bool) -> Any:
+    """Return the pattern of numbers in digits and in words of these languages: compiling it takes a while."""
+    # Without English words the group is there and matches nothing.
+    words = f"{_EN_AHEAD}{_ENGLISH}" if english else "(?!)"
     others = [_VIETNAMESE] * vietnamese + [_CHINESE] * chinese
-    return regex.compile("|".join([_DIGITS, f"(?P<english>{_ENGLISH})", *others]), regex.IGNORECASE)
+    return regex.compile("|".join([_AHEAD + _DIGITS, f"(?P<english>{words})", *others]), regex.IGNORECASE)
 
 
 def spelled(words: str) -> float:

@@ -51,7 +51,8 @@ class Date(NamedTuple):
 # Dimension, then names with their size in the base unit. Names are compared folded, in small letters.
 _UNITS = {
     "length": "km|kms|kilometer|kilometers|kilometre|kilometres|ki-lô-mét|cây số|公里|千米:1000 "
-    "m|meter|meters|metre|metres|mét|米:1 cm|centimeter|centimeters|centimetre|centimetres|厘米|公分:0.01 "
+    "m|meter|meters|metre|metres|mét|米|公尺:1 "
+    "cm|centimeter|centimeters|centimetre|centimetres|厘米|公分:0.01 "
     "mm|millimeter|millimeters|millimetre|millimetres|毫米:0.001 mi|mile|miles|dặm|英里:1609.344 "
     "ft|foot|feet|英尺:0.3048 yd|yard|yards:0.9144 inch|inches|英寸:0.0254",
     "mass": "kg|kgs|kilogram|kilograms|kilogramme|kilogrammes|ki-lô-gam|cân|公斤|千克:1 斤:0.5 "
@@ -60,7 +61,7 @@ _UNITS = {
     "area": "km2|km²|square kilometers|square kilometres|平方公里|平方千米:1000000 "
     "m2|m²|square meters|square metres|mét vuông|平方米:1 ha|hectare|hectares|héc-ta|公顷:10000 "
     "acre|acres:4046.8564 square miles|平方英里:2589988.11",
-    "volume": "l|liter|liters|litre|litres|lít|升:1 "
+    "volume": "l|liter|liters|litre|litres|lít|升|公升:1 "
     "ml|milliliter|milliliters|millilitre|millilitres|毫升:0.001",
     "time": "s|sec|second|seconds|giây|秒:1 min|mins|minute|minutes|phút|分钟:60 "
     "h|hr|hrs|hour|hours|giờ|小时:3600 day|days|ngày|天:86400 week|weeks|tuần|周:604800",
@@ -172,6 +173,21 @@ def numerals(text: str) -> tuple[frozenset[float], ...]:
 def same_values(a: Quantity, b: Quantity, tolerance: float = 1e-9) -> bool:
     """Tell whether two numbers are the same in one of their readings, within a relative difference."""
     return any(math.isclose(x, y, rel_tol=tolerance) for x in a.values for y in b.values)
+
+
+def in_kind(quantity: Quantity, kind: str) -> Quantity | None:
+    """Return a quantity as one of another kind: degrees Fahrenheit in Celsius and back; None where it is not.
+
+    >>> in_kind(Quantity((68.0,), "fahrenheit", False), "celsius").values
+    (20.0,)
+    """
+    if quantity.kind == kind:
+        return quantity
+    if (quantity.kind, kind) == ("fahrenheit", "celsius"):
+        return quantity._replace(kind=kind, values=tuple((value - 32) / 1.8 for value in quantity.values))
+    if (quantity.kind, kind) == ("celsius", "fahrenheit"):
+        return quantity._replace(kind=kind, values=tuple(value * 1.8 + 32 for value in quantity.values))
+    return None
 
 
 def counts(word: str) -> bool:

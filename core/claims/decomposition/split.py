@@ -12,15 +12,11 @@ from core.claims.decomposition.clauses import clause_spans
 from core.claims.decomposition.relevance import is_relevant
 from core.claims.types import Claim
 from core.text.abstention import is_abstention
+from core.text.citations import NAMED
 from core.text.sentences import BULLET, CITATION, Span, sentence_spans, trimmed
 from core.text.words import has_words, words
 
-# How a passage is named where it is cited.
-_NAMED = (
-    r"[\[(（【](?:passages?|documents?|docs?|sources?|refs?|đoạn(?:\s+văn)?|tài\s+liệu|nguồn"
-    r"|段落|资料|資料|文档|文件|来源)"
-    r"\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*[\])）】]|\[citation needed\]"
-)
+_NAMED = rf"{NAMED}|\[citation needed\]"
 _CITED = regex.compile(rf"\s?(?:{CITATION}|{_NAMED})", regex.IGNORECASE)
 _CITED_INSIDE = regex.compile(rf"\s?(?:{CITATION}|{_NAMED})(?=[\p{{L}}\p{{N}}])", regex.IGNORECASE)
 _CITED_LAST = regex.compile(rf"(?:\s*(?:{CITATION}|{_NAMED}))+$", regex.IGNORECASE)

@@ -154,7 +154,7 @@ def test_the_mark_is_open_where_nothing_is_promised():
     few = calibrated([(CALIBRATES, 0.1, 1), (TESTS, 0.2, 1), (TESTS, 0.3, 1)], 0.1)
     own = named(coverage_by_alpha(few, OF_CORRECT), "This run (2 of 2)")
     assert own.marker.symbol == "star-open"
-    assert "1 label cannot certify α = 0.1; you need at least 9." in own.customdata[0][1]
+    assert "1 correct answer in calibration, and α = 0.1 needs at least 9." in own.customdata[0][1]
 
 
 def test_set_size_by_hand():
@@ -203,7 +203,7 @@ def test_scores_without_a_finite_threshold():
     (bar,) = figure.data
     assert list(bar.y) == [2]  # all alike
     assert figure.layout.annotations[0].text == "No finite threshold: no answer is flagged"
-    assert "no finite threshold: 1 label cannot certify α = 0.1" in alt_text(figure)
+    assert "no finite threshold: 1 correct answer in calibration" in alt_text(figure)
 
 
 def test_a_threshold_of_a_store_may_lie_beyond_the_scores():

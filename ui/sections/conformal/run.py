@@ -148,7 +148,7 @@ def flagged() -> None:
     one = analysis.coverages[OF_CORRECT]
     if one.reason:
         st.markdown(
-            f"**No answer can be flagged.** {plain(one.reason)} Correct answers count as labels here."
+            f"**No answer can be flagged.** {plain(one.reason)}"
         )
     elif analysis.n_judged:
         n, of = analysis.n_flagged, analysis.n_judged

@@ -1,0 +1,62 @@
+"""In which of the languages that this project reads a text is written."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import regex
+
+from core.text.folding import folded
+from core.text.numbers import is_vietnamese
+from core.text.words import words
+
+Language = Literal["en", "vi", "zh-Hans", "zh-Hant"]
+LANGUAGES: tuple[Language, ...] = ("en", "vi", "zh-Hans", "zh-Hant")
+
+_HAN = regex.compile(r"\p{Han}")
+_LATIN = regex.compile(r"\p{Latin}")
+_ENOUGH = 500  # characters
+_FEW = 8  # letters; fewer tell py3langid nothing
+
+
+def language(text: str, other: str | None = None) -> Language:
+    """Return the language of a text; English for another one that has Latin letters.
+
+    Chinese by its characters, traditional where one of them has a simpler form; English against Vietnamese by
+    letters that only Vietnamese has, else by py3langid, which knows Vietnamese typed without accents.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    other : str, optional
+        Another text, which decides where this one has too few letters to tell.
+
+    Examples
+    --------
+    >>> [language(text) for text in ("Who built it?", "Ai xây cầu?", "谁造的？", "誰造的？")]
+    ['en', 'vi', 'zh-Hans', 'zh-Hant']
+    """
+    text = text[:_ENOUGH]
+    found = words(text)
+    n_han = len(_HAN.findall(text))
+    if n_han and 2 * n_han >= len(found):
+        given = "".join(_HAN.findall(text))
+        return "zh-Hans" if folded(given) == given else "zh-Hant"
+    if is_vietnamese(folded(text)):
+        return "vi"
+    latin = " ".join(word for word in found if _LATIN.search(word))
+    if len(_LATIN.findall(latin)) < _FEW:
+        return language(other) if other else "en"
+    return "vi" if _identifier().classify(latin)[0] == "vi" else "en"
+
+
+@lru_cache(maxsize=1)
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    # One of its own: the module's is shared by every user in the process.
+    found = LanguageIdentifier.from_model_file(MODEL_FILE)
+    found.set_languages(["en", "vi"])
+    return found

@@ -1,0 +1,43 @@
+"""Validation: checks of an answer without a model, safe fallbacks, and what they change."""
+
+from core.validation.chain import ValidatorChain, default_chain, validate
+from core.validation.fallback import FallbackHandler, Served, Wording
+from core.validation.metrics import Metrics, Observation, Trial, metrics, observe, trial, windowed
+from core.validation.scoring import band, confidence_score
+from core.validation.types import Case, Code, Reason, Severity, ValidationOutcome, Verdict
+from core.validation.validators import (
+    CitationRequired,
+    ConfidenceValidator,
+    EthicsAdapter,
+    EvidenceOverlap,
+    NumericUnits,
+)
+
+__all__ = [
+    "Case",
+    "CitationRequired",
+    "Code",
+    "ConfidenceValidator",
+    "EthicsAdapter",
+    "EvidenceOverlap",
+    "FallbackHandler",
+    "Metrics",
+    "NumericUnits",
+    "Observation",
+    "Reason",
+    "Served",
+    "Severity",
+    "Trial",
+    "ValidationOutcome",
+    "ValidatorChain",
+    "Verdict",
+    "Wording",
+    "band",
+    "confidence_score",
+    "default_chain",
+    "metrics",
+    "observe",
+    "trial",
+    "validate",
+    "windowed",
+]

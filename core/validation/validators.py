@@ -1,0 +1,170 @@
+"""The validators: each a small setting with one function that returns a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from core.text.citations import citations
+from core.text.sentences import Span
+from core.validation.figures import check_figures
+from core.validation.types import Case, Code, Reason, Severity, Verdict
+
+Guard = Callable[[str, str], bool]
+
+_EMPTY = "The answer is empty."
+_SHOWN = 20  # spans of one verdict
+
+
+@dataclass(frozen=True)
+class CitationRequired:
+    """Fails an answer that cites nothing, or passages that it was not given.
+
+    Brackets, raised numbers, names with a year and addresses are citations. An answer that claims nothing
+    needs none, nor one that hedges where nothing was retrieved.
+    """
+
+    def check(self, case: Case) -> Verdict:
+        """Return the verdict; the number is that of the citations, or of the unknown ones."""
+        if not case.says_something or case.claims_nothing:
+            return _none(self, "There is no statement that needs a citation.")
+        cited = citations(case.spoken)
+        severity = Severity.WARNING if case.passages else Severity.CRITICAL
+        unknown = [one.span for one in cited if not _is_known(one.span, one.numbers, case)]
+        if unknown:
+            sentence = f"{len(unknown)} of {len(cited)} citations refer to passages that were not given."
+            return _failed(self, severity, Code.UNKNOWN_CITATION, len(unknown), sentence, unknown)
+        if cited:
+            return _passed(self, f"Citations: {len(cited)}.", Code.FINE, len(cited))
+        if not case.passages and case.uncertain:
+            return _none(self, "Nothing was retrieved, and the answer says that it is not certain.")
+        return _failed(self, severity, Code.MISSING_CITATION, 0, "The answer cites no source.")
+
+
+@dataclass(frozen=True)
+class EvidenceOverlap:
+    """Fails an answer whose words of content are in none of the passages.
+
+    ``threshold``: the smallest share that passes, in [0, 1]. See `core.validation.evidence.overlap`.
+    """
+
+    threshold: float = 0.01
+
+    def check(self, case: Case) -> Verdict:
+        """Return the verdict; the number is the overlap."""
+        if case.claims_nothing or case.overlap is None:
+            return _none(self, "There is nothing to compare with the passages.")
+        share = case.overlap
+        if share < self.threshold:
+            sentence = f"{share:.0%} of the answer's words are in a passage; {self.threshold:.0%} needed."
+            return _failed(self, Severity.WARNING, Code.LOW_OVERLAP, share, sentence)
+        return _passed(self, f"{share:.0%} of the answer's words are in a passage.", Code.FINE, share)
+
+
+@dataclass(frozen=True)
+class NumericUnits:
+    """Fails an answer with a number, a unit or a date that neither the passages nor the question have.
+
+    See `core.validation.figures.check_figures`.
+    """
+
+    def check(self, case: Case) -> Verdict:
+        """Return the verdict; the number is that of the numbers without a source, or of those compared."""
+        if not case.passages or not case.says_something:
+            return _none(self, "There is nothing to compare with the passages.")
+        found = check_figures(case.prose, case.passages, case.question)
+        if not found.n:
+            return _none(self, "The answer has no number to compare.")
+        missing = found.unsupported
+        if missing:
+            sentence = f"{len(missing)} of {found.n} numbers are not in the passages."
+            return _failed(self, Severity.WARNING, Code.UNSUPPORTED_NUMBER, len(missing), sentence, missing)
+        return _passed(self, f"Numbers found in the passages: {found.n}.", Code.FINE, found.n)
+
+
+@dataclass(frozen=True)
+class ConfidenceValidator:
+    """Fails an answer that does not say that it is uncertain although it has no ground, and an empty one.
+
+    No ground: nothing was retrieved, or the overlap with the best passage is below ``threshold``. With
+    ``require_uncertainty_when_no_context`` off, only an answer without ground that claims certainty fails.
+    """
+
+    require_uncertainty_when_no_context: bool = True
+    threshold: float = 0.01
+
+    def check(self, case: Case) -> Verdict:
+        """Return the verdict; the number is the overlap, None where nothing was retrieved."""
+        if case.is_empty:
+            return _failed(self, Severity.CRITICAL, Code.EMPTY_ANSWER, None, _EMPTY)
+        if not case.says_something:
+            return _none(self, "The answer is code or citations alone.")
+        grounded = bool(case.passages) and (case.overlap is None or case.overlap >= self.threshold)
+        certain = case.certainty.certain
+        if certain and not grounded:
+            sentence = "The answer claims to be certain, and no passage supports it."
+            return _failed(self, Severity.CRITICAL, Code.OVERCONFIDENT, case.overlap, sentence, certain)
+        if case.uncertain:
+            sentence = "The answer says that it is not certain."
+            return _passed(self, sentence, Code.UNCERTAINTY_EXPRESSED, case.overlap, case.certainty.hedges)
+        if grounded or not self.require_uncertainty_when_no_context:
+            return _passed(self, "The answer may be plain about what it says.", Code.FINE, case.overlap)
+        sentence = "No passage supports the answer, and it does not say that it is uncertain."
+        return _failed(self, Severity.CRITICAL, Code.MISSING_UNCERTAINTY, case.overlap, sentence)
+
+
+@dataclass(frozen=True)
+class EthicsAdapter:
+    """Asks a function of one's own whether an answer may be shown.
+
+    ``guard`` takes the question and the answer and returns True where it may. One that raises an exception
+    fails the answer: nobody has said that it may be shown.
+    """
+
+    guard: Guard | None = None
+
+    def check(self, case: Case) -> Verdict:
+        """Return the verdict; there is no number."""
+        if self.guard is None:
+            return _none(self, "No guard is set.")
+        try:
+            allowed = self.guard(case.question, case.answer)
+        except Exception:
+            sentence = "The guard failed, so nobody has said that the answer may be shown."
+            return _failed(self, Severity.CRITICAL, Code.GUARD_FAILED, None, sentence)
+        if allowed:
+            return _passed(self, "The guard accepts the answer.", Code.FINE)
+        return _failed(self, Severity.CRITICAL, Code.GUARD_REJECTED, None, "The guard rejects the answer.")
+
+
+def _is_known(span: Span, numbers: tuple[int, ...], case: Case) -> bool:
+    # Passages count from 0 or 1; a mark that a passage has itself was copied with its words.
+    mark = case.answer[slice(*span)]
+    n = len(case.given) if case.passages else 0
+    return (bool(n) or not numbers) and (
+        all(number <= n for number in numbers) or any(mark in text for text in case.passages)
+    )
+
+
+def _none(validator: object, sentence: str) -> Verdict:
+    reason = Reason(Code.NOT_APPLICABLE)
+    return Verdict(type(validator).__name__, None, Severity.NONE, reason, (), sentence)
+
+
+def _passed(
+    validator: object, sentence: str, code: Code, value: float | None = None, spans: tuple[Span, ...] = ()
+) -> Verdict:
+    name = type(validator).__name__
+    return Verdict(name, True, Severity.NONE, Reason(code, value), spans[:_SHOWN], sentence)
+
+
+def _failed(
+    validator: object,
+    severity: Severity,
+    code: Code,
+    value: float | None,
+    sentence: str,
+    spans: tuple[Span, ...] | list[Span] = (),
+) -> Verdict:
+    name = type(validator).__name__
+    return Verdict(name, False, severity, Reason(code, value), tuple(spans)[:_SHOWN], sentence)

@@ -1,0 +1,305 @@
+"""Settings of validators, the numbers behind their reasons, the score, and the call for a serving path."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from core.errors import InputError
+from core.validation import (
+    Case,
+    CitationRequired,
+    Code,
+    ConfidenceValidator,
+    EthicsAdapter,
+    EvidenceOverlap,
+    NumericUnits,
+    Severity,
+    ValidatorChain,
+    band,
+    default_chain,
+    validate,
+)
+from core.validation.evidence import overlap
+from core.validation.figures import check_figures
+
+BRIDGE = "The Halden Bridge was designed by Ada Unwin."
+TWO = [BRIDGE, "Coffee grows in the south."]
+
+
+@pytest.fixture(autouse=True)
+def defaults(monkeypatch):
+    monkeypatch.delenv("ENABLE_VALIDATORS", raising=False)
+    monkeypatch.delenv("VALIDATOR_EVIDENCE_THRESHOLD", raising=False)
+
+
+def by_name(outcome):
+    return {verdict.validator: verdict for verdict in outcome.verdicts}
+
+
+# ---- the guard
+
+
+def guarded(guard):
+    chain = default_chain(guard=guard)
+    return validate("Who?", "Ada Unwin designed it [1].", TWO, chain=chain)
+
+
+def test_a_guard_decides_on_question_and_answer():
+    seen = []
+    accepted = guarded(lambda question, answer: seen.append((question, answer)) or True)
+    assert seen == [("Who?", "Ada Unwin designed it [1].")]
+    assert by_name(accepted)["EthicsAdapter"].passed is True and accepted.passed is True
+    rejected = guarded(lambda question, answer: False)
+    verdict = by_name(rejected)["EthicsAdapter"]
+    assert (verdict.passed, verdict.severity, verdict.reason.code) == (
+        False,
+        Severity.CRITICAL,
+        Code.GUARD_REJECTED,
+    )
+    assert rejected.critical
+
+
+def test_a_guard_that_fails_lets_nothing_through():
+    def broken(question, answer):
+        raise RuntimeError("no network")
+
+    verdict = by_name(guarded(broken))["EthicsAdapter"]
+    assert (verdict.passed, verdict.severity, verdict.reason.code) == (
+        False,
+        Severity.CRITICAL,
+        Code.GUARD_FAILED,
+    )
+    assert "network" not in verdict.sentence
+
+
+# ---- settings
+
+
+def test_the_order_of_the_chain_is_the_order_of_the_verdicts():
+    names = [verdict.validator for verdict in validate("Who?", "Ada Unwin", TWO).verdicts]
+    assert names == [
+        "CitationRequired", "EvidenceOverlap", "NumericUnits", "ConfidenceValidator", "EthicsAdapter",
+    ]  # fmt: skip
+    chain = ValidatorChain((NumericUnits(), CitationRequired()))
+    given = validate("Who?", "Ada Unwin", TWO, chain=chain).verdicts
+    assert [verdict.validator for verdict in given] == ["NumericUnits", "CitationRequired"]
+
+
+def test_uncertainty_need_not_be_required():
+    plain, sure = Case("", "Brunel built it.", ()), Case("", "Definitely Brunel.", ())
+    off = ConfidenceValidator(require_uncertainty_when_no_context=False)
+    assert ConfidenceValidator().check(plain).passed is False
+    assert off.check(plain).passed is True
+    assert off.check(sure).passed is False
+    assert off.check(Case("", "", ())).reason.code is Code.EMPTY_ANSWER
+
+
+def test_a_hedge_beside_a_claim_of_certainty_does_not_help():
+    answer = "Perhaps it is old; Brunel definitely built it."
+    assert ConfidenceValidator().check(Case("", answer, ())).reason.code is Code.OVERCONFIDENT
+
+
+@pytest.mark.parametrize("answer", ["I am definitely not sure.", "Tôi không thể trả lời chắc chắn."])
+def test_a_certain_doubt_is_a_doubt(answer):
+    assert ConfidenceValidator().check(Case("", answer, ())).reason.code is Code.UNCERTAINTY_EXPRESSED
+
+
+def test_the_share_of_the_best_passage_is_the_number_of_the_reason():
+    # bridge, built, Ada, Unwin: three of the four are in the first passage, none in the second.
+    case = Case("", "The bridge was built by Ada Unwin.", tuple(TWO))
+    assert EvidenceOverlap().check(case).reason == (Code.FINE, 0.75)
+    assert EvidenceOverlap(threshold=0.75).check(case).passed is True
+    assert EvidenceOverlap(threshold=0.76).check(case).passed is False
+    assert EvidenceOverlap().check(Case("", "Tea", tuple(TWO))).reason == (Code.LOW_OVERLAP, 0.0)
+
+
+def test_passages_are_not_added_up():
+    assert overlap("Unwin grows coffee", ["Unwin", "coffee grows"]) == pytest.approx(2 / 3)
+
+
+def test_chinese_is_compared_by_pairs_of_ideographs():
+    # 赵州, 州桥 and 李春 of 赵州, 州桥, 桥李, 李春; single ideographs would all be there.
+    assert overlap("赵州桥李春", ["李春造赵州桥"]) == pytest.approx(3 / 4)
+    assert overlap("春", ["春天"]) == 0.0
+    assert overlap("春", ["a 春 b"]) == 1.0
+
+
+def test_nothing_is_compared_with_nothing():
+    assert overlap("", ["text"]) is None and overlap("of the", ["text"]) is None
+    assert overlap("text", []) is None
+
+
+def test_passages_count_from_nought_or_one_and_blank_ones_keep_their_number():
+    passages = ("", BRIDGE)
+    cites = {n: CitationRequired().check(Case("", f"Ada Unwin [{n}].", passages)).passed for n in range(4)}
+    assert cites == {0: True, 1: True, 2: True, 3: False}
+
+
+def test_a_citation_that_is_not_known_is_marked():
+    answer = "Ada Unwin designed it [1][7]."
+    verdict = CitationRequired().check(Case("", answer, (BRIDGE,)))
+    assert verdict.reason == (Code.UNKNOWN_CITATION, 1)
+    assert [answer[start:end] for start, end in verdict.spans] == ["[7]"]
+
+
+# ---- numbers
+
+FIGURES = [
+    ("about 95 km", "100 km", 0),  # 5.3 % of what is said
+    ("about 96 km", "100 km", 1),
+    ("96 km", "100 km", 0),
+    ("2.5 kg", "2.47 kg", 1),
+    ("2.5 kg", "2.44 kg", 0),
+    ("250 km", "250.4 km", 1),
+    ("250 km", "251 km", 0),
+    ("5 km", "5.4 km", 0),  # rounds to 5, but is 8 % away
+    ("620 miles", "1,000 km", 1),  # 621.4
+    ("600 miles", "1,000 km", 0),
+    ("20 °C", "68 °F", 1),
+    ("68 °F", "20 °C", 1),
+    ("22 °C", "68 °F", 0),
+    ("12 months", "one year and 1 year", 1),
+    ("15 arches", "length_km: 15", 1),
+    ("15 km", "length: 15", 1),
+    ("15 km", "15 arches", 0),
+    ("15 arches", "15 km", 0),
+    ("$3 million", "3,000,000 dollars", 1),
+    ("€3 million", "$3 million", 0),
+    ("two reasons", "nothing", None),
+    ("four reasons", "nothing", 0),
+    ("the 19th century", "nothing", None),
+    ("in March 1901", "5 March 1901", 1),
+    ("on 5 March 1901", "March 1901", 0),
+    ("on 5 March 1901", "On 5 March of the year 1901", 1),
+    ("on 5 March 1902", "On 5 March of the year 1901", 0),
+    ("on 05/03/2024", "3 May 2024", 1),  # may be either
+    ("in 1901", "a ticket number 1901", 1),
+    ("1901 people", "in 1901", 0),
+]
+
+
+@pytest.mark.parametrize(("answer", "passage", "supported"), FIGURES)
+def test_a_number_with_its_unit_needs_one_like_it(answer, passage, supported):
+    found = check_figures(f"It is {answer} or so.", [passage])
+    if supported is None:
+        assert found.n == 0
+    else:
+        assert (found.n, len(found.unsupported)) == (1, 1 - supported)
+
+
+def test_a_number_of_the_question_is_given():
+    question = "Which town is 50 mi north of Columbus?"
+    assert check_figures("Marion, 50 mi north.", ["Marion is a town."], question).unsupported == ()
+    assert len(check_figures("Marion, 60 mi north.", ["Marion is a town."], question).unsupported) == 1
+
+
+# ---- the score
+
+SURE = "Definitely Brunel."
+SCORES = [
+    (SURE, [], 0.1),
+    (SURE, ["Coffee.", "Tea."], 0.1),
+    ("Perhaps Brunel.", [], 0.3),  # 0.2 and passed
+    ("Ada Unwin designed it [1].", [BRIDGE], 0.6),  # 0.5 and passed
+    ("Ada Unwin designed it [1].", TWO, 0.9),  # 0.8 and passed
+    ("Ada Unwin designed it.", [BRIDGE], 0.3),  # no citation
+    ("Ada Unwin designed it.", TWO, 0.6),
+    ("Ada Unwin designed 9 of them [1].", [BRIDGE], 0.4),  # a number
+    ("Ada Unwin designed 9 of them [1].", TWO, 0.7),
+    ("Ada Unwin designed 9 of them.", TWO, 0.6),  # the larger of both
+    ("Perhaps Brunel [1].", ["Coffee."], 0.35),  # low overlap alone: it hedges
+    ("Perhaps Brunel [1].", ["Coffee.", "Tea."], 0.65),
+]
+
+
+@pytest.mark.parametrize(("answer", "passages", "score"), SCORES)
+def test_the_score_follows_its_rule(answer, passages, score):
+    assert validate("Who?", answer, passages).confidence_score == score
+
+
+def test_no_score_is_between_two_bands():
+    assert [band(score) for score in (0.0, 0.39, 0.4, 0.69, 0.7, 1.0)] == [
+        "low", "low", "medium", "medium", "high", "high",
+    ]  # fmt: skip
+
+
+# ---- the outcome
+
+
+def test_the_outcome_is_what_the_response_model_asks_for():
+    outcome = validate("Who  built\nit?", "Brunel did, in 12 days.", ["Coffee.", " "])
+    assert json.loads(json.dumps(outcome.validation_info)) == {
+        "passed": False,
+        "reasons": ["missing_citation", "low_overlap", "unsupported_number", "missing_uncertainty"],
+        "used_fallback": False,
+        "confidence_score": 0.1,
+        "context_docs_count": 1,
+    }
+    assert outcome.learning_suggestions == (
+        "Add sources that answer: Who built it?",
+        "Check against a source: 12 days",
+    )
+    assert validate("Who?", "Ada Unwin designed it [1].", TWO).learning_suggestions == ()
+
+
+def test_suggestions_are_in_the_language_of_the_question_or_the_one_given():
+    def said(question, lang=None):
+        return validate(question, "Brunel", [], lang).learning_suggestions[0].split("：")[0].split(":")[0]
+
+    assert said("Ai xây cầu?") == "Bổ sung nguồn trả lời cho"
+    assert said("谁造的？") == "补充能回答以下问题的资料"
+    assert said("誰造的？") == "補充能回答以下問題的資料"
+    assert said("Who built it?", "vi") == "Bổ sung nguồn trả lời cho"
+
+
+def test_a_long_question_is_cut():
+    (said,) = validate("why " * 100, "Brunel", []).learning_suggestions
+    assert said.endswith("…") and len(said) == len("Add sources that answer: ") + 120
+
+
+def test_a_question_too_short_to_tell_leaves_it_to_the_answer():
+    assert validate("15?", "Không có đủ thông tin.", []).lang == "vi"
+
+
+def test_validators_can_be_switched_off(monkeypatch):
+    monkeypatch.setenv("ENABLE_VALIDATORS", "False")
+    outcome = validate("Who?", SURE, [BRIDGE])
+    assert (outcome.passed, outcome.verdicts, outcome.confidence_score) == (None, (), 0.5)
+    assert (outcome.critical, outcome.learning_suggestions) == (False, ())
+    monkeypatch.setenv("ENABLE_VALIDATORS", "true")
+    assert validate("Who?", SURE, []).passed is False
+
+
+def test_the_threshold_comes_from_the_environment(monkeypatch):
+    answer = "The bridge was built by Ada Unwin [1]."  # overlap 0.75
+    monkeypatch.setenv("VALIDATOR_EVIDENCE_THRESHOLD", "0.8")
+    failed = {verdict.reason.code for verdict in validate("Who?", answer, TWO).failed}
+    assert failed == {Code.LOW_OVERLAP, Code.MISSING_UNCERTAINTY}
+    monkeypatch.setenv("VALIDATOR_EVIDENCE_THRESHOLD", "0.75")
+    assert validate("Who?", answer, TWO).passed is True
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ENABLE_VALIDATORS", "perhaps"),
+        ("VALIDATOR_EVIDENCE_THRESHOLD", "1%"),
+        ("VALIDATOR_EVIDENCE_THRESHOLD", "1.5"),
+        ("VALIDATOR_EVIDENCE_THRESHOLD", "nan"),
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused(monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(InputError, match=name):
+        validate("Who?", "Brunel", [])
+
+
+def test_an_unknown_language_is_refused():
+    with pytest.raises(InputError, match="lang"):
+        validate("Wer?", "Brunel", [], "de")
+
+
+def test_no_guard_is_no_verdict():
+    assert EthicsAdapter().check(Case("", "Brunel", ())).passed is None
