@@ -41,6 +41,7 @@ AREAS = {
     "influence": ("core/influence", ""),
     "claims": ("core/claims", ""),
     "conformal": ("core/conformal", ""),
+    "confidence": ("core/confidence", ""),
     "text": ("core/text", ""),
     "validation": ("core/validation", ""),
     "cache": (

@@ -168,7 +168,7 @@ def calibrate_map(confidence: ArrayLike, correct: ArrayLike, kind: str, seed: in
             f"too few labels: {n_right} correct and {p.size - n_right} wrong, at least {2 * _FOLDS} of each"
         )
         return Mapped(ConfidenceMap(), before, Quality(0, *[math.nan] * 5), f"{reason} are needed")
-    fold, tested = np.empty(p.size, dtype=np.int64), np.empty(p.size)
+    fold, tested = np.empty(p.size, dtype=np.int64), np.full(p.size, math.nan)
     shuffled = np.lexsort((np.random.default_rng(seed).permutation(p.size), right))
     fold[shuffled] = np.arange(p.size) % _FOLDS
     for number in range(_FOLDS):

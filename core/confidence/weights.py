@@ -133,7 +133,7 @@ def calibrate_weights(
     ranking, and a map (`core.confidence.mapping`) sees to the scale. All answers to a question are in the
     same fold and the same resample. The interval of the gain takes the cross-validated confidences as given,
     so it leaves out how they would vary with another training set: on labels that carry no information the
-    default was given up in about 4 % of data sets at the level 0.95.
+    default was given up in 48 of 1,200 data sets at the level 0.95.
     """
     if not 0 < level < 1:
         raise InputError(f"level must lie between 0 and 1, both excluded; got {level!r}.")
@@ -226,7 +226,7 @@ def _learn(
     )
     if method == "grid":
         intervals = [(max(0.0, low - 0.5 / STEPS), min(1.0, high + 0.5 / STEPS)) for low, high in intervals]
-    start, tested = _score(unit, default), np.empty(correct.size)
+    start, tested = _score(unit, default), np.full(correct.size, math.nan)
     for number in range(FOLDS):
         held_out = fold == number
         tested[held_out] = _score(unit[held_out], fit(unit[~held_out], correct[~held_out], default))

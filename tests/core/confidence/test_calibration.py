@@ -20,7 +20,7 @@ from core.confidence import (
     labelled,
     quality,
 )
-from core.confidence.weights import grid_weights, logistic_weights, simplex
+from core.confidence.weights import _folds, grid_weights, logistic_weights, simplex
 from core.errors import InputError
 from core.stats import brier_score
 from tests.core.confidence.confidence_rows import made, planted, reordered
@@ -90,6 +90,15 @@ def test_missing_columns_are_named():
         labelled(pd.DataFrame({"query": ["a"], "similarity": [1], "is_correct": [1]}))
     with pytest.raises(InputError, match="is_correct, or the columns answer and expected_answer"):
         labelled(pd.DataFrame({"query": [], "similarity": [], "lexical": [], "llm_score": [], "answer": []}))
+    rows = {
+        "query": ["a"],
+        "similarity": [1],
+        "lexical": [1],
+        "llm_score": [1],
+        "answer": ["x"],
+        "expected_answer": ["x"],
+    }
+    assert labelled(pd.DataFrame(rows)).correct.tolist() == [1]
     nothing = pd.DataFrame(columns=["query", "similarity", "lexical", "llm_score", "is_correct"])
     assert labelled(nothing).n == 0
 
@@ -113,7 +122,14 @@ def test_the_grid_finds_the_best_weights_and_the_nearest_among_equals():
     # The second signal tells all, whatever the others add up to 0.65: the default itself is on the grid.
     told = np.array([[0.5, 0, 0.5], [0.5, 1, 0.5]])
     assert grid_weights(told, np.array([False, True]), DEFAULT).tolist() == DEFAULT.tolist()
-    assert np.isnan(grid_weights(told, np.array([True, True]), DEFAULT)).all()
+    # Off the grid: 0.02² + 0.02² away.
+    assert grid_weights(told, np.array([False, True]), np.array([0.42, 0.33, 0.25])).tolist() == [
+        0.4,
+        0.35,
+        0.25,
+    ]
+    undefined = grid_weights(told, np.array([True, True]), DEFAULT)
+    assert undefined.shape == (3,) and np.isnan(undefined).all()
 
 
 def test_logistic_weights_are_shares_and_never_negative():
@@ -172,6 +188,36 @@ def test_weights_are_tested_on_questions_they_were_not_learned_from():
     assert widths[0] > 1.3 * widths[1]
 
 
+def test_folds_keep_questions_together_and_share_out_the_correct_ones():
+    # Ten questions with one correct answer, ten with two wrong ones.
+    question = np.r_[np.arange(10), np.repeat(np.arange(10, 20), 2)]
+    fold = _folds(question, question < 10, seed=0)
+    assert fold[10::2].tolist() == fold[11::2].tolist()
+    assert np.bincount(fold[:10]).tolist() == np.bincount(fold[10::2]).tolist() == [2] * 5
+    assert _folds(question, question < 10, seed=1).tolist() != fold.tolist()
+
+
+def test_a_higher_level_is_a_wider_interval():
+    rows = planted(11, 60)
+    wide, narrow = (
+        calibrate_weights(rows, Weighting(), **QUICK, level=level).learned for level in (0.95, 0.5)
+    )
+    for outer, inner in zip(wide, narrow, strict=True):
+        assert (
+            outer.gain_interval[0] < inner.gain_interval[0] < inner.gain_interval[1] < outer.gain_interval[1]
+        )
+        assert outer.intervals["llm"][0] <= inner.intervals["llm"][0] < inner.intervals["llm"][1]
+
+
+def test_the_grid_tells_half_a_step_apart_at_most():
+    # With 3,000 answers nearly every resample has the same weights: the interval is at least a step wide, and
+    # not wider than two steps.
+    rows = planted(12, 3_000, (0.3, 0.3, 0.4), slope=60.0)
+    found = calibrate_weights(rows, Weighting(), n_resamples=20, n_refits=20).learned[0]
+    widths = [high - low for low, high in found.intervals.values()]
+    assert all(0.05 - 1e-9 <= width <= 0.1 + 1e-9 for width in widths)
+
+
 @given(st.integers(0, 3), st.randoms(use_true_random=False))
 @settings(max_examples=4, deadline=None)
 def test_the_order_of_the_rows_does_not_matter(seed, random):
@@ -200,6 +246,11 @@ def test_the_level_and_the_signals_are_checked():
             calibrate_weights(rows, Weighting(), level=level)
     with pytest.raises(InputError, match="no signal agreement"):
         calibrate_weights(rows, configured({"agreement": 1}, {"agreement": (0, 1)}))
+
+
+def test_ten_questions_of_each_are_enough():
+    signals = np.random.default_rng(6).random((20, 3))
+    assert calibrate_weights(made(signals, [1] * 10 + [0] * 10), Weighting(), **QUICK).learned
 
 
 # Maps
@@ -257,6 +308,7 @@ def test_too_few_labels_give_no_map():
     assert found.map == ConfidenceMap() and found.before.n == 19 and found.after.n == 0
     assert found.reason == "too few labels: 10 correct and 9 wrong, at least 10 of each are needed"
     assert math.isnan(found.after.ece)
+    assert calibrate_map([0.5] * 20, [1] * 10 + [0] * 10, "platt").reason == ""
 
 
 # Two weightings

@@ -79,10 +79,10 @@ def test_parts_outside_their_range_are_refused(parts, name):
 
 
 def test_the_combined_decision():
-    found = combine([1, 1, 1], 0.9, 0.5, True)
-    assert found.uncertainty == pytest.approx(0.2 + 0.04 + 0.2)
-    assert (found.retrieval, found.sampling, found.conformal) == pytest.approx((1, 0.1, 0.5))
-    assert found.confidence == pytest.approx(0.7)
+    found = combine([1, 1, 1], 0.9, 0.6, True)
+    assert found.uncertainty == pytest.approx(0.2 + 0.04 + 0.16)
+    assert (found.retrieval, found.sampling, found.conformal) == pytest.approx((1, 0.1, 0.4))
+    assert found.confidence == pytest.approx(0.75)
     assert (found.is_reliable, found.reason) == (True, "")
     # In both orders: what fails decides, also beside what is unknown.
     decisions = {

@@ -96,6 +96,7 @@ def test_the_maps_below_differ_from_a_good_one_in_one_thing():
         ({"map": {**ISOTONIC, "x": [0.1, 0.1]}}, "map.x must rise"),
         ({"map": {**ISOTONIC, "y": [0.3, 0.2]}}, "map.y must not fall"),
         ({"map": {**ISOTONIC, "y": [0.2, 1.2]}}, r"lie in \[0, 1\]"),
+        ({"map": {**ISOTONIC, "x": [-0.1, 0.9]}}, r"lie in \[0, 1\]"),
         ({"map": {**ISOTONIC, "slope": 1}}, "slope and map.intercept must be 0"),
         ({"map": {"kind": "none"}}, "map must have the keys"),
     ],
