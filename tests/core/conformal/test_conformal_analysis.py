@@ -264,3 +264,24 @@ def test_every_name_that_is_shown_is_defined():
     known = {one.name for one in DEFINITIONS}
     assert {*found.queries["verdict"], *found.queries["role"], *found.coverages} <= known
     assert set(REASONS) >= set(conformal(nine(), alpha=0.05).queries["reason"].dropna())
+
+
+def test_an_answer_at_the_certified_confidence_is_given():
+    n = 100
+    queries = pd.DataFrame({"query_id": [f"q{i}" for i in range(2 * n)], "question": "?", "answer": "x"})
+    queries["reference_answers"] = [["x"]] * 60 + [["y"]] * 40 + [["x"]] * n
+    queries["calibrates"] = [True] * n + [False] * n
+    # Right from 0.35 on, wrong at 0.3: 0.35 is the lowest that can be certified, and is reached by all right ones.
+    similar = [0.35] * 60 + [0.3] * 40 + [0.35] * 50 + [0.34] * 50
+    signals = pd.DataFrame({"query_id": queries["query_id"], "similarity": similar})
+    found = conformal(Run.create({"source": "upload"}, queries=queries, signals=signals), alpha=0.1)
+    assert found.certificate.threshold == pytest.approx(0.35)
+    assert found.queries["answered"].iloc[n:].to_list() == [True] * 50 + [False] * 50
+
+
+def test_wrong_answers_of_a_group_do_not_test_its_promise():
+    same, correct = [9, 8, 7, 6, 9, 8, 9, 0], [True] * 6 + [True, False]
+    kind = ["who"] * 4 + ["when"] * 2 + ["who"] * 2
+    run = planted(same, correct, [True] * 6 + [False] * 2, kind=kind)
+    groups = conformal(run, alpha=0.2).groups.set_index("group")
+    assert groups.loc["who", ["n_test", "n_covered"]].to_list() == [1, 1]

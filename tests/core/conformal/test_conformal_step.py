@@ -286,3 +286,35 @@ def test_provenance_parts_are_named_in_a_misfit():
     assert one.differences(Provenance("s", "m", "p", "q")) == (
         "calibrated with the retriever r, this one is q",
     )
+
+
+def test_a_share_within_its_band_breaks_no_promise():
+    # 40 calibrate: the threshold is the 37th of them. Of 40 tested, 33 are covered: 82 %, and 75 % is to be expected.
+    scores = [9] * 36 + [4] * 4
+    run = planted(scores + [9] * 33 + [0] * 7, [True] * 80, [True] * 40 + [False] * 40)
+    diagnosis = Diagnosis(run)
+    one = diagnosis["conformal"].coverages[OF_CORRECT]
+    assert (one.n_covered, one.n_test) == (33, 40) and one.band[0] < 33 / 40 < one.band[1]
+    assert "coverage_short" not in named(run)
+
+
+def test_an_alarm_counts_the_questions_since():
+    run = planted([9, 8, 7, 6] * 10 + [0] * 40, [True] * 80, [True] * 40 + [False] * 40)
+    alarm = Diagnosis(run)["conformal"].drift.alarm
+    found = named(run)["score_drift"]
+    assert (found.n, found.of) == (40 - alarm, 40) and alarm < 20
+
+
+def test_numbers_that_promise_nothing_have_no_value():
+    few = {
+        one.key: one
+        for one in Diagnosis(planted([9, 8, 0], [True] * 3, [True, True, False])).numbers("conformal")
+    }
+    assert few["coverage_correct"].value is None and "needs at least 9" in few["coverage_correct"].note
+    assert few["n_flagged"].value is None
+    # The set holds all that was sampled, and no sample is right.
+    assert (few["coverage_sets"].value, few["coverage_sets"].of) == (0, 1)
+    same = [9, 8, 7, 6, 9, 8, 7, 6, 9] + [0] * 10 + [9] * 10
+    many = planted(same, [True] * 9 + [None] * 20, [True] * 9 + [False] * 20)
+    flagged = {one.key: one for one in Diagnosis(many).numbers("conformal")}["n_flagged"]
+    assert (flagged.value, flagged.of, flagged.chance) == (10, 20, 2)

@@ -147,9 +147,7 @@ def flagged() -> None:
         return
     one = analysis.coverages[OF_CORRECT]
     if one.reason:
-        st.markdown(
-            f"**No answer can be flagged.** {plain(one.reason)}"
-        )
+        st.markdown(f"**No answer can be flagged.** {plain(one.reason)}")
     elif analysis.n_judged:
         n, of = analysis.n_flagged, analysis.n_judged
         expected = number(analysis.alpha * of, "{:.1f}")
