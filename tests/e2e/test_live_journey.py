@@ -34,12 +34,11 @@ def test_upload_banner_and_the_verdicts_that_change(app, new_page, width, theme)
     assert "finding=influence.reported_verdicts" in page.url
 
 
-@LOOKS
-def test_a_live_run_reloaded_in_the_middle(app, new_page, width, theme):
-    page = new_page(width=width, color_scheme=theme)
+def test_a_live_run_reloaded_in_the_middle(app, new_page):
+    page = new_page()
     gate = Gate(lambda body: chat("In 1931"), calls=3)  # two are timed, one more is answered
     with chat_server(gate) as server:
-        question = f"When did bridge {re.sub('[^0-9]', '', server.address)}{width}{theme} open?"
+        question = f"When did bridge {re.sub('[^0-9]', '', server.address)} open?"
         page.goto(f"{app}/live?questions=Type+a+question")
         settle(page)
         page.get_by_role("textbox", name="Question", exact=True).fill(question)
@@ -69,9 +68,8 @@ def test_a_live_run_reloaded_in_the_middle(app, new_page, width, theme):
         assert (
             page.get_by_role("textbox", name="Address of the server").input_value() == f"{server.address}/v1"
         )
-        if width > 1000:
-            page.get_by_role("link", name="Methods").click()
-            page.locator("[data-testid='stSidebar']").get_by_text("of 3 calls").wait_for()
-            page.locator("[data-testid='stSidebar']").get_by_role("link", name="Show").click()
+        page.get_by_role("link", name="Methods").click()
+        page.locator("[data-testid='stSidebar']").get_by_text("of 3 calls").wait_for()
+        page.locator("[data-testid='stSidebar']").get_by_role("link", name="Show").click()
         gate.opened.set()
         page.get_by_text("Finished and saved: 1 question").first.wait_for()
