@@ -28,7 +28,7 @@ class Signal:
 
     ``owner`` is the title of what it belongs to; ``values`` are in the run's order, NaN where undefined;
     ``is_outcome`` says that it is 1 where the answer is correct and 0 where it is not. ``source`` and
-    ``name`` are the diagnostic and the column by which `core.worklist.where` finds it; ``bounds`` and
+    ``name`` are the diagnostic and the column by which `core.conditions.where` finds it; ``bounds`` and
     ``needs_labels`` are as in `core.diagnosis.QuestionColumn`.
     """
 

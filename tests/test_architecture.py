@@ -33,7 +33,8 @@ RULES = {
     "core.run": "core.errors core.files core.schema core.text",
     "core.spreadsheet": "core.text",
     "core.reviews": "core.errors core.files core.text",
-    "core.worklist": "core.errors core.schema core.run core.text core.spreadsheet core.diagnosis core.reviews",
+    "core.conditions": "core.errors core.schema core.text core.diagnosis",
+    "core.worklist": "core.errors core.run core.text core.spreadsheet core.diagnosis core.reviews core.conditions",
     # core.diagnostics is the default of an argument, looked up when a Diagnosis is made.
     "core.diagnosis": "core.errors core.run core.text core.diagnostics",
     "core.verdict": "core.diagnosis",
@@ -69,8 +70,8 @@ RULES = {
     "core.own_rag": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnostics",
     "core.charts": "core.text core.stats core.diagnosis",
     # Compares diagnostics, so it takes a report and knows none of them.
-    "core.charts.signals": "core.text core.signals core.worklist core.charts core.report",
-    "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.worklist core.charts core.{d}",
+    "core.charts.signals": "core.text core.signals core.conditions core.charts core.report",
+    "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.conditions core.charts core.{d}",
     "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.spreadsheet core.sources core.diagnosis core.signals core.diagnostics "
     "core.reviews core.verdict core.worklist",
     "core.cli": "core.errors core.files core.run core.text core.llm core.retrieval core.sources core.pipeline core.diagnosis "
@@ -80,9 +81,9 @@ RULES = {
     "core.diagnostics core.cli core.conformal core.conformal.rag",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
-    "core.pipeline core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.worklist",
+    "core.pipeline core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.conditions core.worklist",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis "
-    "core.charts core.charts.{d} core.worklist core.{d} core.{d}.step core.{d}.diagnostic",
+    "core.charts core.charts.{d} core.conditions core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",
     "pages.{d}": "ui ui.sections.{d}",
     "dashboard": "ui",

@@ -9,9 +9,10 @@ from urllib.parse import parse_qsl
 import pandas as pd
 import streamlit as st
 
+from core.conditions import describe, matching
 from core.errors import InputError
 from core.text.display import count
-from core.worklist import describe, key_of, matching, title_of
+from core.worklist import key_of, title_of
 from ui import cached, router, sources
 from ui.plain import plain, shortened
 from ui.state import session

@@ -10,12 +10,12 @@ import pandas as pd
 import streamlit as st
 
 from core.charts.theme import alt_text, has_doors
+from core.conditions import matching
 from core.diagnosis import QuestionColumn
 from core.report.exports import exporters
 from core.run import Run
 from core.spreadsheet import csv_bytes
 from core.text.display import count, number
-from core.worklist import matching
 from ui import cached, doors, router, sources
 from ui.figures import ready
 from ui.plain import plain

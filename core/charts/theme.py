@@ -126,7 +126,7 @@ def question_door(query_id: object) -> str:
 
 
 def where_door(condition: str) -> str:
-    """Return the door of a mark that lists the questions that meet a condition (`core.worklist.where`)."""
+    """Return the door of a mark that lists the questions that meet a condition (`core.conditions.where`)."""
     return f"where={quote(condition, safe='')}"
 
 

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.conditions import describe, matching, where
 from core.diagnosis import Definition, Diagnosis, Diagnostic, Finding, QuestionColumn
 from core.errors import InputError
 from core.report.exports import exporters
 from core.reviews import Review
 from core.run import Run
-from core.worklist import Filter, describe, labels, matching, orders, select, where, worklist, worklist_csv
+from core.worklist import Filter, labels, orders, select, worklist, worklist_csv
 
 FORMULA = '=HYPERLINK("http://evil")'
 

@@ -22,8 +22,8 @@ from core.charts.theme import (
 )
 from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.rafe import DEFAULT_K
+from core.conditions import where
 from core.text.display import count, number
-from core.worklist import where
 
 LEAST, MOST = 20, 100  # the curve ends between these values of K
 

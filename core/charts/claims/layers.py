@@ -10,8 +10,8 @@ from core.charts.theme import STYLES, add_marks, fade, marker, where_door
 from core.claims.causal import CHANGED, GONE, KEPT, UNKNOWN
 from core.claims.rafe import IRRELEVANT, NOT_SUPPORTED, SUPPORTED, UNSCORED
 from core.claims.types import Bools, Floats
+from core.conditions import where
 from core.text.display import count, number
-from core.worklist import where
 
 MATRIX_SHARE = 0.8  # of the width; the rest is the column of verdicts
 TWO_LINES_UP_TO = 25  # rows with room for two lines of text

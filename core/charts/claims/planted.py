@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 
 from core.charts import theme
 from core.claims.planted import CLEAN, ERRORS, PlantedErrors, wrong_verdict
+from core.conditions import where
 from core.text.display import count, number
-from core.worklist import where
 
 
 def planted_errors_chart(found: PlantedErrors) -> go.Figure:

@@ -23,8 +23,8 @@ from core.charts.theme import (
 )
 from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.quadrants import DISTRACTOR, IDLE, REDUNDANT, UNDEFINED, USED, quadrant_counts
+from core.conditions import where
 from core.text.display import count, number
-from core.worklist import where
 
 DENSITY_ABOVE = 2_000  # passages
 _CELLS = 30  # a side

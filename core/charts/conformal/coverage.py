@@ -11,11 +11,11 @@ import plotly.graph_objects as go
 
 from core.charts.conformal.shared import add_mean, add_setting, not_promised, splits_of
 from core.charts.theme import AXIS, STYLES, add_band, doors, empty_figure, new_figure, where_door
+from core.conditions import where
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import FLAGGED, METRICS, OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS, TEST
 from core.conformal.tested import Coverage
 from core.text.display import count, percent
-from core.worklist import where
 
 
 class _Data(NamedTuple):

@@ -21,10 +21,10 @@ from core.charts.theme import (
     safe_text,
     where_door,
 )
+from core.conditions import where
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import TEST
 from core.text.display import count, percent
-from core.worklist import where
 
 _MOST = 20  # groups with a row
 _NAME = 18  # characters of its label

@@ -20,13 +20,13 @@ from core.charts.theme import (
     safe_text,
     where_door,
 )
+from core.conditions import where
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, TEST
 from core.conformal.numbers import labels_text
 from core.conformal.selective import Certificate
 from core.stats import risk_coverage
 from core.text.display import count, number, p_text, percent
-from core.worklist import where
 
 _WRAP = 44  # characters of a line on a phone
 

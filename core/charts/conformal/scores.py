@@ -21,11 +21,11 @@ from core.charts.theme import (
     safe_text,
     where_door,
 )
+from core.conditions import where
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import NEW, OF_CORRECT, REASONS
 from core.conformal.tested import Coverage
 from core.text.display import count, number
-from core.worklist import where
 
 _LOOKS = {"Correct": "Aligned", "Incorrect": "Divergent", "Not known": "irrelevant"}
 

@@ -18,10 +18,10 @@ from core.charts.theme import (
     new_figure,
     where_door,
 )
+from core.conditions import where
 from core.influence import InfluenceAnalysis
 from core.stats import mean_interval
 from core.text.display import count, number
-from core.worklist import where
 
 _COLUMNS = ["order", "mean", "low", "high", "n", "n_first", "chance", "chance_low", "chance_high"]
 

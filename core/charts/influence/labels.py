@@ -7,11 +7,11 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts import theme
+from core.conditions import where
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import REASONS
 from core.stats import poisson_binomial_interval
 from core.text.display import count, number
-from core.worklist import where
 
 
 def label_counts(analysis: InfluenceAnalysis) -> go.Figure:

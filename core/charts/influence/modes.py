@@ -6,10 +6,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts import theme
+from core.conditions import where
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import MODES
 from core.text.display import count, number, p_text
-from core.worklist import where
 
 
 def failure_mode_counts(analysis: InfluenceAnalysis) -> go.Figure:

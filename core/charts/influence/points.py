@@ -8,9 +8,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts import points as places
+from core.conditions import where
 from core.influence.definitions import LABELS
 from core.text.display import number
-from core.worklist import where
 
 
 def add_questions(figure: go.Figure, points: pd.DataFrame, x: str, y: str, names: Sequence[str]) -> None:

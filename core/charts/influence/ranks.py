@@ -20,10 +20,10 @@ from core.charts.theme import (
     two_sided,
     where_door,
 )
+from core.conditions import where
 from core.influence import InfluenceAnalysis
 from core.influence.places import Places, places
 from core.text.display import count, number
-from core.worklist import where
 
 _TEXT_UP_TO = 12  # cells a side that have room for their count on a phone
 _DASHES = {"Aligned": "solid", "Divergent": "dash"}

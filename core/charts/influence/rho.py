@@ -19,9 +19,9 @@ from core.charts.theme import (
     new_figure,
     where_door,
 )
+from core.conditions import where
 from core.influence import InfluenceAnalysis
 from core.text.display import count, number
-from core.worklist import where
 
 N_BINS = 20
 _NARROWEST = 0.02  # a bar that a mouse can still hit

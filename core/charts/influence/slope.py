@@ -8,10 +8,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.charts.theme import STYLES, Style, doors, empty_figure, name_of, new_figure, safe_text, where_door
+from core.conditions import where
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import REASONS
 from core.text.display import count, number
-from core.worklist import where
 
 FAR = 3.0  # places
 _MOST_NAMES = 3

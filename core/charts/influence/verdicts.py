@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from core.charts.theme import STYLES, doors, empty_figure, new_figure, safe_text, two_sided, where_door
+from core.conditions import where
 from core.influence.definitions import LABELS
 from core.influence.reported import cause_text
 from core.text.display import count
-from core.worklist import where
 
 _REPORTED = ("Aligned", "Divergent")
 

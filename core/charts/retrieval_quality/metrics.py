@@ -17,10 +17,10 @@ from core.charts.theme import (
     safe_text,
     where_door,
 )
+from core.conditions import where
 from core.retrieval_quality.analysis import RetrievalQuality
 from core.retrieval_quality.definitions import METRICS
 from core.text.display import count, number
-from core.worklist import where
 
 _APART = 0.09  # of the distance between two depths, so that intervals do not hide each other
 

@@ -19,9 +19,9 @@ from core.charts.theme import (
     safe_text,
     where_door,
 )
+from core.conditions import where
 from core.signals import Signal
 from core.text.display import count, number
-from core.worklist import where
 
 _NAMED = 5  # bars up to which each has its value below it
 HEIGHT = 250

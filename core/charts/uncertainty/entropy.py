@@ -8,9 +8,9 @@ import plotly.graph_objects as go
 
 from core.charts.points import add_questions
 from core.charts.theme import empty_figure, new_figure
+from core.conditions import where
 from core.text.display import count, number
 from core.uncertainty.analysis import UncertaintyAnalysis
-from core.worklist import where
 
 CORRECT, INCORRECT, UNKNOWN = "Correct", "Incorrect", "No reference answer"
 # What stands on the other axis: its title, its name in a sentence, and what a question without it lacks.

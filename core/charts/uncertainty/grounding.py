@@ -7,11 +7,11 @@ import plotly.graph_objects as go
 
 from core.charts.points import add_questions
 from core.charts.theme import AXIS, empty_figure, new_figure
+from core.conditions import where
 from core.text.display import count, number
 from core.uncertainty.analysis import UncertaintyAnalysis
 from core.uncertainty.definitions import QUADRANTS
 from core.uncertainty.grounding import UNGROUNDED, quadrant_counts
-from core.worklist import where
 
 _STYLES = dict(zip(QUADRANTS, ("Aligned", "Divergent", "influence", "irrelevant"), strict=True))
 

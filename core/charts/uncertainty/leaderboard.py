@@ -19,9 +19,9 @@ from core.charts.theme import (
     safe_text,
     where_door,
 )
+from core.conditions import where
 from core.text.display import count, number
 from core.uncertainty.analysis import UncertaintyAnalysis
-from core.worklist import where
 
 _BEST = 8  # estimators with a row, beside the trivial baselines
 

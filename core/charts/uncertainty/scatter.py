@@ -17,9 +17,9 @@ from core.charts.uncertainty.answer_samples import (
     settings,
     texts,
 )
+from core.conditions import where
 from core.text.display import count, percent
 from core.uncertainty.analysis import UncertaintyAnalysis
-from core.worklist import where
 
 _FEWEST = 3  # different answers; fewer lie on a line, whatever they say
 _ROUNDING = 1e-9  # an eigenvalue below it is 0

@@ -18,10 +18,10 @@ from core.charts.conformal import (
     set_size,
 )
 from core.charts.theme import alt_text, has_doors
+from core.conditions import matching
 from core.conformal.definitions import OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS
 from core.conformal.drift import Drift
 from core.conformal.tested import Calibration
-from core.worklist import matching
 from tests.core.charts.chart_conformal import CALIBRATES, NEW, TESTS, calibrated, diagnosis_of
 from tests.core.charts.chart_runs import HOSTILE, shown_strings
 

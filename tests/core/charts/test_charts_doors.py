@@ -11,6 +11,7 @@ from core.charts import claims, conformal, influence, retrieval_quality, signals
 from core.charts.overview import against_chance
 from core.charts.theme import alt_text, has_doors
 from core.claims.planted import planted_errors
+from core.conditions import describe, matching
 from core.diagnosis import Diagnosis
 from core.influence import compare_reported, recovery
 from core.report.signals import signal_agreement
@@ -18,7 +19,7 @@ from core.run import Run
 from core.schema import TABLES
 from core.sources.formats.importing import import_file
 from core.sources.simulation import SimulationOptions, simulate
-from core.worklist import describe, key_of, matching
+from core.worklist import key_of
 from tests.core.charts.chart_conformal import calibrated_run
 from tests.core.charts.chart_runs import shown_strings
 

@@ -7,9 +7,9 @@ from core.charts.influence import entropy_dominance
 from core.charts.influence.entropy import _data
 from core.charts.points import density
 from core.charts.theme import alt_text
+from core.conditions import matching
 from core.diagnosis import Diagnosis
 from core.influence import analyse
-from core.worklist import matching
 from tests.core.charts.chart_runs import make_run
 
 

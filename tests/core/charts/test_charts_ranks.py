@@ -6,9 +6,9 @@ import pytest
 from core.charts.influence import rank_against_rank
 from core.charts.influence.ranks import _data, _ticks
 from core.charts.theme import alt_text, has_doors
+from core.conditions import matching
 from core.diagnosis import Diagnosis
 from core.influence import analyse
-from core.worklist import matching
 from tests.core.charts.chart_runs import make_run
 
 STRAIGHT = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4]

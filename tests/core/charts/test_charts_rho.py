@@ -6,9 +6,9 @@ import pytest
 from core.charts.influence import rho_histogram
 from core.charts.influence.rho import _counts, _data, _edges
 from core.charts.theme import alt_text
+from core.conditions import matching
 from core.diagnosis import Diagnosis
 from core.influence import analyse
-from core.worklist import matching
 from tests.core.charts.chart_runs import make_run
 
 # rho 1, -1, 0.5 (ranks 1 3 2), undefined (all 0)

@@ -17,9 +17,9 @@ from core.charts.uncertainty import (
     stability_grounding,
 )
 from core.charts.uncertainty import coverage as coverage_module
+from core.conditions import matching
 from core.diagnosis import Diagnosis
 from core.uncertainty import measure
-from core.worklist import matching
 from tests.core.charts.chart_samples import sampled, sampled_run
 
 # Two samples with the same words, two that share none with any other.

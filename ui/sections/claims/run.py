@@ -11,8 +11,8 @@ from core.claims import gain_figures, offline_figures
 from core.claims.analysis.question_tables import step_facts
 from core.claims.definitions import METRICS, QUADRANTS
 from core.claims.quadrants import UNDEFINED
+from core.conditions import where
 from core.text.display import count, number
-from core.worklist import where
 from ui import cached, questions, show
 from ui.plain import plain, shortened
 from ui.state import session

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import streamlit as st
 
 from core.charts.theme import where_door
+from core.conditions import where
 from core.influence.definitions import LABELS, MODES
 from core.influence.recovery import recovery
 from core.influence.reported import WHY, compare_reported
 from core.text.display import count, number
-from core.worklist import where
 from ui import cached, doors, questions, show
 from ui.state import session, settings
 
