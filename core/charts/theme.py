@@ -26,6 +26,7 @@ GRID = "rgba(128, 128, 128, 0.25)"
 AXIS = "rgba(128, 128, 128, 0.55)"
 BAND = "rgba(128, 128, 128, 0.18)"
 BORDER = {"color": AXIS, "width": 1.5, "dash": "dot"}
+DASHED = {"color": AXIS, "width": 2, "dash": "dash"}
 FONT_SIZE = 13
 HEIGHT = 380
 TEXT_LIMIT = 80
@@ -258,6 +259,17 @@ def add_band(
         line={"width": 0},
         hoverinfo="skip",
     )
+
+
+def add_line(
+    figure: go.Figure,
+    name: str,
+    x: Iterable[object],
+    y: Iterable[object],
+    line: Mapping[str, object] | None = None,
+) -> None:
+    """Add a line to compare with, dotted by default: a limit, a diagonal, what chance gives; no hover."""
+    figure.add_scatter(name=name, mode="lines", x=x, y=y, line=line or BORDER, hoverinfo="skip")
 
 
 def add_marks(

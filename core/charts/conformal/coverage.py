@@ -10,7 +10,16 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts.conformal.shared import add_mean, add_setting, not_promised, splits_of
-from core.charts.theme import AXIS, STYLES, add_band, doors, empty_figure, new_figure, where_door
+from core.charts.theme import (
+    DASHED,
+    STYLES,
+    add_band,
+    add_line,
+    doors,
+    empty_figure,
+    new_figure,
+    where_door,
+)
 from core.conditions import where
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import FLAGGED, METRICS, OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS, TEST
@@ -76,14 +85,7 @@ def _draw(data: _Data | str) -> go.Figure:
     shares[["mean", "mean_low", "mean_high"]] *= 100
     add_mean(figure, f"Mean of {data.n_splits:,} splits", promised, shares, "mean", _hover(data))
     ends = [float(promised.min()), float(promised.max())]
-    figure.add_scatter(
-        name="Promise",
-        mode="lines",
-        x=ends,
-        y=ends,
-        line={"color": AXIS, "width": 2, "dash": "dash"},
-        hoverinfo="skip",
-    )
+    add_line(figure, "Promise", ends, ends, DASHED)
     lowest = min(ends[0], float(shares["mean_low"].min()), *(100 * rows.loc[kept, "low"]))
     one = data.one
     if one.n_test:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from core.charts.conformal.shared import void
 from core.charts.theme import (
     BAND,
-    BORDER,
+    add_line,
     add_marks,
     doors,
     empty_figure,
@@ -83,10 +83,7 @@ def _draw(data: _Data | str) -> go.Figure:
             marker={"color": BAND, "line": {"width": 0}},
             hoverinfo="skip",
         )
-    figure.add_scatter(
-        name=f"Promise ({percent(1 - data.alpha)})", mode="lines", x=[promise] * 2, y=[0.4, len(rows) + 0.6],
-        line=BORDER, hoverinfo="skip",
-    )  # fmt: skip
+    add_line(figure, f"Promise ({percent(1 - data.alpha)})", [promise] * 2, [0.4, len(rows) + 0.6])
     below = share < 100 * shown["low"]
     for name, style, chosen in (("As expected", "Aligned", ~below), ("Below the band", "Divergent", below)):
         own = shown[chosen]

@@ -9,11 +9,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.charts.theme import (
-    AXIS,
-    BORDER,
+    DASHED,
     STYLES,
     Floats,
     add_band,
+    add_line,
     add_marks,
     error_bars,
     marker,
@@ -73,14 +73,7 @@ def _draw(data: _Data) -> go.Figure:
     promise = percent(1 - data.alpha)
     figure = new_figure(_alt(data), "Calibration labels (log scale)", "Realised coverage (%)")
     add_band(figure, "95 of 100 calibrations", data.labels, 100 * data.low, 100 * data.high)
-    figure.add_scatter(
-        name=f"Promise ({promise})",
-        mode="lines",
-        x=[1, data.most],
-        y=[100 * (1 - data.alpha)] * 2,
-        line=BORDER,
-        hoverinfo="skip",
-    )
+    add_line(figure, f"Promise ({promise})", [1, data.most], [100 * (1 - data.alpha)] * 2)
     figure.add_scatter(
         name="Mean",
         mode="lines",
@@ -91,14 +84,7 @@ def _draw(data: _Data) -> go.Figure:
         hovertemplate="%{customdata}<extra></extra>",
     )
     floor = max(0.0, 10 * math.floor(10 * min(float(data.low.min()), 0.95 - data.alpha)))
-    figure.add_scatter(
-        name=f"Fewest labels ({data.needed:,})",
-        mode="lines",
-        x=[data.needed] * 2,
-        y=[floor, 100],
-        hoverinfo="skip",
-        line={"color": AXIS, "width": 2, "dash": "dash"},
-    )
+    add_line(figure, f"Fewest labels ({data.needed:,})", [data.needed] * 2, [floor, 100], DASHED)
     _add_chosen(figure, data, floor)
     ticks = [step * 10**power for power in range(8) for step in (1, 2, 5) if step * 10**power <= data.most]
     figure.update_xaxes(

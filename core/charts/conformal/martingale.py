@@ -12,9 +12,9 @@ import plotly.graph_objects as go
 from core.charts.conformal.shared import MOST_MARKS, mark_size, stream_of, thinned
 from core.charts.theme import (
     AXIS,
-    BORDER,
     STYLES,
     Floats,
+    add_line,
     add_marks,
     empty_figure,
     marker,
@@ -67,23 +67,11 @@ def _draw(data: _Data | str) -> go.Figure:
         "Questions that do not calibrate,<br>in the run's order",
         "Capital of the bet (stake = 1)",
     )
-    figure.add_scatter(
-        name=f"Alarm at {limit:.0f}", mode="lines", x=[0, n], y=[limit] * 2, line=BORDER, hoverinfo="skip"
-    )
-    figure.add_scatter(
-        name="Stake",
-        mode="lines",
-        x=[0, n],
-        y=[1, 1],
-        hoverinfo="skip",
-        line={"color": AXIS, "width": 1.5, "dash": "dash"},
-    )
+    add_line(figure, f"Alarm at {limit:.0f}", [0, n], [limit] * 2)
+    add_line(figure, "Stake", [0, n], [1, 1], {"color": AXIS, "width": 1.5, "dash": "dash"})
     path = np.r_[1, data.capital]
     kept = thinned(len(path))
-    figure.add_scatter(
-        name="Capital", mode="lines", x=kept, y=path[kept], hoverinfo="skip",
-        line={"color": STYLES["Aligned"].color, "width": 2.5},
-    )  # fmt: skip
+    add_line(figure, "Capital", kept, path[kept], {"color": STYLES["Aligned"].color, "width": 2.5})
     strangest = np.argsort(data.rows["drift_p"].to_numpy(), kind="stable")[:MOST_MARKS]
     marked = [i for i in sorted(strangest.tolist()) if i != data.alarm]
     name = f"Question ({n:,})" if n <= MOST_MARKS else f"The {MOST_MARKS} strangest"

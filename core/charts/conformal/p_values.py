@@ -11,10 +11,11 @@ from scipy.special import betaincinv
 
 from core.charts.conformal.shared import MOST_MARKS, mark_size, stream_of, thinned
 from core.charts.theme import (
-    AXIS,
+    DASHED,
     STYLES,
     Floats,
     add_band,
+    add_line,
     add_marks,
     empty_figure,
     marker,
@@ -80,19 +81,15 @@ def _draw(data: _Data | str) -> go.Figure:
     # From corner to corner, where all samples agree.
     ends = (np.r_[0, values[kept], 1] for values in (data.expected, data.low, data.high))
     add_band(figure, "95 % of uniform samples, pointwise", *ends)
-    figure.add_scatter(
-        name="Uniform",
-        mode="lines",
-        x=[0, 1],
-        y=[0, 1],
-        line={"color": AXIS, "width": 2, "dash": "dash"},
-        hoverinfo="skip",
-    )
+    add_line(figure, "Uniform", [0, 1], [0, 1], DASHED)
     if n > MOST_MARKS:
-        figure.add_scatter(
-            name=f"All {n:,}", mode="lines", x=data.expected[kept], y=data.p[kept], hoverinfo="skip",
-            line={"color": STYLES["neutral"].color, "width": 2},
-        )  # fmt: skip
+        add_line(
+            figure,
+            f"All {n:,}",
+            data.expected[kept],
+            data.p[kept],
+            {"color": STYLES["neutral"].color, "width": 2},
+        )
     for name, style, chosen in (
         ("Below the band", "Divergent", below),
         ("Inside", "Aligned", ~below & ~above),

@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 
 from core.charts.conformal.shared import thinned, void
 from core.charts.theme import (
-    BORDER,
     STYLES,
     Floats,
+    add_line,
     add_marks,
     empty_figure,
     marker,
@@ -111,14 +111,7 @@ def _draw(data: _Data | str) -> go.Figure:
     figure = new_figure(_alt(data), "Share answered, the surest first (%)", "Incorrect among them (%)", 440)
     if data.n_test:
         _add_tested(figure, data)
-    figure.add_scatter(
-        name=f"Allowed: α = {percent(found.alpha)}",
-        mode="lines",
-        x=[0, 100],
-        y=[100 * found.alpha] * 2,
-        line=BORDER,
-        hoverinfo="skip",
-    )
+    add_line(figure, f"Allowed: α = {percent(found.alpha)}", [0, 100], [100 * found.alpha] * 2)
     best = (table["low"] == found.threshold) & table["certified"]
     for name, style, look, chosen in (
         ("Not certified", "Undefined", {"symbol": "circle-open", "line": {"width": 2}}, ~table["certified"]),

@@ -13,6 +13,7 @@ from core.charts.bins import round_edges
 from core.charts.theme import (
     STYLES,
     Floats,
+    add_line,
     bar_marker,
     count_step,
     doors,
@@ -123,13 +124,12 @@ def _draw(data: _Data | str) -> go.Figure:
         )  # fmt: skip
         figure.update_layout(margin_t=32)
     else:
-        figure.add_scatter(
-            name=f"Threshold {number(one.threshold)}",
-            mode="lines",
-            x=[one.threshold] * 2,
-            y=[0, 1.06 * most],
-            line={"color": STYLES["highlight"].color, "width": 3},
-            hoverinfo="skip",
+        add_line(
+            figure,
+            f"Threshold {number(one.threshold)}",
+            [one.threshold] * 2,
+            [0, 1.06 * most],
+            {"color": STYLES["highlight"].color, "width": 3},
         )
         # That of a store may lie beyond all scores of the run.
         low, high = min(low, one.threshold), max(high, one.threshold)

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts.conformal.shared import add_mean, add_setting, not_promised, splits_of
-from core.charts.theme import AXIS, add_marks, empty_figure, marker, new_figure
+from core.charts.theme import DASHED, add_line, add_marks, empty_figure, marker, new_figure
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import OF_SETS
 from core.text.display import count, number, percent
@@ -58,14 +58,7 @@ def _draw(data: _Data | str) -> go.Figure:
     promised = 100 * (1 - data.rows["alpha"].to_numpy())
     add_mean(figure, f"Mean of {data.n_splits:,} splits", promised, data.rows, "size", _hover(data))
     ends = [float(promised.min()), float(promised.max())]
-    figure.add_scatter(
-        name=f"Everything sampled ({number(data.largest)})",
-        mode="lines",
-        x=ends,
-        y=[data.largest] * 2,
-        line={"color": AXIS, "width": 2, "dash": "dash"},
-        hoverinfo="skip",
-    )
+    add_line(figure, f"Everything sampled ({number(data.largest)})", ends, [data.largest] * 2, DASHED)
     top = 1.1 * max(data.largest, float(data.rows["size_high"].max()), np.nan_to_num(data.own), 0.5)
     add_setting(figure, data.alpha, 0, top)
     if not math.isnan(data.own):

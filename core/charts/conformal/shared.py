@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import BORDER, STYLES, Floats, add_band
+from core.charts.theme import STYLES, Floats, add_band, add_line
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import FINDINGS, METRICS, REASONS
 from core.conformal.splits import Splits
@@ -97,14 +97,7 @@ def not_promised(rows: pd.DataFrame) -> str:
 def add_setting(figure: go.Figure, alpha: float, low: float, high: float) -> None:
     """Mark 1 − α of the setting from ``low`` to ``high`` on the y axis."""
     at = 100 * (1 - alpha)
-    figure.add_scatter(
-        name=f"Setting: 1 − α = {percent(1 - alpha)}",
-        mode="lines",
-        x=[at, at],
-        y=[low, high],
-        line=BORDER,
-        hoverinfo="skip",
-    )
+    add_line(figure, f"Setting: 1 − α = {percent(1 - alpha)}", [at, at], [low, high])
 
 
 def mark_size(n: int) -> int:

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from core.charts.theme import (
     STYLES,
     add_band,
+    add_line,
     doors,
     empty_figure,
     error_bars,
@@ -85,13 +86,12 @@ def _draw(data: _Data) -> go.Figure:
     )
     figure = new_figure(alt, "Retrieval rank (1 = first)", "Mean influence")
     add_band(figure, "Middle 95 % by chance", means["order"], means["chance_low"], means["chance_high"])
-    figure.add_scatter(
-        name="Mean by chance",
-        mode="lines",
-        x=means["order"],
-        y=means["chance"],
-        line={"color": STYLES["highlight"].color, "width": 2, "dash": "dot"},
-        hoverinfo="skip",
+    add_line(
+        figure,
+        "Mean by chance",
+        means["order"],
+        means["chance"],
+        {"color": STYLES["highlight"].color, "width": 2, "dash": "dot"},
     )
     color = STYLES["influence"].color
     hover = [

@@ -12,6 +12,7 @@ from core.arrays import Floats, Ints
 from core.charts.theme import (
     STYLES,
     add_band,
+    add_line,
     bar_marker,
     count_step,
     doors,
@@ -94,13 +95,12 @@ def _draw(data: _Data) -> go.Figure:
     for name, title in _NAMES.items():
         if shown[name]:
             _add_bars(figure, data, name, f"{title} ({shown[name]:,})")
-    figure.add_scatter(
-        name="Chance, expected count",
-        mode="lines",
-        x=steps,
-        y=np.repeat(data.expected, 2),
-        line={"color": STYLES["highlight"].color, "width": 2},
-        hoverinfo="skip",
+    add_line(
+        figure,
+        "Chance, expected count",
+        steps,
+        np.repeat(data.expected, 2),
+        {"color": STYLES["highlight"].color, "width": 2},
     )
     figure.add_vline(
         x=data.threshold, line={"color": "rgba(128, 128, 128, 0.95)", "width": 2, "dash": "dash"}

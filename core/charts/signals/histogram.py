@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from core.charts.bins import BARS, round_edges
 from core.charts.theme import (
     STYLES,
+    add_line,
     bar_marker,
     count_step,
     doors,
@@ -122,13 +123,12 @@ def _draw(data: _Data) -> go.Figure:
         ("Mean", data.mean, mean, "solid", "Divergent"),
         ("Median", data.median, median, "dot", "Aligned"),
     ):
-        figure.add_scatter(
-            name=f"{name} {text}",
-            mode="lines",
-            x=[value, value],
-            y=[0, 1.05 * most],
-            line={"color": STYLES[style].color, "width": 2.5, "dash": dash},
-            hoverinfo="skip",
+        add_line(
+            figure,
+            f"{name} {text}",
+            [value, value],
+            [0, 1.05 * most],
+            {"color": STYLES[style].color, "width": 2.5, "dash": dash},
         )
     if data.of_values and len(data.bars) <= _NAMED:
         figure.update_xaxes(

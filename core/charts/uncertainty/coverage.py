@@ -11,9 +11,9 @@ import plotly.graph_objects as go
 
 from core.arrays import Floats
 from core.charts.theme import (
-    BORDER,
     STYLES,
     add_band,
+    add_line,
     doors,
     empty_figure,
     new_figure,
@@ -122,14 +122,7 @@ def _draw(data: _Data | str) -> go.Figure:
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )
-    figure.add_scatter(
-        name=f"Random order ({percent(data.error_rate)})",
-        mode="lines",
-        x=[0, 100],
-        y=[100 * data.error_rate] * 2,
-        line=BORDER,
-        hoverinfo="skip",
-    )
+    add_line(figure, f"Random order ({percent(data.error_rate)})", [0, 100], [100 * data.error_rate] * 2)
     _add_wrong(figure, best)
     figure.update_xaxes(range=[0, 101])
     top = max(*(float(curve.risk.max()) for curve in data.curves), float(np.nan_to_num(best.high).max()))
