@@ -56,8 +56,9 @@ RULES = {
     "core.conformal.labelled": f"{BASE} core.conformal core.llm core.pipeline",
     "core.conformal.rag": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
     # Pure functions only, until they become diagnostics.
-    "core.confidence": "core.errors core.arrays core.stats core.text",
-    "core.validation": "core.errors core.stats core.text",
+    "core.context_score": "core.errors",
+    "core.confidence": "core.errors core.arrays core.stats core.text core.context_score",
+    "core.validation": "core.errors core.stats core.text core.context_score",
     "core.llm": "core.errors core.database core.text core.llm.backends",
     # A back end knows what all of them share; only the table of back ends knows them.
     "core.llm.backends": "core.errors core.llm core.llm.embedded core.llm.openai core.llm.ollama",

@@ -1,4 +1,4 @@
-"""Ranges of a round width for the bars of a histogram."""
+"""Values cut to what a figure can show: ranges of a round width for bars, some places of a long line."""
 
 from __future__ import annotations
 
@@ -21,3 +21,8 @@ def round_edges(low: float, high: float) -> Floats:
     edges = np.array([float(f"{i * step:.12g}") for i in range(first, max(last, first + 1) + 1)])
     edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)
     return np.unique(edges)
+
+
+def thinned(n: int, most: int = 400) -> list[int]:
+    """Return at most ``most`` places of n, evenly spread, the first and the last among them."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int)).tolist() if n else []

@@ -10,7 +10,6 @@ from core.confidence.combined import (
     retrieval_uncertainty,
 )
 from core.confidence.compare import Compared, compare_weightings
-from core.confidence.context_score import Band, ContextScore, Failure, Reason, band, context_score
 from core.confidence.labelled import Labelled, labelled
 from core.confidence.mapping import ConfidenceMap, Mapped, Quality, calibrate_map, fit_map, quality
 from core.confidence.saved import SavedCalibration, from_json, to_json
@@ -31,6 +30,7 @@ from core.confidence.weighted import (
     weigh,
 )
 from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
+from core.context_score import Band, ContextScore, Failure, Reason, band, context_score
 
 __all__ = [
     "LAMBDAS",

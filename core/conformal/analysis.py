@@ -25,10 +25,7 @@ from core.conformal.definitions import (
     UNDEFINED,
 )
 from core.conformal.drift import Drift, drift_martingale, online_p_values
-from core.conformal.scores import confidence, distance, nonconformity
-from core.conformal.selective import Certificate, certify_threshold
-from core.conformal.split import p_values
-from core.conformal.tested import (
+from core.conformal.promises import (
     Calibration,
     Coverage,
     KeptClaims,
@@ -38,12 +35,16 @@ from core.conformal.tested import (
     kept_claims_of,
     sets_of,
 )
+from core.conformal.scores import confidence, confident, distance, nonconformity
+from core.conformal.selective import Certificate, certify_threshold
+from core.conformal.split import p_values
 from core.run import Run
 from core.signals import Signal
 from core.text.matching import is_correct
 
 GROUPED_BY = ("kind", "language")
 SEED = 0
+OWN = "this run"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,8 @@ class ConformalAnalysis:
     scores : tuple of Signal
         Those to choose from.
     origin : str
-        Where the calibration comes from: ``run``, or the name of a calibration store.
+        Where the calibration comes from: `OWN` questions of the run, the name of a calibration store, or
+        nowhere ("").
     stale : tuple of str
         Why the calibration no longer fits the run, one sentence each.
     coverages : Mapping of str to Coverage
@@ -219,7 +221,7 @@ def analyse_conformal(
         frame.loc[judged, "reason"] = None
     elif origin:
         frame.loc[judged, "reason"] = "few_labels"
-    certificate = certify_threshold(_confident(score, cases.scores), cases.correct, alpha, DELTA)
+    certificate = certify_threshold(confident(cases.scores, score), cases.correct, alpha, DELTA)
     if certificate.threshold is not None:
         sure = frame["confidence"] >= certificate.threshold
         frame["answered"] = sure.astype("boolean").mask(frame["confidence"].isna() | own)
@@ -263,9 +265,3 @@ def _questions(run: Run, truth: Truth, correct: Floats, score: Signal | None) ->
     reason = pd.Series(why, index=frame.index, dtype="str")
     frame["reason"] = reason.mask(frame["role"] == CALIBRATION)
     return frame
-
-
-def _confident(score: Signal | None, scores: Floats) -> Floats:
-    """Return scores of calibration cases as confidences, by the rule of `confidence`."""
-    bounded = score is None or score.bounds is not None
-    return np.clip(1 - scores if bounded else np.exp(-np.maximum(scores, 0)), 0, 1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from core.conformal.analysis import ConformalAnalysis, analyse_conformal, nothing_known, truth_of
+from core.conformal.analysis import OWN, ConformalAnalysis, analyse_conformal, nothing_known, truth_of
 from core.conformal.definitions import DEFAULT_ALPHA, DEFINITIONS
 from core.conformal.findings import findings
 from core.conformal.numbers import numbers
+from core.conformal.promises import Calibration
 from core.conformal.scores import AUTO, chosen, label_free
 from core.conformal.snapshot import Snapshot
 from core.conformal.step import ConformalStep
-from core.conformal.tested import Calibration
 from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.run import Run
 from core.signals import signals_of
@@ -62,7 +62,7 @@ def _analyse(diagnosis: Diagnosis) -> ConformalAnalysis:
     signals = signals_of(diagnosis, earlier, secondary=True)
     scores = label_free(signals)
     outcome = next((one for one in signals if one.is_outcome), None)
-    name, origin = str(diagnosis.settings["score"]), "run"
+    name, origin = str(diagnosis.settings["score"]), OWN
     store: Calibration | None = None
     stale: tuple[str, ...] = ()
     saved = run.manifest.get("steps", {}).get("conformal", {}).get("options", {}).get("calibration")

@@ -6,9 +6,8 @@ import math
 
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import FINDINGS, FLAGGED, METRICS, NEW, OF_CORRECT, TEST
-from core.conformal.numbers import labels_text
+from core.conformal.promises import Coverage
 from core.conformal.split import threshold_rank
-from core.conformal.tested import Coverage
 from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.stats import wilson_interval
 from core.text.display import count, number, part, percent
@@ -120,7 +119,7 @@ def _certificate(analysis: ConformalAnalysis) -> list[Finding]:
     risk = f"at most {percent(one.alpha)} wrong"
     if one.threshold is None:
         labels = f"n = {count(one.n, 'label')}"
-        sentence = f"No confidence is high enough to certify {risk} ({labels}): {labels_text(analysis)}."
+        sentence = f"No confidence is high enough to certify {risk} ({labels}): {one.missing}."
         unclear = not one.out_of_reach
         return [
             Finding(

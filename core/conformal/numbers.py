@@ -6,10 +6,10 @@ import math
 
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, DELTA, METRICS, OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS
-from core.conformal.tested import Coverage
+from core.conformal.promises import Coverage
 from core.diagnosis import REASON, Number
 from core.stats import wilson_interval
-from core.text.display import count, percent, share_interval
+from core.text.display import percent, share_interval
 
 
 def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
@@ -41,11 +41,12 @@ def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
             noun="answer"),
         Number("certified_threshold", "Answer from this confidence on", certificate.threshold,
             n=certificate.n, noun="labelled answer", define="certified", place="row",
-            note="" if certificate.threshold is not None or not calibrated else labels_text(analysis)),
+            note=certificate.missing if calibrated else ""),
         Number("certified_risk", "Incorrect among those answered, tested", n_wrong if n_known else None,
             of=n_known, define="certified", place="row",
             note=share_interval(wilson_interval(n_wrong / n_known, n_known)) if n_known else ""),
-        Number("n_claims_kept", "Claims that can be kept", kept.n_kept if kept else None,
+        Number("n_claims_kept", "Claims that can be kept",
+            kept.n_kept if kept and not kept.rule.reason else None,
             of=kept.n_claims if kept else 0, define="kept_claims", place="row",
             note=kept.rule.reason if kept else ""),
         Number("drift_factor", "Evidence of drift", _value(_capital(analysis)), n=drift.n, define="drift",
@@ -63,16 +64,6 @@ def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
         Number("conformal_delta", value=DELTA if calibrated else None),
         Number("certified_labels_needed", value=certificate.labels_needed if calibrated else None),
     )  # fmt: skip
-
-
-def labels_text(analysis: ConformalAnalysis) -> str:
-    """Say how many more labels might certify a threshold."""
-    needed = analysis.certificate.labels_needed
-    if analysis.certificate.out_of_reach:
-        return "too many are wrong at every confidence, so that more labels would not help"
-    if needed is None:
-        return "too many of them are wrong to say how many labels would do"
-    return f"about {count(needed, 'more label')} would certify one"
 
 
 def _covered(analysis: ConformalAnalysis, name: str) -> Number:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -30,8 +30,10 @@ class Provenance:
     prompt: str
     retriever: str
 
-    def differences(self, other: Provenance) -> tuple[str, ...]:
+    def differences(self, other: Provenance, ignore: Collection[str] = ()) -> tuple[str, ...]:
         """Say for each part in which another score differs from the calibrated ones, which are these.
+
+        ``ignore`` names parts that are not compared.
 
         Examples
         --------
@@ -41,7 +43,8 @@ class Provenance:
         return tuple(
             f"calibrated with the {one.name} {own}, this one is {theirs}"
             for one in fields(self)
-            if (own := getattr(self, one.name)) != (theirs := getattr(other, one.name))
+            if one.name not in ignore
+            and (own := getattr(self, one.name)) != (theirs := getattr(other, one.name))
         )
 
 

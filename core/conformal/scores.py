@@ -53,12 +53,17 @@ def nonconformity(signal: Signal) -> Floats:
 
 
 def confidence(signal: Signal) -> Floats:
-    """Return a signal as a confidence in [0, 1], by a fixed rule that no data can move.
+    """Return a signal as a confidence in [0, 1]: `confident` of its score."""
+    return confident(nonconformity(signal), signal)
+
+
+def confident(scores: Floats, signal: Signal | None) -> Floats:
+    """Return scores of a signal as confidences in [0, 1], by a fixed rule that no data can move.
 
     A range becomes [0, 1]; an uncertainty without one, from 0 up, becomes exp(−value).
     """
-    score = nonconformity(signal)
-    found = 1 - score if signal.bounds is not None else np.exp(-np.maximum(score, 0))
+    bounded = signal is None or signal.bounds is not None
+    found = 1 - scores if bounded else np.exp(-np.maximum(scores, 0))
     return np.asarray(np.clip(found, 0, 1), dtype=np.float64)
 
 

@@ -16,6 +16,7 @@ from scipy.special import bdtr, bdtrc, betainc
 
 from core.conformal.arguments import column, labels, rate, same_length
 from core.errors import InputError
+from core.text.display import count
 
 GRID = tuple(step / 20 for step in range(19, -1, -1))
 STARTS = 5
@@ -98,6 +99,23 @@ class Certificate:
         enough = [row for row in self.table if row.n_answered >= self.answers_needed]
         clear = [bdtrc(row.n_wrong - 1, row.n_answered, self.alpha) <= _CLEAR for row in enough]
         return self.threshold is None and bool(enough) and all(clear)
+
+    @property
+    def missing(self) -> str:
+        """What a threshold would take, in words; empty where there is one.
+
+        Examples
+        --------
+        >>> certify_threshold([0.9] * 30, [1] * 30, 0.1, 0.1).missing
+        'about 8 more labels would certify one'
+        """
+        if self.threshold is not None:
+            return ""
+        if self.out_of_reach:
+            return "too many are wrong at every confidence, so that more labels would not help"
+        if self.labels_needed is None:
+            return "too many of them are wrong to say how many labels would do"
+        return f"about {count(self.labels_needed, 'more label')} would certify one"
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table, one row per threshold, with the columns of `Tested`."""

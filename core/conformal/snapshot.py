@@ -42,8 +42,12 @@ class Snapshot:
 
     def misfits(self, manifest: Mapping[str, Any]) -> tuple[str, ...]:
         """Say in which parts a run's own score is another than the calibrated one; empty where it fits."""
-        own = provenance_of(manifest, self.score, self.source)
-        return self.provenance.differences(own)
+        return self.provenance.differences(provenance_of(manifest, self.score, self.source))
+
+    def misfits_so_far(self, manifest: Mapping[str, Any]) -> tuple[str, ...]:
+        """Say the same of a run whose score may be yet to be computed: then of the other parts."""
+        ignore = () if self.source in manifest.get("steps", {}) else ("score",)
+        return self.provenance.differences(provenance_of(manifest, self.score, self.source), ignore)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

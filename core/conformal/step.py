@@ -77,9 +77,7 @@ class _Work(StepWork):
         hashes = frozenset[str]()
         if step.store is not None:
             self._snapshot, hashes = snapshot(step.store)
-            misfits = self._snapshot.misfits(run.manifest)
-            if self._snapshot.source not in run.manifest.get("steps", {}):
-                misfits = tuple(one for one in misfits if " score " not in one)  # it is yet to be computed
+            misfits = self._snapshot.misfits_so_far(run.manifest)
             if misfits:
                 raise InputError(
                     f"The calibration store {step.store} does not fit this run: {'; '.join(misfits)}. "

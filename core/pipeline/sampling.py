@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from core.llm.types import LLM, Completion, Request
 
 TEMPERATURES, TOP_PS = (0.5, 1.2), (0.8, 0.95)
 DEFAULT_SAMPLES = 10
+PRESETS: Mapping[str, int] = MappingProxyType({"quick": 5, "balanced": 10, "high reliability": 20})
 _WITHHELD = ("reasoning", "content_filter")
 
 

@@ -9,7 +9,6 @@ import math
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +20,7 @@ from core.llm.embeddings import shared_embedder
 from core.llm.packaged import PACKAGED_EMBEDDER
 from core.llm.types import LLM, Message, Request
 from core.pipeline.asking import Asker
-from core.pipeline.sampling import DEFAULT_SAMPLES, TEMPERATURES, TOP_PS, check_model, drawn
+from core.pipeline.sampling import DEFAULT_SAMPLES, PRESETS, TEMPERATURES, TOP_PS, check_model, drawn
 from core.stats import bootstrap_interval, wilson_interval
 from core.uncertainty.embedding import consensus, embedding_variance
 from core.uncertainty.estimator import REASONS
@@ -91,9 +90,7 @@ class MCDropoutConfidence:
         A value outside its range.
     """
 
-    PRESETS: ClassVar[Mapping[str, int]] = MappingProxyType(
-        {"quick": 5, "balanced": 10, "high reliability": 20}
-    )
+    PRESETS: ClassVar[Mapping[str, int]] = PRESETS
 
     def __init__(
         self,

@@ -15,13 +15,13 @@ from core.llm.types import DEFAULT_MAX_TOKENS, Request
 from core.pipeline.asking import Asker
 from core.pipeline.per_question import Answers, PerQuestion
 from core.pipeline.rows import AskedQuestion, Rows
-from core.pipeline.sampling import DEFAULT_SAMPLES, drawn, sampled, sampling_facts
+from core.pipeline.sampling import DEFAULT_SAMPLES, PRESETS, drawn, sampled, sampling_facts
 from core.pipeline.steps import Call, Option, StepWork, check_ranges
 from core.run import Run
 from core.text.display import count
 from core.uncertainty.conditions import ADDED, GREEDY, UNCHANGED, WITHOUT, Design, Shown, designed
 
-PRESETS = ((5, "5, quick"), (10, "10, balanced"), (20, "20, high reliability"))
+CHOICES = tuple((n, f"{n}, {name}") for name, n in PRESETS.items())
 TESTED = ((0, "No questions"), (10, "10 questions"), (30, "30 questions"), (100, "100 questions"))
 SAMPLE, CONTEXT_ANSWER = "sample", "context answer"
 _KIND_OF = {WITHOUT: "sample without support", ADDED: "sample with unrelated passages"}
@@ -66,7 +66,7 @@ class UncertaintyStep(PerQuestion):
     grows: ClassVar[tuple[str, ...]] = ("samples", "context_questions")
 
     samples: Annotated[
-        int, Option("--samples", "Samples per question.", title="Samples per question", choices=PRESETS)
+        int, Option("--samples", "Samples per question.", title="Samples per question", choices=CHOICES)
     ] = DEFAULT_SAMPLES
     seed: Annotated[int, Option("--sample-seed", "Seed of the samples.")] = 0
     context_questions: Annotated[

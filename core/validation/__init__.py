@@ -3,7 +3,7 @@
 from core.validation.chain import ValidatorChain, default_chain, validate
 from core.validation.fallback import FallbackHandler, Served, Wording
 from core.validation.metrics import Metrics, Observation, Trial, metrics, observe, trial, windowed
-from core.validation.scoring import band, confidence_score
+from core.validation.scoring import confidence_score
 from core.validation.types import Case, Code, Reason, Severity, ValidationOutcome, Verdict
 from core.validation.validators import (
     CitationRequired,
@@ -32,7 +32,6 @@ __all__ = [
     "ValidatorChain",
     "Verdict",
     "Wording",
-    "band",
     "confidence_score",
     "default_chain",
     "metrics",

@@ -23,7 +23,7 @@ from core.charts.theme import (
 from core.conditions import where
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import FLAGGED, METRICS, OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS, TEST
-from core.conformal.tested import Coverage
+from core.conformal.promises import Coverage
 from core.text.display import count, percent
 
 

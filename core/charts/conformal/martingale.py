@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.conformal.shared import MOST_MARKS, mark_size, stream_of, thinned
+from core.charts.bins import thinned
+from core.charts.conformal.shared import MOST_MARKS, mark_size, stream_of
 from core.charts.theme import (
     AXIS,
     STYLES,

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.conformal.shared import thinned, void
+from core.charts.bins import thinned
+from core.charts.conformal.shared import void
 from core.charts.theme import (
     STYLES,
     Floats,
@@ -23,7 +24,6 @@ from core.charts.theme import (
 from core.conditions import where
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, TEST
-from core.conformal.numbers import labels_text
 from core.conformal.selective import Certificate
 from core.stats import risk_coverage
 from core.text.display import count, number, p_text, percent
@@ -65,8 +65,7 @@ def _data(analysis: ConformalAnalysis) -> _Data | str:
     tested = analysis.queries[(analysis.queries["role"] == TEST) & analysis.queries["correct"].notna()]
     tested = tested[tested["confidence"].notna()]
     coverage, risk = risk_coverage(tested["confidence"], tested["correct"].astype(float))
-    missing = labels_text(analysis) if found.threshold is None else ""
-    return _Data(found, pd.DataFrame(places), coverage, risk, len(tested), missing)
+    return _Data(found, pd.DataFrame(places), coverage, risk, len(tested), found.missing)
 
 
 def _place(analysis: ConformalAnalysis, rows: pd.DataFrame) -> dict[str, Any]:

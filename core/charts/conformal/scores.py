@@ -25,7 +25,7 @@ from core.charts.theme import (
 from core.conditions import where
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import NEW, OF_CORRECT, REASONS
-from core.conformal.tested import Coverage
+from core.conformal.promises import Coverage
 from core.text.display import count, number
 
 _LOOKS = {"Correct": "Aligned", "Incorrect": "Divergent", "Not known": "irrelevant"}

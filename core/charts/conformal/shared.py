@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -103,8 +102,3 @@ def add_setting(figure: go.Figure, alpha: float, low: float, high: float) -> Non
 def mark_size(n: int) -> int:
     """Return the size in pixels of the marks of n questions along a line."""
     return 8 if n <= _MANY else 5
-
-
-def thinned(n: int, most: int = 400) -> list[int]:
-    """Return at most ``most`` places of n, evenly spread, the first and the last among them."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int)).tolist() if n else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.arrays import Floats
+from core.charts.bins import thinned
 from core.charts.theme import (
     STYLES,
     add_band,
@@ -31,7 +31,6 @@ _LOOKS = (  # style, dash: the best, the second, and the trivial baselines
     ("highlight", "dot"),
     ("retrieval", "dashdot"),
 )
-_DRAWN = 400  # places of a curve
 _WRONG = 5  # incorrect answers with a mark
 
 
@@ -87,12 +86,8 @@ def _curve(analysis: UncertaintyAnalysis, name: str, correct: Floats) -> _Curve:
     wrong = analysis.queries.iloc[order[at]][["query_id", "question"]].assign(
         coverage=coverage[at], risk=risk[at]
     )
-    kept = _thinned(len(coverage))
+    kept = thinned(len(coverage))
     return _Curve(scores.estimator.title, coverage[kept], risk[kept], low[kept], high[kept], wrong)
-
-
-def _thinned(n: int) -> Sequence[int]:
-    return np.unique(np.linspace(0, n - 1, min(n, _DRAWN)).astype(int)).tolist() if n else []
 
 
 def _draw(data: _Data | str) -> go.Figure:

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from core.conformal.analysis import Truth, analyse_conformal
+from core.conformal.analysis import OWN, Truth, analyse_conformal
 from core.conformal.diagnostic import CONFORMAL
 from core.diagnosis import Diagnosis, Diagnostic
 from core.run import Run
@@ -45,7 +45,7 @@ def calibrated(rows, alpha=0.5, *, kinds=None, question=None, title="Doubt", mea
         )
         samples = np.array([float(one[2]) for one in told])
     truth = Truth(distance, np.empty(0) if samples is None else samples)
-    options = {"origin": "run" if CALIBRATES in sides else ""} | options
+    options = {"origin": OWN if CALIBRATES in sides else ""} | options
     return analyse_conformal(run, truth, right, score, (score,), alpha, meanings=table, **options)
 
 

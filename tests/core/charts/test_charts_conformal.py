@@ -21,7 +21,7 @@ from core.charts.theme import alt_text, has_doors
 from core.conditions import matching
 from core.conformal.definitions import OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS
 from core.conformal.drift import Drift
-from core.conformal.tested import Calibration
+from core.conformal.promises import Calibration
 from tests.core.charts.chart_conformal import CALIBRATES, NEW, TESTS, calibrated, diagnosis_of
 from tests.core.charts.chart_runs import HOSTILE, shown_strings
 

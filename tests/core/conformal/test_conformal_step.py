@@ -268,6 +268,14 @@ def test_numbers_have_the_same_keys_with_and_without_data():
     assert {one.name for one in DEFINITIONS} >= set(FINDINGS)
 
 
+def test_claims_that_nothing_vouches_for_are_no_number():
+    from tests.core.conformal.test_conformal_analysis import claims_run
+
+    run = claims_run([0.9, 0.8], ["Entailment", "Entailment"], [True, False])
+    kept = {one.key: one for one in Diagnosis(run).numbers("conformal")}["n_claims_kept"]
+    assert kept.value is None and kept.note == "1 label cannot certify α = 0.1; you need at least 9."
+
+
 def test_the_command_line_calibrates(tmp_path, capsys):
     unmarked().save(tmp_path / "run")
     out = str(tmp_path / "out")

@@ -17,7 +17,6 @@ from core.validation import (
     NumericUnits,
     Severity,
     ValidatorChain,
-    band,
     default_chain,
     validate,
 )
@@ -221,12 +220,6 @@ SCORES = [
 @pytest.mark.parametrize(("answer", "passages", "score"), SCORES)
 def test_the_score_follows_its_rule(answer, passages, score):
     assert validate("Who?", answer, passages).confidence_score == score
-
-
-def test_no_score_is_between_two_bands():
-    assert [band(score) for score in (0.0, 0.39, 0.4, 0.69, 0.7, 1.0)] == [
-        "low", "low", "medium", "medium", "high", "high",
-    ]  # fmt: skip
 
 
 # ---- the outcome

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.conformal import rarity
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, FLAGGED, IN_LINE, LABELS, METRICS, OF_CORRECT
+from core.conformal.promises import meanings_of
 from core.text.display import count, number, p_text, percent
 from ui import cached, headlines, questions, show
 from ui.plain import plain
@@ -128,12 +128,10 @@ def _meanings(found: ConformalAnalysis, query_id: str) -> pd.DataFrame:
     samples = samples[(samples["query_id"] == query_id) & samples["meaning"].notna()]
     if samples.empty:
         return pd.DataFrame(columns=["held"])
-    meanings = samples.groupby("meaning", sort=True)
-    frame = pd.DataFrame({"answer": meanings["answer"].first(), "n": meanings.size()})
-    is_answer = meanings["status"].agg(lambda status: (status == "answered").any()).to_numpy(dtype=np.bool_)
-    # Rounded as the calibrated scores are, so that ties are ties.
-    frame["score"] = rarity(frame["n"]).round(9)
-    frame["held"] = found.sets.rule.holds(frame["score"]) & is_answer
-    out = np.where(is_answer, "Out", "Refusal or empty: in no set")
+    own = meanings_of(samples["meaning"].astype(int), samples["status"] == "answered")
+    first = samples.groupby("meaning", sort=True)["answer"].first()
+    frame = pd.DataFrame({"answer": first.to_numpy(), "n": own.sizes, "score": own.scores})
+    frame["held"] = found.sets.rule.holds(own.scores) & own.is_answer
+    out = np.where(own.is_answer, "Out", "Refusal or empty: in no set")
     frame["set"] = np.where(frame["held"], "✓ In", out)
     return frame.sort_values(["held", "n"], ascending=False, kind="stable")

@@ -6,13 +6,12 @@ import math
 
 import streamlit as st
 
-from core.conformal.analysis import ConformalAnalysis
+from core.conformal.analysis import OWN, ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, DEFAULT_ALPHA, METRICS, OF_CORRECT, OF_SETS
 from core.conformal.diagnostic import SCORE
-from core.conformal.numbers import labels_text
+from core.conformal.promises import Coverage
 from core.conformal.scores import AUTO
 from core.conformal.split import labels_needed
-from core.conformal.tested import Coverage
 from core.text.display import count, number, percent
 from ui import cached, headlines, router, show, sources, step_form
 from ui.plain import plain, shortened
@@ -50,7 +49,7 @@ def again() -> None:
     """Say what calibrates, and draw the form for another calibration of the same answers."""
     analysis = found()
     n = int((analysis.queries["role"] == CALIBRATION).sum())
-    if analysis.origin == "run":
+    if analysis.origin == OWN:
         st.caption(f"Calibrated on {count(n, 'question')} of this run, tested on the other labelled ones.")
     elif analysis.origin:
         part = f" {count(n, 'question is', 'questions are')} of this run and test nothing." if n else ""
@@ -120,7 +119,7 @@ def sets() -> None:
     if analysis.sets is None:
         st.info(
             "No sets: a calibration store holds no samples. Calibrate on labelled questions of the run."
-            if analysis.origin not in ("run", "")
+            if analysis.origin not in (OWN, "")
             else "No sets: nothing was sampled. Sample answers on the page Uncertainty.",
             icon=":material/inbox:",
         )
@@ -206,7 +205,7 @@ def certificate() -> None:
     if one.threshold is None:
         st.markdown(
             f"**No confidence can be certified** for at most {percent(one.alpha)} wrong on {labels}: "
-            f"{labels_text(analysis)}."
+            f"{one.missing}."
         )
     else:
         st.markdown(

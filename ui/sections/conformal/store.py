@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import os
 from contextlib import closing
 
 import pandas as pd
 import streamlit as st
 
-from core.conformal import CalibrationStore, Case, Provenance, cases_of
+from core.conformal import CalibrationStore, cases_of
 from core.errors import InputError
 from core.text.display import count
 from ui import cached, library, show
@@ -51,8 +50,9 @@ def draw() -> None:
 
 def _add(path: str) -> None:
     """Draw the button that adds the labelled questions of the run, and say how many are new."""
-    cases, own = _cases() if page.found().score is not None else ([], None)
-    if not cases or own is None:
+    run_has_score = page.found().score is not None
+    cases, own = cached.once("calibration cases", cases_of) if run_has_score else ([], None)
+    if not cases:
         st.caption("This run has no labelled question with a score: nothing can be added.")
         return
     label = f"Add this run's labelled questions ({len(cases):,})"
@@ -63,12 +63,6 @@ def _add(path: str) -> None:
     there = len(cases) - n
     known = f" {count(there, 'question was', 'questions were')} there already and stayed." if there else ""
     st.success(f"{count(n, 'score')} added.{known}", icon=":material/check:")
-
-
-def _cases() -> tuple[list[Case], Provenance]:
-    """Return the labelled questions of a run that have an answer and a score, and what identifies it."""
-    cases, own = cached.once("calibration cases", cases_of)
-    return [one for one in cases if not math.isnan(one.score)], own
 
 
 def _browse(path: str) -> None:

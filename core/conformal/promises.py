@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from core.arrays import Bools, Floats
+from core.arrays import Bools, Floats, Ints
 from core.conformal.coverage import coverage_band
 from core.conformal.definitions import OF_CORRECT, OF_SETS
 from core.conformal.mondrian import group_thresholds
@@ -139,6 +140,41 @@ def _shortage(name: str, n: int, alpha: float) -> str:
     return f"{count(n, 'correct answer')} in calibration, and α = {alpha:g} needs at least {needed:,}."
 
 
+class Meanings(NamedTuple):
+    """The meanings of the samples of a question, in rising order of their numbers.
+
+    ``sizes`` are their samples, ``scores`` their `rarity`. A refusal is no answer, and in no set.
+    """
+
+    sizes: Ints
+    scores: Floats
+    is_answer: Bools
+    correct: Bools
+
+
+def meanings_of(numbers: ArrayLike, answered: ArrayLike, correct: ArrayLike | None = None) -> Meanings:
+    """Return the meanings of samples.
+
+    Parameters
+    ----------
+    numbers : array_like, shape (n,)
+        The meaning of each sample; none is missing.
+    answered, correct : array_like of bool, shape (n,)
+        Whether each is an answer, and a correct one. A meaning is, where one of its samples is.
+
+    Examples
+    --------
+    >>> found = meanings_of([1, 1, 2, 1], [True, True, False, True])
+    >>> found.scores.tolist(), found.is_answer.tolist()
+    ([0.25, 0.75], [True, False])
+    """
+    _, number = np.unique(np.asarray(numbers), return_inverse=True)
+    sizes = np.bincount(number)
+    right = np.zeros(number.size) if correct is None else np.asarray(correct, dtype=np.float64)
+    any_answer = np.bincount(number, np.asarray(answered, dtype=np.float64), sizes.size) > 0
+    return Meanings(sizes, rarity(sizes), any_answer, np.bincount(number, right, sizes.size) > 0)
+
+
 def sets_of(
     frame: pd.DataFrame, meanings: pd.DataFrame, right: Floats, own: Bools, tested: Bools, alpha: float
 ) -> tuple[Sets, Coverage]:
@@ -168,13 +204,12 @@ def sets_of(
         rows = rows[~np.isnan(groups[rows])]
         if not rows.size:
             continue
-        names, number = np.unique(groups[rows], return_inverse=True)
         sampled[i] = True
-        size = np.bincount(number)
-        # A refusal is no answer, and is in no set.
-        is_answer = np.bincount(number, answered[rows], len(names)) > 0
-        correct = np.bincount(number, right[rows] == 1, len(names)) > 0
-        scores[i], labels[i] = rarity(size).round(9)[is_answer], correct[is_answer].astype(np.float64)
+        found = meanings_of(groups[rows], answered[rows], right[rows] == 1)
+        scores[i], labels[i] = (
+            found.scores[found.is_answer],
+            found.correct[found.is_answer].astype(np.float64),
+        )
     usable = [np.flatnonzero(role & sampled).tolist() for role in (own, tested)]
     rule = calibrate_sets([scores[i] for i in usable[0]], [labels[i] for i in usable[0]], alpha)
     best = np.full(len(frame), math.nan)
