@@ -136,3 +136,10 @@ def test_the_readme_states_the_recorded_numbers():
             low, high = mean_interval(values) if len(values) else (0, 0)
             cells.append(f"{values.mean():.2f} ({low:.2f} to {high:.2f})" if len(values) else "—")
         assert f"| {rank} | {cells[0]} | {cells[1]} |\n" in README
+
+
+def test_half_of_the_labelled_questions_calibrates_and_the_other_half_tests(recorded):
+    labelled, calibrates = recorded.queries["reference_answers"].notna(), recorded.queries["calibrates"]
+    assert labelled.sum() == 63 and calibrates[labelled].sum() == 32 and not calibrates[~labelled].any()
+    distance = Diagnosis(recorded)["conformal"].coverages["coverage_distance"]
+    assert (distance.n_calibration, distance.n_test) == (32, 31) and not distance.reason
