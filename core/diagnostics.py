@@ -7,5 +7,14 @@ from core.diagnosis import Diagnostic
 from core.influence.diagnostic import INFLUENCE
 from core.retrieval_quality.diagnostic import RETRIEVAL_QUALITY
 from core.uncertainty.diagnostic import UNCERTAINTY
+from core.validation.diagnostic import VALIDATION
 
-DIAGNOSTICS: tuple[Diagnostic, ...] = (ANSWERS, INFLUENCE, RETRIEVAL_QUALITY, CLAIMS, UNCERTAINTY, CONFORMAL)
+DIAGNOSTICS: tuple[Diagnostic, ...] = (
+    ANSWERS,
+    INFLUENCE,
+    RETRIEVAL_QUALITY,
+    CLAIMS,
+    UNCERTAINTY,
+    CONFORMAL,
+    VALIDATION,
+)

@@ -55,10 +55,11 @@ RULES = {
     "core.conformal.step": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
     "core.conformal.labelled": f"{BASE} core.conformal core.llm core.pipeline",
     "core.conformal.rag": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
-    # Pure functions only, until they become diagnostics.
+    # Pure functions only, until it becomes a diagnostic.
     "core.context_score": "core.errors",
     "core.confidence": "core.errors core.arrays core.stats core.text core.context_score",
-    "core.validation": "core.errors core.stats core.text core.context_score",
+    # What it counts over time is kept in a file that several processes share.
+    "core.validation": f"{BASE} core.context_score core.database",
     "core.llm": "core.errors core.database core.text core.llm.backends",
     # A back end knows what all of them share; only the table of back ends knows them.
     "core.llm.backends": "core.errors core.llm core.llm.embedded core.llm.openai core.llm.ollama",

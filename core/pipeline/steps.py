@@ -18,6 +18,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, Protocol, TypeVar
 
+import pandas as pd
+
 from core.errors import BackendError, Cancelled, InputError, LeadlineError
 from core.llm.cache import CacheError, CompletionCache
 from core.llm.redact import error_text
@@ -105,6 +107,10 @@ class StepWork(Protocol):
     def todo(self, run: Run) -> Sequence[str]:
         """Return the ids of the questions with missing cells; ``run`` is the current run."""
         ...
+
+    def kept(self, run: Run) -> Mapping[str, pd.DataFrame]:
+        """Return rows of the tables it fills that others have made: they are not cleared."""
+        return {}
 
     def work(self, ids: Sequence[str]) -> Rows:
         """Return the rows of some questions; an exception affects these questions only."""
@@ -274,7 +280,7 @@ def opened(run: Run, step: Step, asker: Asker) -> tuple[Run, StepWork, Mapping[s
     if asks_questions(step):  # the cells that other steps derived from the answers go with them
         run = cleared(run, {**dict.fromkeys(OF_ANSWERS, ()), **step.fills}, run.manifest.get("steps", {}))
     else:
-        run = cleared(run, step.fills, [step.name])
+        run = cleared(run, step.fills, [step.name], work.kept(run))
     return run, step.open(run, asker), identity
 
 
