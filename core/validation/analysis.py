@@ -185,7 +185,7 @@ def _validators(
     said = {id_: {verdict.validator: verdict for verdict in one.verdicts} for id_, one in outcomes.items()}
     present = {name for of_one in said.values() for name in of_one}
     rows = []
-    for name in [*OURS, *sorted(present - {*OURS})] if said else []:
+    for name in [*OURS, *sorted(present - {*OURS})]:
         verdicts = [said.get(id_, {}).get(name) for id_ in queries["query_id"]]
         passed = [None if one is None else one.passed for one in verdicts]
         severities = Counter(one.severity for one in verdicts if one is not None and one.passed is False)
@@ -201,7 +201,7 @@ def _validators(
                 **_flagged(flags),
             }
         )
-    frame = pd.DataFrame(rows, columns=VALIDATOR_COLUMNS)
+    frame = pd.DataFrame(rows)
     frame["p_adjusted"] = holm(frame["p_value"].astype("float64"))
     return frame
 
@@ -220,13 +220,6 @@ def _flagged(flags: Flags) -> dict[str, Any]:
         found[name] = share.rate
         found[f"{name}_low"], found[f"{name}_high"] = share.interval
     return found
-
-
-VALIDATOR_COLUMNS = [
-    "validator", "n", "n_applied", "n_passed", "n_warning", "n_critical", "n_wrong", "n_right",
-    "wrong_flagged", "right_flagged", "recall", "recall_low", "recall_high", "false_positive_rate", "false_positive_rate_low",
-    "false_positive_rate_high", "precision", "precision_low", "precision_high", "wrong_by_chance", "p_value",
-]  # fmt: skip
 
 
 def _reasons(

@@ -53,7 +53,8 @@ def _stopped(analysis: ValidationAnalysis) -> list[Finding]:
     return [
         Finding(
             "answers_stopped", f"{n:,} of {count(of, 'answer')} {are} stopped: {_why(analysis, critical)}.",
-            n, of, interval, severity="high" if interval[0] > _MOST else "medium" if interval[0] > _MANY else "low",
+            n, of, interval,
+            severity="high" if interval[0] > _MOST else "medium" if interval[0] > _MANY else "low",
             advice=FINDINGS["answers_stopped"].advice, query_ids=_worst_first(analysis, critical),
             clause=f"validation stops {part(n, of, 'answer')} ({percent(n / of, interval)})",
             topic="stopped",
@@ -111,7 +112,8 @@ def _validator(analysis: ValidationAnalysis, row: dict[str, Any]) -> list[Findin
     costly = row["false_positive_rate_low"] > _MOST
     sentence = (
         f"{shorten(row['validator'])} objects to {n:,} of {count(of, 'incorrect answer')} "
-        f"({percent(row['recall'])}) and to {row['right_flagged']:,} of {count(right, 'correct one')} ({percent(row['false_positive_rate'])})."
+        f"({percent(row['recall'])}) and to {row['right_flagged']:,} of {count(right, 'correct one')} "
+        f"({percent(row['false_positive_rate'])})."
     )
     # No test is possible where every answer is flagged: that cannot tell anything.
     p_value = None if math.isnan(row["p_adjusted"]) else float(row["p_adjusted"])
