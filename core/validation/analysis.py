@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from core.validation.flags import Flags, flags_of
 from core.validation.metrics import Metrics, Observation, Trial, metrics, observe, trial
 from core.validation.rows import OURS, is_validated, n_given, verdicts_of
 from core.validation.store import answer_key
-from core.validation.types import Code, Severity, ValidationOutcome
+from core.validation.types import Code, Severity, ValidationOutcome, Verdict
 
 NOT_VALIDATED, VALIDATOR_FAILED, NO_ANSWER, NO_TEXTS = (
     "not_validated", "validator_failed", "answer_missing", "passages_without_text",
@@ -47,8 +48,9 @@ class ValidationAnalysis:
         false_positive_rate, precision``, each with ``_low`` and ``_high``, ``wrong_by_chance`` (as many flags
         at random), ``p_value`` and ``p_adjusted`` (Holm over the validators).
     reasons : DataFrame
-        One row per validator and reason of a failure: ``validator, reason, n, of, wrong, right,
-        wrong_by_chance``.
+        One row per validator and reason of a failure: ``validator, reason, n, of``; of the labelled answers
+        ``wrong_flagged, right_flagged, wrong_by_chance`` with its middle 95 %, ``wrong_by_chance_low`` and
+        ``_high``.
     metrics : Metrics
         Of the validated answers.
     stopped : Flags
@@ -74,6 +76,25 @@ class ValidationAnalysis:
     def n(self) -> int:
         """Validated answers."""
         return len(self.outcomes)
+
+    @cached_property
+    def verdicts(self) -> pd.DataFrame:
+        """One row per validated question and validator.
+
+        ``query_id, validator, verdict`` (passed, warning, critical, not applied), ``objects, objection``
+        (code of the reason of a failure), ``correct``.
+        """
+        correct = dict(zip(self.queries["query_id"], self.queries["correct"], strict=True))
+        rows = [
+            (
+                query_id, one.validator, _verdict(one), one.passed is False,
+                str(one.reason.code) if one.passed is False else None, correct[query_id],
+            )
+            for query_id, outcome in self.outcomes.items()
+            for one in outcome.verdicts
+        ]  # fmt: skip
+        columns = ["query_id", "validator", "verdict", "objects", "objection", "correct"]
+        return pd.DataFrame(rows, columns=columns).astype({"objects": "bool", "correct": "boolean"})
 
     def observations(self, at: datetime) -> list[Observation]:
         """Return the validated answers for a metrics store, as of a time; each counts once however often."""
@@ -151,6 +172,12 @@ def _why_not(answer: object, rows: Sequence[Mapping[str, Any]], texts: Sequence[
     if rows:
         return None if is_validated(rows) else VALIDATOR_FAILED
     return NO_TEXTS if texts and not any(isinstance(text, str) for text in texts) else NOT_VALIDATED
+
+
+def _verdict(one: Verdict) -> str:
+    if one.passed is None:
+        return "not applied"
+    return "passed" if one.passed else str(one.severity)
 
 
 def _by_question(verdicts: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
@@ -234,13 +261,17 @@ def _reasons(
     rows = []
     for (validator, code), flagged in by_reason.items():
         flags = flags_of(np.array(flagged, dtype=bool)[known], wrong)
+        low, high = flags.expected_interval
         rows.append(
             {
                 "validator": validator, "reason": str(code), "n": sum(flagged), "of": len(outcomes),
                 "wrong_flagged": flags.wrong.count, "right_flagged": flags.right.count,
-                "wrong_by_chance": flags.expected,
+                "wrong_by_chance": flags.expected, "wrong_by_chance_low": low, "wrong_by_chance_high": high,
             }
         )  # fmt: skip
-    columns = ["validator", "reason", "n", "of", "wrong_flagged", "right_flagged", "wrong_by_chance"]
+    columns = [
+        "validator", "reason", "n", "of", "wrong_flagged", "right_flagged", "wrong_by_chance",
+        "wrong_by_chance_low", "wrong_by_chance_high",
+    ]  # fmt: skip
     frame = pd.DataFrame(rows, columns=columns)
     return frame.sort_values("n", ascending=False, kind="stable").reset_index(drop=True)

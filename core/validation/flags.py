@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from core.stats import Interval
 from core.validation.metrics import Share
 
 
@@ -39,6 +40,15 @@ class Flags:
         """Wrong answers that as many flags at random would hit; NaN without answers."""
         n = self.wrong.n + self.right.n
         return self.n_flagged * self.wrong.n / n if n else math.nan
+
+    @property
+    def expected_interval(self) -> Interval:
+        """The middle 95 % of the wrong answers that as many flags at random hit; NaN without answers."""
+        from scipy.stats import hypergeom
+
+        n = self.wrong.n + self.right.n
+        low, high = hypergeom.ppf([0.025, 0.975], n, self.wrong.n, self.n_flagged) if n else [math.nan] * 2
+        return float(low), float(high)
 
 
 def flags_of(flagged: ArrayLike, wrong: ArrayLike) -> Flags:
