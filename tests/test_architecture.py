@@ -29,6 +29,8 @@ RULES = {
     "core.errors": "",
     "core.text": "core.errors",
     "core.files": "",
+    # Values by the names of settings and options: it knows no diagnostic.
+    "core.presets": "core.errors",
     "core.arrays": "",
     "core.database": "core.errors",
     "core.stats": "core.errors core.arrays",
@@ -71,7 +73,7 @@ RULES = {
     "core.llm.ollama": "core.errors core.llm",
     "core.retrieval": "core.errors core.text core.llm",
     "core.sources": "core.errors core.files core.schema core.run core.text core.arrays core.stats core.spreadsheet",
-    "core.pipeline": "core.errors core.schema core.run core.text core.llm core.retrieval core.sources",
+    "core.pipeline": "core.errors core.schema core.run core.text core.presets core.llm core.retrieval core.sources",
     "core.own_rag": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnostics",
     "core.charts": "core.text core.stats core.diagnosis",
     # Compares diagnostics, so it takes a report and knows none of them.
@@ -79,14 +81,14 @@ RULES = {
     "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.conditions core.charts core.{d}",
     "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.spreadsheet core.sources core.diagnosis core.signals core.diagnostics "
     "core.reviews core.verdict core.worklist",
-    "core.cli": "core.errors core.files core.run core.text core.llm core.retrieval core.sources core.pipeline core.diagnosis "
+    "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.diagnosis "
     "core.diagnostics core.report core.reviews core.cli.calibrate",
     # A command that has no meaning without its diagnostic: it fills the store of conformal prediction.
     "core.cli.calibrate": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnosis "
     "core.diagnostics core.cli core.conformal core.conformal.rag",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
-    "core.pipeline core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.conditions core.worklist",
+    "core.pipeline core.presets core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.conditions core.worklist",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis "
     "core.charts core.charts.{d} core.conditions core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",
