@@ -218,11 +218,15 @@ def test_every_export_holds_the_questions(hostile):
         "signals-csv",
         "conformal-csv",
         "risk-csv",
+        "confidence-csv",
+        "reliability-csv",
         "json",
         *WRITTEN,
     }
     # No claims, samples and context test here, and numbers of the whole run only.
-    of_the_run = {"claims-csv", "samples-csv", "context-csv", "signals-csv", "risk-csv", "json"}
+    of_the_run = {"claims-csv", "samples-csv", "context-csv", "signals-csv", "risk-csv", "json"} | {
+        "reliability-csv"
+    }
     for name in set(exporters()) - of_the_run:
         assert "cmd|" in written(name, hostile).decode("utf-8-sig"), name
 
