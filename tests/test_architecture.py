@@ -63,8 +63,8 @@ RULES = {
     # Lexical scores are those of the retriever, and a calibration is a file.
     "core.confidence.step": f"{BASE} core.files core.confidence core.pipeline core.llm core.retrieval",
     "core.context_score": "core.errors",
-    # Pure functions only, until they become a diagnostic.
-    "core.validation": "core.errors core.stats core.text core.context_score",
+    # What it counts over time is kept in a file that several processes share.
+    "core.validation": f"{BASE} core.database",
     "core.llm": "core.errors core.database core.text core.llm.backends",
     # A back end knows what all of them share; only the table of back ends knows them.
     "core.llm.backends": "core.errors core.llm core.llm.embedded core.llm.openai core.llm.ollama",
@@ -85,7 +85,9 @@ RULES = {
     "core.diagnostics core.report core.reviews core.cli.calibrate",
     # A command that has no meaning without its diagnostic: it fills the store of conformal prediction.
     "core.cli.calibrate": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnosis "
-    "core.diagnostics core.cli core.conformal core.conformal.rag",
+    "core.diagnostics core.cli core.cli.weights core.conformal core.conformal.rag",
+    # What it learns are the weights of the confidence.
+    "core.cli.weights": "core.errors core.run core.text core.stats core.sources core.diagnosis core.cli core.confidence",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
     "core.pipeline core.presets core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.conditions core.worklist",
