@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -178,7 +178,7 @@ class _OnRun(ConfidenceStep):
         reply = answers.get((SELF_SCORE, 1))
         stated = None if reply is None else _read(reply)
         self._unread |= reply is not None and reply.error is None and stated is None
-        measures = {
+        measures: Mapping[str, Callable[[AskedQuestion], float | None]] = {
             SIMILARITY: _similarity,
             LEXICAL: self._lexical,
             STATED: lambda _: stated,
