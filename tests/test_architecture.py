@@ -82,10 +82,12 @@ RULES = {
     "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.spreadsheet core.sources core.diagnosis core.signals core.diagnostics "
     "core.reviews core.verdict core.worklist",
     "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.diagnosis "
-    "core.diagnostics core.report core.reviews core.cli.calibrate",
+    "core.diagnostics core.report core.reviews core.cli.calibrate core.cli.validate",
     # A command that has no meaning without its diagnostic: it fills the store of conformal prediction.
     "core.cli.calibrate": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnosis "
     "core.diagnostics core.cli core.cli.weights core.conformal core.conformal.rag",
+    # Its own business is one answer, not a run.
+    "core.cli.validate": "core.errors core.text core.sources core.cli core.context_score core.validation",
     # What it learns are the weights of the confidence.
     "core.cli.weights": "core.errors core.run core.text core.stats core.sources core.diagnosis core.cli core.confidence",
     "core.__main__": "core.cli",
