@@ -13,7 +13,7 @@ from tests.core.verdict_runs import no_questions
 
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
 NEED_DATA = (
-    "overview", "influence", "retrieval_quality", "claims", "uncertainty", "conformal", "signals", "workbench",
+    "overview", "influence", "retrieval_quality", "claims", "uncertainty", "conformal", "validation", "signals", "workbench",
 )  # fmt: skip
 TITLES = {
     "overview": "Overview",
@@ -23,6 +23,7 @@ TITLES = {
     "claims": "Claims & evidence",
     "uncertainty": "Uncertainty",
     "conformal": "Conformal",
+    "validation": "Validation",
     "signals": "Signal agreement",
     "compare": "Compare",
     "live": "Live run",
