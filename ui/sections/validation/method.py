@@ -20,8 +20,8 @@ METHOD = """
 
 LIMITS = """
 - **Form, not truth.** An answer can cite a passage, use its words and numbers, and still be wrong.
-- **Citations need a prompt that asks for them.** Where the model was never told to cite, the check objects
-  to all.
+- **Citations need a prompt that asks for them.** Where the run's prompt does not, none is missed; an imported
+  run has no prompt, so switch *Answers must cite* off where its model was never told to.
 - **Overlap compares words.** A paraphrase or a translation has little in common with its passage.
 - **A number in a passage may belong to something else.**
 """
