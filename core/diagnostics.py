@@ -2,10 +2,19 @@
 
 from core.answers.diagnostic import ANSWERS
 from core.claims.diagnostic import CLAIMS
+from core.confidence.diagnostic import CONFIDENCE
 from core.conformal.diagnostic import CONFORMAL
 from core.diagnosis import Diagnostic
 from core.influence.diagnostic import INFLUENCE
 from core.retrieval_quality.diagnostic import RETRIEVAL_QUALITY
 from core.uncertainty.diagnostic import UNCERTAINTY
 
-DIAGNOSTICS: tuple[Diagnostic, ...] = (ANSWERS, INFLUENCE, RETRIEVAL_QUALITY, CLAIMS, UNCERTAINTY, CONFORMAL)
+DIAGNOSTICS: tuple[Diagnostic, ...] = (
+    ANSWERS,
+    INFLUENCE,
+    RETRIEVAL_QUALITY,
+    CLAIMS,
+    UNCERTAINTY,
+    CONFORMAL,
+    CONFIDENCE,
+)

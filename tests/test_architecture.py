@@ -20,12 +20,17 @@ PATHS = [p for d in ("core", "ui", "pages") for p in sorted((ROOT / d).rglob("*.
 
 # What each part of the project may import beside itself. A module belongs to the longest part that its name
 # starts with. {d} stands for each diagnostic in turn; a part that is missing here fails.
-BASE = "core.errors core.schema core.run core.text core.arrays core.stats core.diagnosis core.signals core.spreadsheet"
+BASE = (
+    "core.errors core.schema core.run core.text core.arrays core.stats core.diagnosis core.signals core.spreadsheet "
+    "core.context_score"
+)
 RULES = {
     "core": "core.own_rag",
     "core.errors": "",
     "core.text": "core.errors",
     "core.files": "",
+    # Values by the names of settings and options: it knows no diagnostic.
+    "core.presets": "core.errors",
     "core.arrays": "",
     "core.database": "core.errors",
     "core.stats": "core.errors core.arrays",
@@ -55,9 +60,10 @@ RULES = {
     "core.conformal.step": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
     "core.conformal.labelled": f"{BASE} core.conformal core.llm core.pipeline",
     "core.conformal.rag": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
-    # Pure functions only, until they become diagnostics.
+    # Lexical scores are those of the retriever, and a calibration is a file.
+    "core.confidence.step": f"{BASE} core.files core.confidence core.pipeline core.llm core.retrieval",
     "core.context_score": "core.errors",
-    "core.confidence": "core.errors core.arrays core.stats core.text core.context_score",
+    # Pure functions only, until they become a diagnostic.
     "core.validation": "core.errors core.stats core.text core.context_score",
     "core.llm": "core.errors core.database core.text core.llm.backends",
     # A back end knows what all of them share; only the table of back ends knows them.
@@ -67,7 +73,7 @@ RULES = {
     "core.llm.ollama": "core.errors core.llm",
     "core.retrieval": "core.errors core.text core.llm",
     "core.sources": "core.errors core.files core.schema core.run core.text core.arrays core.stats core.spreadsheet",
-    "core.pipeline": "core.errors core.schema core.run core.text core.llm core.retrieval core.sources",
+    "core.pipeline": "core.errors core.schema core.run core.text core.presets core.llm core.retrieval core.sources",
     "core.own_rag": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnostics",
     "core.charts": "core.text core.stats core.diagnosis",
     # Compares diagnostics, so it takes a report and knows none of them.
@@ -75,14 +81,14 @@ RULES = {
     "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.conditions core.charts core.{d}",
     "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.spreadsheet core.sources core.diagnosis core.signals core.diagnostics "
     "core.reviews core.verdict core.worklist",
-    "core.cli": "core.errors core.files core.run core.text core.llm core.retrieval core.sources core.pipeline core.diagnosis "
+    "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.diagnosis "
     "core.diagnostics core.report core.reviews core.cli.calibrate",
     # A command that has no meaning without its diagnostic: it fills the store of conformal prediction.
     "core.cli.calibrate": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnosis "
     "core.diagnostics core.cli core.conformal core.conformal.rag",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
-    "core.pipeline core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.conditions core.worklist",
+    "core.pipeline core.presets core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.conditions core.worklist",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis "
     "core.charts core.charts.{d} core.conditions core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",

@@ -12,7 +12,7 @@ from core.diagnosis import Diagnostic
 from core.errors import InputError
 from core.llm import BACKENDS
 from core.pipeline import ModelChoice, Option, Step
-from ui import headlines, job_panel, models, sections, uploads
+from ui import headlines, job_panel, models, sections, settings, uploads
 from ui.plain import plain
 from ui.state import session
 from ui.work import Work, answers
@@ -72,12 +72,12 @@ def on_loaded_run(page: str, label: str, *, reads_passages: bool = True) -> None
 
 def _widgets(step: Any, page: str, choice: ModelChoice | None) -> dict[str, Any]:
     """Draw a widget for each field that has a title on screen; return the values."""
-    hints, values = get_type_hints(step, include_extras=True), {}
+    hints, values, preset = get_type_hints(step, include_extras=True), {}, settings.preset()
     with st.grid(4, min_column_width=170):
         for one in fields(step):
             option = _option(hints[one.name])
             if option is not None and option.title:
-                default = one.default
+                default = one.default if preset is None else preset.options.get(one.name, one.default)
                 if one.name == "max_tokens" and choice is not None:
                     default = BACKENDS[choice.backend].max_tokens
                 values[one.name] = _widget(option, f"{page}_{one.name}", default)

@@ -16,7 +16,15 @@ from core import diagnostics, reviews
 from core.cli.calibrate import calibrate, calibration_options
 from core.cli.files import free_file, log_possible, log_report, option_pairs, save_run, write_file
 from core.cli.live import carried_out, opened_work, planned, step_types
-from core.cli.options import Given, LiveOptions, field_options, parameter, setting_options, with_options
+from core.cli.options import (
+    Given,
+    LiveOptions,
+    field_options,
+    parameter,
+    preset_option,
+    setting_options,
+    with_options,
+)
 from core.cli.output import log, plan_text, print_json, print_text
 from core.diagnosis import SEVERITIES, Diagnosis, settings_of
 from core.errors import Cancelled, InputError, LeadlineError
@@ -56,11 +64,13 @@ def build_app() -> typer.Typer:
     about = f"Steps to run, separated by commas: {', '.join(steps)}."
     live.append(parameter("live", "steps", str, "--steps", about, LiveOptions().steps))
     live += [option for name, kind in steps.items() for option in field_options(name, kind)]
-    settings = setting_options(settings_of(diagnostics.DIAGNOSTICS))
+    preset = preset_option()
+    settings = [preset, *setting_options(settings_of(diagnostics.DIAGNOSTICS))]
+    live.append(preset)
     for name, command, options in (
         ("analyze", _analyze, live),
         ("plan", _plan, live),
-        ("calibrate", calibrate, calibration_options()),
+        ("calibrate", calibrate, [*calibration_options(), preset]),
         ("download", _download, []),
         ("simulate", _simulate, settings),
         ("import", _import, settings),

@@ -13,6 +13,7 @@ import typer
 from core.diagnosis import Setting
 from core.llm import BACKENDS
 from core.pipeline import ModelChoice, Option
+from core.presets import ABOUT, preset
 
 # Given values by owner (a step, "settings" …) and name.
 Given = Mapping[str, Mapping[str, Any]]
@@ -83,6 +84,7 @@ def with_options(
                 owner, _, name = option.name.partition("__")
                 value = values.pop(option.name)
                 given.setdefault(owner, {}).update({} if value is None else {name: value})
+            _fill(given, options)
             return command(**values, **({"given": given} if "given" in own.parameters else {}))
 
         keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in kept]
@@ -92,6 +94,25 @@ def with_options(
         return wrapped
 
     return wrap
+
+
+def preset_option() -> inspect.Parameter:
+    """Return the option that sets several others at once, where they are not given."""
+    return parameter("preset", "name", str, "--preset", f"Reliability, {ABOUT}.", False)
+
+
+def _fill(given: dict[str, dict[str, Any]], options: Sequence[inspect.Parameter]) -> None:
+    """Put the values of the preset where none is given: into the settings and into the command's options."""
+    name = given.pop("preset", {}).get("name")
+    if name is None:
+        return
+    chosen = preset(name)
+    # Also of a command without options for them: a summary of what was just done is printed with them.
+    given["settings"] = {**chosen.settings, **given.get("settings", {})}
+    for option in options:
+        owner, _, field = option.name.partition("__")
+        if owner != "settings" and field in chosen.options:
+            given[owner].setdefault(field, chosen.options[field])
 
 
 def _switch(name: str) -> str:

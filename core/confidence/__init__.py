@@ -2,9 +2,7 @@
 
 from core.confidence.combined import (
     LAMBDAS,
-    PRESETS,
     Combined,
-    Preset,
     combine,
     combined_uncertainty,
     retrieval_uncertainty,
@@ -34,7 +32,6 @@ from core.context_score import Band, ContextScore, Failure, Reason, band, contex
 
 __all__ = [
     "LAMBDAS",
-    "PRESETS",
     "RANGES",
     "THRESHOLD",
     "THRESHOLD_VARIABLE",
@@ -49,7 +46,6 @@ __all__ = [
     "LearnedWeights",
     "Labelled",
     "Mapped",
-    "Preset",
     "Quality",
     "RangeWarning",
     "Reason",

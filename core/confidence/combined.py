@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,18 +14,6 @@ from core.errors import InputError
 
 LAMBDAS = (0.2, 0.4, 0.4)
 RELIABLE_ABOVE = 0.7
-
-
-class Preset(NamedTuple):
-    """How much reliability is paid for: answers sampled per question, and the error rate α."""
-
-    samples: int
-    alpha: float
-
-
-PRESETS: Mapping[str, Preset] = MappingProxyType(
-    {"quick": Preset(5, 0.2), "balanced": Preset(10, 0.1), "high reliability": Preset(20, 0.05)}
-)
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,12 @@ class PerQuestion(ABC):
         """Return more facts, see `core.pipeline.steps.StepWork.facts`."""
         return {}
 
+    def stale(
+        self, before: Mapping[str, Any] | None, now: Mapping[str, Any]
+    ) -> Mapping[str, tuple[str, ...]] | None:
+        """Return the cells to clear, see `core.pipeline.steps.StepWork.stale`."""
+        return None
+
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work."""
         return _Work(self, run, asker)
@@ -117,6 +123,11 @@ class _Work(StepWork):
         questions = map(self._question, ids)
         calls = tuple(call for question in questions for call in self._step.expected(question))
         return StepPlan(calls, kinds=self._step.kinds)
+
+    def stale(
+        self, before: Mapping[str, Any] | None, now: Mapping[str, Any]
+    ) -> Mapping[str, tuple[str, ...]] | None:
+        return self._step.stale(before, now)
 
     def facts(self, run: Run) -> Mapping[str, Any]:
         return self._step.facts(run)

@@ -12,10 +12,13 @@ import numpy as np
 
 from core.errors import InputError
 from core.llm.types import LLM, Completion, Request
+from core.presets import PRESETS as RELIABILITY
 
 TEMPERATURES, TOP_PS = (0.5, 1.2), (0.8, 0.95)
-DEFAULT_SAMPLES = 10
-PRESETS: Mapping[str, int] = MappingProxyType({"quick": 5, "balanced": 10, "high reliability": 20})
+PRESETS: Mapping[str, int] = MappingProxyType(
+    {name: one.options["samples"] for name, one in RELIABILITY.items()}
+)
+DEFAULT_SAMPLES = PRESETS["balanced"]
 _WITHHELD = ("reasoning", "content_filter")
 
 

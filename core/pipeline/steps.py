@@ -118,6 +118,16 @@ class StepWork(Protocol):
         """Return the calls for some questions; makes none."""
         return StepPlan()
 
+    def stale(
+        self, before: Mapping[str, Any] | None, now: Mapping[str, Any]
+    ) -> Mapping[str, tuple[str, ...]] | None:
+        """Return the cells to clear where an earlier fill was another, or none; None: all that it fills.
+
+        ``before`` are the facts of that fill, None where there was none; ``now`` has ``options`` and
+        ``model``. Where nothing is to be cleared, this work goes on.
+        """
+        return None
+
     def facts(self, run: Run) -> Mapping[str, Any]:
         """Return more plain JSON for ``manifest["steps"][name]``; ``notes`` are added to the run's notes."""
         return {}
@@ -274,7 +284,10 @@ def opened(run: Run, step: Step, asker: Asker) -> tuple[Run, StepWork, Mapping[s
     if asks_questions(step):  # the cells that other steps derived from the answers go with them
         run = cleared(run, {**dict.fromkeys(OF_ANSWERS, ()), **step.fills}, run.manifest.get("steps", {}))
     else:
-        run = cleared(run, step.fills, [step.name])
+        stale = work.stale(before, identity)
+        run = cleared(run, step.fills if stale is None else stale, [step.name])
+        if stale == {}:
+            return run, work, identity
     return run, step.open(run, asker), identity
 
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.stats import entropy
 
 from core.confidence import (
-    PRESETS,
     Failure,
     band,
     combine,
@@ -19,7 +18,6 @@ from core.confidence import (
     retrieval_uncertainty,
 )
 from core.errors import InputError
-from core.uncertainty.mc_dropout import MCDropoutConfidence
 
 NAN = math.nan
 UNIT = st.floats(0, 1)
@@ -99,13 +97,6 @@ def test_undefined_parts_are_named():
     found = combine([3], NAN, 0.9, None)
     assert found.reason == "no value for retrieval, sampling"
     assert math.isnan(found.uncertainty) and math.isnan(found.confidence) and found.is_reliable is None
-
-
-def test_presets():
-    assert {name: tuple(one) for name, one in PRESETS.items()} == {
-        "quick": (5, 0.2), "balanced": (10, 0.1), "high reliability": (20, 0.05),
-    }  # fmt: skip
-    assert {name: one.samples for name, one in PRESETS.items()} == MCDropoutConfidence.PRESETS
 
 
 CITATION, OVERLAP, UNCERTAIN, OTHER = (
