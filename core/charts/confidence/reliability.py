@@ -136,8 +136,8 @@ def _alt(data: _Data) -> str:
     over = int((rows["confidence"] > rows["accuracy_high"]).sum())
     under = int((rows["confidence"] < rows["accuracy_low"]).sum())
     return (
-        f"Share of correct answers against the confidence in {count(len(rows), 'bin')} with "
-        f"{count(data.n, 'labelled answer')}: in {over:,} of the bins the confidence is above the 95 % "
+        f"Share of correct ones of {count(data.n, 'labelled answer')} against their confidence, in "
+        f"{count(len(rows), 'bin')}: in {over:,} of the bins the confidence is above the 95 % "
         f"interval, in {under:,} below it; expected calibration error {number(data.ece)}, "
         f"{number(data.by_chance)} by chance if it were exact."
     )

@@ -141,6 +141,6 @@ def _alt(data: _Data) -> str:
         said = f"{number(data.total)}{f', after the map {number(data.confidence)}' if data.mapped else ''}"
         said += f" ({data.band.word})"
     return (
-        f"What {len(data.rows)} signals add to the confidence of an answer: {parts}; sum {said}, threshold "
+        f"What {len(data.rows)} signals add to the confidence of 1 answer: {parts}; sum {said}, threshold "
         f"{number(data.threshold)}."
     )

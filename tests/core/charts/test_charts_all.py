@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.charts import claims, conformal, influence, retrieval_quality, uncertainty
+from core.charts import claims, confidence, conformal, influence, retrieval_quality, uncertainty
 from core.charts.compare import compare_figure
 from core.charts.theme import alt_text
 from core.diagnosis import QuestionColumn
 from core.influence import analyse, compare_reported, recovery
 from core.retrieval_quality.analysis import retrieval_quality as quality_of
 from core.uncertainty import measure
+from tests.core.charts.chart_confidence import TITLES, scored
 from tests.core.charts.chart_conformal import calibrated
 from tests.core.charts.chart_runs import HOSTILE, make_run, shown_strings
 from tests.core.charts.chart_samples import sampled_run
@@ -47,6 +48,10 @@ CALIBRATED = {
     "score_histogram": conformal.score_histogram,
     "set_size": conformal.set_size,
 }
+CONFIDENT = {
+    "reliability_diagram": confidence.reliability_diagram,
+    "threshold_curve": confidence.threshold_curve,
+}
 _OURS = re.compile(r"</?b>|<br>|<extra>|</extra>")
 _OWN_TEMPLATES = ("hovertemplate",)
 
@@ -59,6 +64,7 @@ def test_every_public_figure_is_tested_here():
     assert set(retrieval_quality.__all__) == {"retrieval_quality_chart"}
     assert set(uncertainty.__all__) == set(SAMPLED) | set(SAMPLED_QUESTION)
     assert set(conformal.__all__) == set(CALIBRATED) | {"coverage_by_alpha", "coverage_by_labels"}
+    assert set(confidence.__all__) == set(CONFIDENT) | {"waterfall"}
     # Tested in files of their own.
     assert set(claims.__all__) == {
         "claims_heatmap", "planted_errors_chart", "claims_quadrants", "f1_at_k_chart",
@@ -148,6 +154,9 @@ def hostile_figures():
         meanings=[[True, True, False, i < 38] for i in range(40)],
     )  # fmt: skip
     figures |= {name: draw(promises) for name, draw in CALIBRATED.items()}
+    sure = scored([(i / 40, i % 7 / 6, i % 2) for i in range(41)], titles=dict.fromkeys(TITLES, HOSTILE))
+    figures |= {name: draw(sure) for name, draw in CONFIDENT.items()}
+    figures["waterfall"] = confidence.waterfall(sure, "q5")
     figures["coverage_by_alpha"] = conformal.coverage_by_alpha(promises, "coverage_sets")
     figures["coverage_by_labels"] = conformal.coverage_by_labels(20, 0.1)
     return figures
@@ -188,6 +197,7 @@ def test_hostile_text_arrives_escaped_and_cut(name):
         "martingale",
         "p_value_plot",
         "score_histogram",
+        "waterfall",
     ],
 )
 def test_figures_with_text_from_data_do_show_it(name):

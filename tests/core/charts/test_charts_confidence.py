@@ -122,7 +122,10 @@ def test_reliability_by_hand():
     assert list(right.y) == [0, 1, 1, 5] and list(wrong.y) == [1, 0, 0, 5]
     assert right.marker.pattern.shape != wrong.marker.pattern.shape
     # (1·0.1 + 1·0.8 + 1·0.79 + 10·0.4) / 13.
-    assert "in 4 bins with 13 labelled answers: in 1 of the bins the confidence is above" in alt_text(figure)
+    assert (
+        "of 13 labelled answers against their confidence, in 4 bins: in 1 of the bins the confidence is above"
+        in alt_text(figure)
+    )
     assert "in 1 below it; expected calibration error 0.44" in alt_text(figure)
 
 
@@ -167,7 +170,7 @@ def test_waterfall_by_hand():
         "Similarity<br>0.90 × weight 0.75", "Stated<br>0.50 × weight 0.25", "<b>Confidence 0.80</b><br>▲ high",
     ]  # fmt: skip
     assert alt_text(figure) == (
-        "What 2 signals add to the confidence of an answer: 0.68 of at most 0.75, 0.12 of at most 0.25; "
+        "What 2 signals add to the confidence of 1 answer: 0.68 of at most 0.75, 0.12 of at most 0.25; "
         "sum 0.80 (high), threshold 0.60."
     )
     assert not has_doors(figure)
