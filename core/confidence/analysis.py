@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from core.arrays import Bools, Floats
-from core.confidence.combined import RELIABLE_ABOVE, combined_uncertainty, retrieval_uncertainty
+from core.arrays import Floats
+from core.confidence.combined import combined_decision, combined_uncertainty, retrieval_uncertainty
 from core.confidence.mapping import ConfidenceMap, Quality, quality
 from core.confidence.weighted import (
     RangeWarning,
@@ -31,7 +31,7 @@ from core.stats import (
     ReliabilityBin,
     brier_parts,
     known_pairs,
-    mean_interval,
+    paired_interval,
     ranking_quality,
     reliability_bins,
     wilson_interval,
@@ -47,18 +47,19 @@ class WhatIf(NamedTuple):
 
     Attributes
     ----------
+    threshold : float
+        An answer passes from this confidence on, after rounding half-up to two places.
     n, n_passing : int
-        Answers with a confidence; those that reach the threshold.
+        Answers with a confidence; those that pass.
     n_labelled, n_correct : int
-        Of those that reach it: with a label, and correct.
+        Of those that pass: with a label, and correct.
     coverage, accuracy : float
         ``n_passing / n`` and ``n_correct / n_labelled``, in [0, 1], higher is better; NaN without a case.
     low, high : float
         Wilson's 95 % interval of the accuracy.
-    quality : Quality
-        Of the confidence, whatever the threshold.
     """
 
+    threshold: float
     n: int
     n_passing: int
     n_labelled: int
@@ -67,7 +68,6 @@ class WhatIf(NamedTuple):
     accuracy: float
     low: float
     high: float
-    quality: Quality
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class ConfidenceAnalysis:
         One row per question: ``query_id, question, confidence, raw_confidence`` (before the map), ``band``,
         ``passes`` (whether the confidence, rounded half-up to two places, reaches the threshold),
         ``retrieval_uncertainty, sampling_uncertainty, conformal_uncertainty, combined_uncertainty,
-        is_reliable, correct, reason``.
+        combined_confidence, is_reliable, correct, reason``.
     warnings : tuple of RangeWarning
         Signals that contradict their declared range.
     quality : Quality
@@ -139,36 +139,30 @@ class ConfidenceAnalysis:
         return self.queries["confidence"].to_numpy(dtype=np.float64)
 
     @property
-    def passing(self) -> Bools:
-        """Which answers reach the threshold."""
-        return np.asarray(self.queries["passes"].fillna(False), dtype=np.bool_)
+    def labelled(self) -> pd.DataFrame:
+        """The rows of the answers with a confidence and a label."""
+        return self.queries[self.queries["correct"].notna() & self.queries["confidence"].notna()]
 
     @property
     def gap(self) -> tuple[float, Interval]:
-        """Mean confidence minus accuracy of the labelled answers, and its 95 % interval (Student's t)."""
+        """Mean confidence minus accuracy of the labelled answers, and its 95 % interval."""
         p, right = known_pairs(self.confidence, self.correct)
-        if not p.size:
-            return math.nan, (math.nan, math.nan)
-        return float((p - right).mean()), mean_interval(p - right)
+        return float((p - right).mean()) if p.size else math.nan, paired_interval(right, p)
 
-    def at(self, weights: Mapping[str, float], threshold: float) -> WhatIf:
+    def at(self, weights: Mapping[str, float], threshold: float) -> tuple[WhatIf, Quality]:
         """Return what other weights, as shares of their sum, and another threshold let through.
 
         The map is left out: it belongs to the weights that it was fitted to.
         """
-        unit = dict.fromkeys(self.signals, (0.0, 1.0))
-        weighting = Weighting(shares_of(weights), unit, threshold)
-        without = self.queries["reason"].eq("no_answer").fillna(False).to_numpy(dtype=bool)
-        signals = {name: np.where(without, math.nan, values) for name, values in self.signals.items()}
-        return whatif(signals, self.correct, weighting)
+        unit = dict.fromkeys((*self.signals, *weights), (0.0, 1.0))
+        found = confidences(self.signals, Weighting(shares_of(weights), unit, threshold))
+        found[self.queries["reason"].eq("no_answer").to_numpy(dtype=bool, na_value=False)] = math.nan
+        return whatif(found, self.correct, threshold), quality(found, self.correct)
 
     def curve(self) -> pd.DataFrame:
-        """Return one row per threshold, 0 to 1 in steps of 0.05: `WhatIf` without its quality."""
-        rows = [
-            {"threshold": place / 20, **passing(self.confidence, self.correct, place / 20)}
-            for place in range(21)
-        ]
-        return pd.DataFrame(rows)
+        """Return one `WhatIf` per row, for thresholds from 0 to 1 in steps of 0.05."""
+        rows = [whatif(self.confidence, self.correct, place / 20) for place in range(21)]
+        return pd.DataFrame(rows, columns=WhatIf._fields)
 
 
 def shares_of(weights: Mapping[str, float]) -> dict[str, float]:
@@ -179,49 +173,25 @@ def shares_of(weights: Mapping[str, float]) -> dict[str, float]:
     return {name: weight / total for name, weight in weights.items()}
 
 
-def whatif(
-    signals: Mapping[str, Floats], correct: Floats, weighting: Weighting, mapped: ConfidenceMap | None = None
-) -> WhatIf:
-    """Return what a weighting of signals lets through, and how good its confidence is.
+def whatif(confidence: Floats, correct: Floats, threshold: float) -> WhatIf:
+    """Return what a threshold lets through.
 
     Parameters
     ----------
-    signals : mapping of str to ndarray, each of shape (n,)
-        In the units of ``weighting.ranges``.
+    confidence : ndarray, shape (n,)
+        In [0, 1]; NaN where undefined.
     correct : ndarray, shape (n,)
         1, 0 or NaN.
-    weighting : Weighting
-        Weights, ranges and threshold.
-    mapped : ConfidenceMap, optional
-        From the weighted sum to the confidence.
-
-    Raises
-    ------
-    InputError
-        A signal with a weight is not given.
+    threshold : float
+        In [0, 1].
     """
-    found = (mapped or ConfidenceMap())(confidences(signals, weighting))
-    return WhatIf(**passing(found, correct, weighting.threshold), quality=quality(found, correct))
-
-
-def passing(confidence: Floats, correct: Floats, threshold: float) -> dict[str, float]:
-    """Return the counts and shares of `WhatIf` for a confidence of shape (n,)."""
-    known = ~np.isnan(confidence)
-    passes = known & (half_up(confidence) >= threshold)
-    n, n_passing = int(known.sum()), int(passes.sum())
+    passes = half_up(confidence) >= threshold
+    n, n_passing = int(np.count_nonzero(~np.isnan(confidence))), int(passes.sum())
     right = correct[passes & ~np.isnan(correct)]
     accuracy = float(right.mean()) if right.size else math.nan
-    low, high = wilson_interval(accuracy, right.size)
-    return {
-        "n": n,
-        "n_passing": n_passing,
-        "n_labelled": right.size,
-        "n_correct": int(right.sum()),
-        "coverage": n_passing / n if n else math.nan,
-        "accuracy": accuracy,
-        "low": low,
-        "high": high,
-    }
+    coverage = n_passing / n if n else math.nan
+    counts = n, n_passing, right.size, int(right.sum())
+    return WhatIf(threshold, *counts, coverage, accuracy, *wilson_interval(accuracy, right.size))
 
 
 def ece_by_chance(bins: tuple[ReliabilityBin, ...], seed: int = 0) -> float:
@@ -290,8 +260,8 @@ def analyse_confidence(
     frame["combined_uncertainty"] = combined_uncertainty(
         frame["retrieval_uncertainty"], frame["sampling_uncertainty"], conformal
     )
-    agrees = pd.Series(sampling > RELIABLE_ABOVE, dtype="boolean").mask(np.isnan(sampling))
-    frame["is_reliable"] = agrees & reliable.reset_index(drop=True)
+    frame["combined_confidence"] = (sampling + conformal) / 2
+    frame["is_reliable"] = combined_decision(sampling, reliable.reset_index(drop=True))
     frame["correct"] = pd.Series(correct).map({1.0: True, 0.0: False}).astype("boolean")
     why = np.where(without, "no_answer", "no_weights" if reason else "no_signal")
     frame["reason"] = pd.Series(why, dtype="str").mask(~np.isnan(raw))
@@ -305,11 +275,7 @@ def analyse_confidence(
     return ConfidenceAnalysis(
         run, weighting, mapped, unit, titles, contributions, frame,
         tuple(one for one in warnings if one is not None),
-        quality(confidence, correct), _auroc(confidence, correct), ece_by_chance(bins), bins,
-        brier_parts(confidence, correct), correct, choices, origin, reason,
+        # Finding the incorrect answers by a low confidence is finding the correct ones by a high one.
+        quality(confidence, correct), ranking_quality(confidence, correct)["auroc"], ece_by_chance(bins),
+        bins, brier_parts(confidence, correct), correct, choices, origin, reason,
     )  # fmt: skip
-
-
-def _auroc(confidence: Floats, correct: Floats) -> tuple[float, float, float]:
-    # Finding the wrong answers by a low confidence is finding the correct ones by a high one.
-    return ranking_quality(confidence, correct)["auroc"]

@@ -7,14 +7,17 @@ import math
 from core.confidence.analysis import ConfidenceAnalysis
 from core.confidence.definitions import FINDINGS
 from core.diagnosis import BAD, UNCLEAR, Finding
-from core.stats import wilson_interval
+from core.stats import poisson_binomial_tail, wilson_interval
 from core.text.display import count, number, part, percent
+
+_LEVEL = 0.05
 
 
 def findings(analysis: ConfidenceAnalysis) -> tuple[Finding, ...]:
     """Return whether the confidence is too high or too low, tells right from wrong, and lets errors pass.
 
-    Chance: a confidence that knows nothing of correctness lets incorrect answers pass as often as all.
+    Chance: of answers with the confidence p a share of 1 − p is incorrect; a confidence that knows nothing of
+    correctness lets incorrect answers pass as often as all.
     """
     return (*_ranges(analysis), *_gap(analysis), *_ranking(analysis), *_pass(analysis))
 
@@ -30,41 +33,33 @@ def _ranges(analysis: ConfidenceAnalysis) -> list[Finding]:
 
 
 def _gap(analysis: ConfidenceAnalysis) -> list[Finding]:
-    (gap, (low, high)), n = analysis.gap, analysis.quality.n
-    if math.isnan(low) or low <= 0 <= high:
+    q = analysis.labelled
+    sure = q["confidence"].to_numpy(dtype="float64")
+    n, n_right = len(q), int(q["correct"].sum())
+    # If the confidence were exactly right, the number of correct answers would be Poisson-binomial.
+    tails = poisson_binomial_tail(1 - sure, n - n_right), poisson_binomial_tail(sure, n_right)
+    p_value = min(1.0, 2 * min(tails))
+    if p_value > _LEVEL:
         return []
-    name = "overconfident" if gap > 0 else "underconfident"
-    odd = analysis.queries[analysis.queries["correct"].eq(gap < 0) & analysis.queries["confidence"].notna()]
-    mean, accuracy = _means(analysis)
+    is_over = tails[0] < tails[1]
+    name, word = ("overconfident", "high") if is_over else ("underconfident", "low")
+    odd = q[q["correct"].ne(is_over)].sort_values("confidence", ascending=not is_over, kind="stable")
+    said = f"{number(float(sure.mean()))} on average, where {part(n_right, n, 'answer')} are correct"
     return [
         Finding(
             name,
-            f"The mean confidence is {number(mean)}, and {part(n_right(analysis), n)} answers are correct: "
-            f"{number(abs(gap))} too {'high' if gap > 0 else 'low'} (95 % interval of the gap {number(low)} "
-            f"to {number(high)}).",
-            len(odd), n, severity="medium", advice=FINDINGS[name].advice,
-            query_ids=tuple(odd.sort_values("confidence", ascending=gap < 0, kind="stable")["query_id"]),
-            clause=f"the confidence is too {'high' if gap > 0 else 'low'}: {number(mean)} on average, where "
-            f"{percent(accuracy)} of {n:,} are correct",
+            f"The confidence is too {word}: {said}.",
+            n - n_right, n, wilson_interval(1 - n_right / n, n), float((1 - sure).sum()), p_value,
+            advice=FINDINGS[name].advice, query_ids=tuple(odd["query_id"]),
+            clause=f"the confidence is too {word}: {said}",
         )
     ]  # fmt: skip
 
 
-def n_right(analysis: ConfidenceAnalysis) -> int:
-    """Return the number of correct answers with a confidence."""
-    q = analysis.queries
-    return int((q["correct"].fillna(False) & q["confidence"].notna()).sum())
-
-
-def _means(analysis: ConfidenceAnalysis) -> tuple[float, float]:
-    q = analysis.queries
-    known = q[q["correct"].notna() & q["confidence"].notna()]
-    return float(known["confidence"].mean()), float(known["correct"].astype("float64").mean())
-
-
 def _ranking(analysis: ConfidenceAnalysis) -> list[Finding]:
     value, low, high = analysis.auroc
-    n = analysis.quality.n
+    q = analysis.labelled
+    n = len(q)
     if math.isnan(low) or low > 0.5:
         return []
     tone = BAD if high < 0.5 else UNCLEAR
@@ -75,7 +70,7 @@ def _ranking(analysis: ConfidenceAnalysis) -> list[Finding]:
             name,
             f"The confidence of correct answers is {said} than that of incorrect ones: AUROC {number(value)} "
             f"(95 % interval {number(low)} to {number(high)}, n = {count(n, 'answer')}; 0.5 by chance).",
-            n - n_right(analysis), n, severity="high" if tone == BAD else "medium", tone=tone,
+            n - int(q["correct"].sum()), n, severity="high" if tone == BAD else "medium", tone=tone,
             advice=FINDINGS[name].advice,
             clause="the confidence is higher for incorrect answers" if tone == BAD
             else "whether the confidence tells correct from incorrect answers is unclear",
@@ -86,16 +81,14 @@ def _ranking(analysis: ConfidenceAnalysis) -> list[Finding]:
 def _pass(analysis: ConfidenceAnalysis) -> list[Finding]:
     from scipy.stats import hypergeom
 
-    q, passes = analysis.queries, analysis.passing
-    known = q["correct"].notna() & q["confidence"].notna()
-    wrong = known & ~q["correct"].fillna(True)
-    of, n, n_known = int(wrong.sum()), int((wrong & passes).sum()), int(known.sum())
+    q = analysis.labelled
+    wrong, passes = ~q["correct"].astype(bool), q["passes"].astype(bool)
+    of, n, n_passing = int(wrong.sum()), int((wrong & passes).sum()), int(passes.sum())
     if not n:
         return []
-    n_passing = int((known & passes).sum())
     # If the confidence knew nothing, the number would be hypergeometric.
-    p_value = float(hypergeom.cdf(n, n_known, of, n_passing))
-    by_chance, interval = of * n_passing / n_known, wilson_interval(n / of, of)
+    p_value = float(hypergeom.cdf(n, len(q), of, n_passing))
+    by_chance, interval = of * n_passing / len(q), wilson_interval(n / of, of)
     shown = q[wrong & passes].sort_values("confidence", ascending=False, kind="stable")
     verb = "passes" if n == 1 else "pass"
     return [

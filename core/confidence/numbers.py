@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from core.confidence.analysis import ConfidenceAnalysis, passing
+from core.confidence.analysis import ConfidenceAnalysis, whatif
 from core.confidence.definitions import BANDS
 from core.context_score import NO_BAND
 from core.diagnosis import REASON, Number
@@ -18,10 +16,10 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
     """Return the headline numbers; without a value where no answer has a confidence."""
     q, quality = analysis.queries, analysis.quality
     mean, *interval = mean_in_unit(analysis.confidence)
-    found = passing(analysis.confidence, analysis.correct, analysis.weighting.threshold)
-    n, labelled = int(found["n"]), quality.n
+    found = whatif(analysis.confidence, analysis.correct, analysis.weighting.threshold)
+    n, labelled = found.n, quality.n
     threshold = f"threshold {analysis.weighting.threshold:g}"
-    share = _mean(analysis.correct[~np.isnan(analysis.confidence)])
+    share = float(analysis.labelled["correct"].mean()) if labelled else math.nan
     bands = {word: k for word, k in q["band"].value_counts().to_dict().items() if word != NO_BAND.word}
     gap, gap_interval = analysis.gap
     uncertainty, *around = mean_in_unit(q["combined_uncertainty"])
@@ -37,7 +35,7 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
     return (
         Number("mean_confidence", "Mean confidence", _value(mean), n=n, noun="answer",
             interval=_ends(interval), define="confidence", place="card", note=analysis.reason),
-        Number("n_passing", "Answers that pass", int(found["n_passing"]) if n else None, of=n,
+        Number("n_passing", "Answers that pass", found.n_passing if n else None, of=n,
             define="passes", place="card", note=threshold if n else "", cases="queries.passes:True"),
         Number("confidence_bands", "Answers by band", bands if n else None, noun="answer", define=BANDS,
             place="row"),
@@ -59,7 +57,8 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
             n=int(q["combined_uncertainty"].notna().sum()), noun="answer", interval=_ends(around),
             define="combined_uncertainty", place="row"),
         Number("n_reliable", "Reliable by the combined decision",
-            int(reliable.sum()) if len(reliable) else None, of=len(reliable), define="is_reliable", place="row", cases="queries.is_reliable:True"),
+            int(reliable.sum()) if len(reliable) else None, of=len(reliable), define="is_reliable",
+            place="row", cases="queries.is_reliable:True"),
         Number("confidence_undefined_reasons", "No confidence because",
             q["reason"].value_counts().to_dict() if len(analysis.run["signals"]) else None, define=REASON,
             place="row"),
@@ -72,9 +71,8 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
 
 def _correct(analysis: ConfidenceAnalysis, passes: bool, share: float) -> Number:
     """Return how many of the answers that pass, or do not, are correct."""
-    inside = analysis.passing == passes
-    right = analysis.correct[inside & ~np.isnan(analysis.confidence) & ~np.isnan(analysis.correct)]
-    n, of = int(right.sum()), right.size
+    right = analysis.labelled.loc[analysis.labelled["passes"].eq(passes), "correct"]
+    n, of = int(right.sum()), len(right)
     return Number(
         "n_correct_passing" if passes else "n_correct_below",
         f"Correct, of answers that {'pass' if passes else 'do not pass'}",
@@ -82,11 +80,6 @@ def _correct(analysis: ConfidenceAnalysis, passes: bool, share: float) -> Number
         chance=share * of if of else None,
         note=share_interval(wilson_interval(n / of, of)) if of else "",
     )  # fmt: skip
-
-
-def _mean(values: np.ndarray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else math.nan
 
 
 def _value(value: float) -> float | None:

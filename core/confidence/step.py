@@ -169,12 +169,13 @@ class _OnRun(ConfidenceStep):
         reply = answers.get((SELF_SCORE, 1))
         stated = self._stated.get(question.query_id) if reply is None else _read(reply)
         self._unread |= reply is not None and reply.error is None and stated is None
-        measured = {
-            SIMILARITY: lambda: _similarity(question),
-            LEXICAL: lambda: self._lexical(question),
-            STATED: lambda: stated,
-        }
-        row = {name: measure() for name, measure in measured.items() if name not in self._given}
+        row: dict[str, float | None] = {}
+        if SIMILARITY not in self._given:
+            row[SIMILARITY] = _similarity(question)
+        if LEXICAL not in self._given:
+            row[LEXICAL] = self._lexical(question)
+        if STATED not in self._given:
+            row[STATED] = stated
         return {"signals": [{"query_id": question.query_id, **row}]} if row else {}
 
     def missing(self, run: Run) -> Sequence[str]:
