@@ -86,7 +86,9 @@ RULES = {
     "core.diagnostics core.report core.reviews core.cli.calibrate",
     # A command that has no meaning without its diagnostic: it fills the store of conformal prediction.
     "core.cli.calibrate": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnosis "
-    "core.diagnostics core.cli core.conformal core.conformal.rag",
+    "core.diagnostics core.cli core.cli.weights core.conformal core.conformal.rag",
+    # What it learns are the weights of the confidence.
+    "core.cli.weights": "core.errors core.run core.text core.stats core.sources core.diagnosis core.cli core.confidence",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
     "core.pipeline core.presets core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.conditions core.worklist",

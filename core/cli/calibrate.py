@@ -1,4 +1,4 @@
-"""The command that calibrates: answers with known truth become scores in a store."""
+"""The command that calibrates: answers with known truth become scores in a store, or weights in a file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from core import diagnostics
 from core.cli.live import Work, begun, opened_work, step_types
 from core.cli.options import Given, LiveOptions, field_options, setting_options
 from core.cli.output import log, print_json, print_text, stoppable
+from core.cli.weights import learned_weights
 from core.conformal import CalibrationStore, ConformalRAG, cases_of, labels_needed
 from core.conformal.definitions import DEFAULT_ALPHA
 from core.conformal.rag import SCORE, statement, summary
@@ -46,17 +47,34 @@ def calibration_options() -> list[inspect.Parameter]:
 
 def calibrate(
     labelled: Annotated[
-        str, typer.Argument(help="Questions with reference answers, JSON Lines or CSV; or a saved run.")
+        str,
+        typer.Argument(
+            help="Questions with reference answers, JSON Lines or CSV; for --weights, answers with their "
+            "signals and labels; or a saved run."
+        ),
     ],
-    store: Annotated[str, typer.Option("--store", help="File of the calibration scores.")],
     given: Given,
+    store: Annotated[str | None, typer.Option("--store", help="File of the calibration scores.")] = None,
+    weights: Annotated[
+        str | None, typer.Option("--weights", help="File of the weights and the map to be learned.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --weights.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Calibrate on answers whose truth is known, so that new answers can be flagged with a promise.
 
     A question with reference answers is asked once, and again for each sample; a saved run is taken as it is.
-    The same command resumes a stopped calibration.
+    The same command resumes a stopped calibration. With --weights, the weights of the confidence signals are
+    learned from answers that are there; no model is asked.
     """
+    if weights is not None and store is None:
+        learned, text = learned_weights(labelled, weights, overwrite)
+        print_json(learned) if as_json else print_text(text)
+        return
+    if store is None or weights is not None:
+        raise InputError(
+            "Give either --store (scores of conformal prediction) or --weights (weights of the confidence)."
+        )
     settings = given.get("settings", {})
     alpha = float(settings.get("alpha", DEFAULT_ALPHA))
     saved = is_run(labelled)

@@ -71,10 +71,10 @@ def save_run(run: Run, out: str, overwrite: bool) -> None:
         run.save(out)
 
 
-def free_file(out: str, overwrite: bool) -> Path:
+def free_file(out: str, overwrite: bool, option: str = "--out") -> Path:
     """Return the path of a file to write; InputError where it exists and may not be replaced."""
     if os.path.lexists(out) and not overwrite:
-        raise InputError(f"{out} exists; give another --out or --overwrite.")
+        raise InputError(f"{out} exists; give another {option} or --overwrite.")
     return Path(out)
 
 

@@ -6,8 +6,9 @@ from core.confidence.combined import (
     combined_uncertainty,
     retrieval_uncertainty,
 )
-from core.confidence.compare import Compared, compare_weightings
+from core.confidence.compare import Compared, compare_confidences, compare_weightings
 from core.confidence.labelled import Labelled, labelled
+from core.confidence.learning import Learned, labelled_run, learn
 from core.confidence.mapping import ConfidenceMap, Mapped, Quality, calibrate_map, fit_map, quality
 from core.confidence.saved import SavedCalibration, from_json, to_json
 from core.confidence.weighted import (
@@ -41,6 +42,7 @@ __all__ = [
     "ConfidenceMap",
     "ContextScore",
     "Failure",
+    "Learned",
     "LearnedWeights",
     "Labelled",
     "Mapped",
@@ -56,6 +58,7 @@ __all__ = [
     "calibrate_weights",
     "combined_decision",
     "combined_uncertainty",
+    "compare_confidences",
     "compare_weightings",
     "confidences",
     "configured",
@@ -64,6 +67,8 @@ __all__ = [
     "from_json",
     "half_up",
     "labelled",
+    "labelled_run",
+    "learn",
     "normalised",
     "quality",
     "range_warning",

@@ -60,17 +60,34 @@ def compare_weightings(rows: Labelled, a: Weighting, b: Weighting) -> tuple[Comp
         Accuracy at the threshold (higher is better), Brier score (lower) and AUROC (higher). Values and
         p-values are undefined without answers; AUROC also where all or none are correct.
     """
-    first, second = confidences(rows.signals, a), confidences(rows.signals, b)
-    right = rows.correct == 1
-    hit_a, hit_b = (half_up(first) >= a.threshold) == right, (half_up(second) >= b.threshold) == right
+    found = confidences(rows.signals, a), confidences(rows.signals, b)
+    return compare_confidences(*found, rows.correct, (a.threshold, b.threshold))
+
+
+def compare_confidences(
+    a: Floats, b: Floats, correct: Floats, thresholds: tuple[float, float]
+) -> tuple[Compared, ...]:
+    """Compare two confidences of the same answers, each with its own threshold, as `compare_weightings`.
+
+    Parameters
+    ----------
+    a, b : ndarray, shape (n,)
+        In [0, 1], all defined; each answer's by a weighting that was not learned from it.
+    correct : ndarray, shape (n,)
+        1 correct, 0 wrong.
+    thresholds : (float, float)
+        Of the first and the second.
+    """
+    right = correct == 1
+    hit_a, hit_b = (half_up(a) >= thresholds[0]) == right, (half_up(b) >= thresholds[1]) == right
     tests = [
         _paired("accuracy", hit_a.astype(float), hit_b.astype(float), share=True),
-        _paired("brier", (first - rows.correct) ** 2, (second - rows.correct) ** 2, share=False),
+        _paired("brier", (a - correct) ** 2, (b - correct) ** 2, share=False),
     ]
-    scores = np.round(first, 9), np.round(second, 9)
-    difference, low, high, p = auroc_difference(scores[1], scores[0], rows.correct)
-    ranked = auroc(scores[0], rows.correct), auroc(scores[1], rows.correct)
-    tests.append(Compared("auroc", rows.n, *ranked, difference, low, high, p, math.nan))
+    scores = np.round(a, 9), np.round(b, 9)
+    difference, low, high, p = auroc_difference(scores[1], scores[0], correct)
+    ranked = auroc(scores[0], correct), auroc(scores[1], correct)
+    tests.append(Compared("auroc", correct.size, *ranked, difference, low, high, p, math.nan))
     adjusted = holm([one.p_value for one in tests]).tolist()
     return tuple(one._replace(p_adjusted=p) for one, p in zip(tests, adjusted, strict=True))
 

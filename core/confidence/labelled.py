@@ -70,6 +70,9 @@ def labelled(rows: pd.DataFrame) -> Labelled:
     if "is_correct" not in rows and not {"answer", "expected_answer"} <= set(rows.columns):
         raise InputError("The table needs a column is_correct, or the columns answer and expected_answer.")
     records = rows.to_dict("records")
+    nameless = next((place for place, one in enumerate(records, start=1) if _is_empty(one["query"])), None)
+    if nameless is not None:
+        raise InputError(f"Row {nameless}: query must not be empty.")
     stated = [_label(one.get("is_correct"), place) for place, one in enumerate(records, start=1)]
     compared = [
         _by_reference(one) if math.isnan(label) else math.nan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -53,6 +53,8 @@ class LearnedWeights:
         Bootstrap over questions. The two methods share the error that the level allows (Bonferroni).
     brier_gain, brier_gain_interval : float, (float, float)
         Brier score of the default minus that of the cross-validated confidence, likewise.
+    confidences : ndarray, shape (n,)
+        The cross-validated confidence of each answer, in the order of the rows.
     """
 
     method: str
@@ -63,6 +65,7 @@ class LearnedWeights:
     gain_interval: Interval
     brier_gain: float
     brier_gain_interval: Interval
+    confidences: Floats = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ def calibrate_weights(
         raise InputError(f"level must lie between 0 and 1, both excluded; got {level!r}.")
     names = [*default.weights]
     given = np.array([default.weights[name] for name in names])
-    unit, correct, question = _sorted(rows, default, names)
+    unit, correct, question, order = _sorted(rows, default, names)
     start = _score(unit, given)
     counts = correct.size, int(correct.sum()), int(question.max(initial=-1)) + 1
     reason = _shortage(correct, question)
@@ -147,7 +150,9 @@ def calibrate_weights(
         return WeightCalibration(*counts, auroc(start, correct), (), None, reason)
     fold = _folds(question, correct, seed)
     learned = tuple(
-        _learn(method, unit, correct, question, fold, given, names, (n_resamples, n_refits, seed, level))
+        _learn(
+            method, unit, correct, question, fold, order, given, names, (n_resamples, n_refits, seed, level)
+        )
         for method in METHODS
     )
     significant = [one for one in learned if one.gain_interval[0] > 0]
@@ -215,6 +220,7 @@ def _learn(
     correct: Bools,
     question: NDArray[np.int64],
     fold: NDArray[np.int64],
+    order: NDArray[np.intp],
     default: Floats,
     names: Sequence[str],
     effort: tuple[int, int, int, float],
@@ -241,6 +247,7 @@ def _learn(
         bootstrap_interval(rows, _auroc_gain, *shared),
         _brier_gain(*rows),
         bootstrap_interval(rows, _brier_gain, *shared),
+        tested[np.argsort(order)],
     )
 
 
@@ -259,8 +266,8 @@ def _score(unit: Floats, weights: Floats) -> Floats:
 
 def _sorted(
     rows: Labelled, default: Weighting, names: Sequence[str]
-) -> tuple[Floats, Bools, NDArray[np.int64]]:
-    """Return signals in [0, 1], labels and questions in an order that depends on nothing but themselves."""
+) -> tuple[Floats, Bools, NDArray[np.int64], NDArray[np.intp]]:
+    """Return signals in [0, 1], labels and questions, in an order that depends on them alone, and it."""
     missing = [name for name in names if name not in rows.signals]
     if missing:
         raise InputError(f"The labelled rows have no signal {', '.join(missing)}.")
@@ -269,7 +276,7 @@ def _sorted(
     number = {one: i for i, one in enumerate(sorted(set(rows.questions)))}
     question = np.array([number[one] for one in rows.questions], dtype=np.int64)
     order = np.lexsort((rows.correct, *unit.T, question))
-    return unit[order], rows.correct[order].astype(bool), question[order]
+    return unit[order], rows.correct[order].astype(bool), question[order], order
 
 
 def _folds(question: NDArray[np.int64], correct: Bools, seed: int) -> NDArray[np.int64]:
