@@ -69,7 +69,7 @@ def _draw(data: _Data | str) -> go.Figure:
             marker(style, 10), [_hover(row) for row in own.itertuples()],
             [_door(row, False) if row.n > row.n_correct else "" for row in own.itertuples()],
             error_y=error_bars(
-                *(100 * own[name] for name in ("accuracy", "accuracy_low", "accuracy_high")), color
+                100 * own["accuracy"], 100 * own["accuracy_low"], 100 * own["accuracy_high"], color
             ),
             cliponaxis=False,
         )  # fmt: skip
