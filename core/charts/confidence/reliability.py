@@ -39,7 +39,7 @@ def reliability_diagram(analysis: ConfidenceAnalysis) -> go.Figure:
     """Draw for each bin of the confidence the share of correct answers, with the number of answers below.
 
     On the diagonal a confidence is a probability; below it promises too much. Bars are Wilson's 95 %
-    intervals. Marks lead to the wrong answers of their bin, bars to the answers that they count. Empty
+    intervals. Marks lead to the incorrect answers of their bin, bars to the answers that they count. Empty
     without a labelled answer.
     """
     return _draw(_data(analysis))
@@ -90,7 +90,7 @@ def _draw(data: _Data | str) -> go.Figure:
 
 
 def _add_counts(figure: go.Figure, rows: pd.DataFrame) -> None:
-    for right, name, style in ((True, "Correct", "Aligned"), (False, "Wrong", "Divergent")):
+    for right, name, style in ((True, "Correct", "Aligned"), (False, "Incorrect", "Divergent")):
         n = rows["n_correct"] if right else rows["n"] - rows["n_correct"]
         hover = [
             f"{count(size, f'{name.lower()} answer')} with a confidence {_span(row)}"
@@ -109,7 +109,7 @@ def _add_counts(figure: go.Figure, rows: pd.DataFrame) -> None:
 
 
 def _door(row: Any, correct: bool) -> str:
-    """Return the door to the correct or the wrong answers of a bin; its upper end belongs to it."""
+    """Return the door to the correct or the incorrect answers of a bin; its upper end belongs to it."""
     low = None if row.number == 0 else row.low + _FUZZ
     ends = (low, None if row.high == 1 else row.high + _FUZZ)
     return where_door(where("confidence", "queries", confidence=ends, correct=correct))
@@ -126,7 +126,7 @@ def _hover(row: Any) -> str:
             f"Confidence {_span(row)}, mean {number(row.confidence)}",
             f"{row.n_correct:,} of {count(row.n, 'answer')} correct ({percent(row.accuracy)})",
             f"95 %: {percent(0, (row.accuracy_low, row.accuracy_high))}",
-            count(wrong, "wrong answer"),
+            count(wrong, "incorrect answer"),
         )
     )
 

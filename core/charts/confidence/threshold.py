@@ -39,7 +39,7 @@ def threshold_curve(analysis: ConfidenceAnalysis, other: Weighting | None = None
     """Draw for each threshold the share of answers that pass, and the share of them that is correct.
 
     The band is Wilson's 95 % interval. Dotted is the share correct of all answers: what any threshold would
-    give if the confidence told nothing. Marks lead to the answers that pass, and to the wrong ones among
+    give if the confidence told nothing. Marks lead to the answers that pass, and to the incorrect ones among
     them. Another weighting adds lines of its own. Empty without a confidence.
     """
     return _draw(_data(analysis, other))
@@ -127,7 +127,7 @@ def _passing(rows: pd.DataFrame) -> list[tuple[str, str]]:
 
 
 def _correct(rows: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return door, to the wrong answers that pass, and hover of each mark of the correct ones."""
+    """Return door, to the incorrect answers that pass, and hover of each mark of the correct ones."""
     found = []
     for row in rows.itertuples():
         wrong = int(row.n_labelled - row.n_correct)
@@ -135,7 +135,7 @@ def _correct(rows: pd.DataFrame) -> list[tuple[str, str]]:
             f"Threshold {number(row.threshold)}",
             f"{row.n_correct:,} of {count(row.n_labelled, 'labelled answer')} that pass<br>are correct "
             f"({percent(row.accuracy)}; 95 %: {percent(0, (row.low, row.high))})",
-            f"{count(wrong, 'wrong answer')}",
+            f"{count(wrong, 'incorrect answer')}",
         ]
         found.append((_door(row.threshold, correct=False) if wrong else "", "<br>".join(lines)))
     return found

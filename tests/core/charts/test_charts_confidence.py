@@ -65,7 +65,7 @@ def test_marks_of_a_threshold_lead_to_those_that_pass_and_to_the_wrong_ones():
         "Threshold 0.60",
         "1 of 3 labelled answers that pass",
         "are correct (33 %; 95 %: 6–79 %)",
-        "2 wrong answers",
+        "2 incorrect answers",
         "Click to list these questions",
     ]
     band = named(figure, "95 % interval")
@@ -118,7 +118,7 @@ def test_reliability_by_hand():
     assert ends == pytest.approx((23.66, 76.34), abs=0.01)
     assert off.marker.symbol != inside.marker.symbol
     assert list(named(figure, "Calibrated").y) == [0, 100]
-    right, wrong = named(figure, "Correct (7)"), named(figure, "Wrong (6)")
+    right, wrong = named(figure, "Correct (7)"), named(figure, "Incorrect (6)")
     assert list(right.y) == [0, 1, 1, 5] and list(wrong.y) == [1, 0, 0, 5]
     assert right.marker.pattern.shape != wrong.marker.pattern.shape
     # (1·0.1 + 1·0.8 + 1·0.79 + 10·0.4) / 13.
@@ -134,7 +134,7 @@ def test_marks_and_bars_of_a_bin_lead_to_its_answers():
     off, inside = named(figure, "Off"), named(figure, "In line")
     assert doors(off)[0] == "" and matching(diagnosis, doors(off)[1]) == ("q1", "q3", "q5", "q7", "q9")
     assert matching(diagnosis, doors(inside)[0]) == ("q11",)
-    right, wrong = named(figure, "Correct"), named(figure, "Wrong")
+    right, wrong = named(figure, "Correct"), named(figure, "Incorrect")
     # 3/15 is the upper end of the third bin and belongs to it.
     assert matching(diagnosis, doors(right)[1]) == ("q12",) and matching(diagnosis, doors(right)[2]) == (
         "q13",
@@ -144,17 +144,17 @@ def test_marks_and_bars_of_a_bin_lead_to_its_answers():
         "Confidence from 0.87 to 0.93, mean 0.90",
         "5 of 10 answers correct (50 %)",
         "95 %: 24–76 %",
-        "5 wrong answers",
+        "5 incorrect answers",
         "Click to list these questions",
     ]
-    assert wrong.customdata[3][1].startswith("5 wrong answers with a confidence from 0.87 to 0.93")
+    assert wrong.customdata[3][1].startswith("5 incorrect answers with a confidence from 0.87 to 0.93")
 
 
 def test_the_ends_of_the_scale_have_bins():
     analysis = scored([(0, 0, 1), (1, 1, 0)])
     figure, diagnosis = reliability_diagram(analysis), diagnosis_of(analysis)
     assert matching(diagnosis, doors(named(figure, "Correct"))[0]) == ("q1",)
-    assert matching(diagnosis, doors(named(figure, "Wrong"))[1]) == ("q2",)
+    assert matching(diagnosis, doors(named(figure, "Incorrect"))[1]) == ("q2",)
 
 
 def test_waterfall_by_hand():

@@ -90,7 +90,11 @@ def draw() -> None:
 
 
 def _run() -> _Source | None:
-    rows = cached.once("confidence labels", labelled_run)
+    try:
+        rows = cached.once("confidence labels", labelled_run)
+    except InputError as error:  # no label at all
+        st.info(plain(error), icon=":material/inbox:")
+        return None
     if not rows.n:
         st.info(
             f"No answer of the run has a label and all three signals{_left_out(rows, ': ')}.",

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+import streamlit as st
 
 from core.confidence import Compared
 from core.text.display import count, number, p_text
 from ui import show
 
 _TITLES = {"accuracy": "Right decisions", "brier": "Brier score", "auroc": "AUROC"}
-_ABOUT = {
-    "accuracy": "Answers that pass and are correct, or do not pass and are wrong; higher is better",
-    "brier": "Lower is better",
-    "auroc": "Higher is better; 0.50 by chance",
-}
+_BETTER = {"accuracy": "higher is better", "brier": "lower is better", "auroc": "higher is better"}
 _LEVEL = 0.05
 
 
@@ -37,23 +34,22 @@ def table(found: Sequence[Compared], a: str, b: str) -> None:
     """Draw the measures of both, with differences, intervals and p-values."""
     rows = [
         {
-            "measure": _TITLES[one.measure],
+            "measure": f"{_TITLES[one.measure]} ({_BETTER[one.measure]})",
             "a": one.a,
             "b": one.b,
             "difference": one.difference,
             "interval": f"{number(one.low)} to {number(one.high)}",
             "p": p_text(one.p_adjusted),
-            "about": _ABOUT[one.measure],
         }
         for one in found
     ]
     columns = {
-        "measure": show.wide("Measure", "small"),
+        "measure": show.wide("Measure", "medium"),
         "a": show.numeric(a),
         "b": show.numeric(b),
         "difference": show.numeric("Difference", about=f"{b} − {a}"),
         "interval": show.wide("95 % interval", "small"),
         "p": show.wide("p", "small", "Of no difference, adjusted for three measures (Holm)"),
-        "about": show.wide("Meaning", "medium"),
     }
     show.table(pd.DataFrame(rows), f"{a} and {b}, measure by measure", columns)
+    st.caption("A right decision: an answer that passes is correct, or one that does not pass is incorrect.")

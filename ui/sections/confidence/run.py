@@ -11,7 +11,7 @@ from core.confidence.definitions import LABELS, METRICS
 from core.confidence.diagnostic import WEIGHTS_SETTING, write_weights
 from core.context_score import GREEN, ORANGE, RED
 from core.text.display import count, number, percent, share_interval
-from ui import cached, router, show, sources, step_form
+from ui import cached, headlines, router, show, sources, step_form
 from ui.plain import plain
 from ui.state import session
 
@@ -106,15 +106,12 @@ def bands() -> None:
                 st.badge(f"{one.icon} {one.word.capitalize()}", color=one.colour)  # type: ignore[arg-type]
                 st.markdown(f"**{row.n:,} of {count(int(frame['n'].sum()), 'answer')}**")
                 st.caption(plain(LABELS[one.word].meaning))
-                st.markdown(
-                    f"{row.n_correct:,} of {row.n_labelled:,} labelled are correct ({percent(row.accuracy)})."
-                    if row.n_labelled
-                    else "None of them is labelled."
-                    if row.n
-                    else "—"
-                )
                 if row.n_labelled:
-                    st.caption(f"{share_interval((row.low, row.high)).capitalize()}.")
+                    share = percent(row.accuracy).replace(" ", headlines.NO_BREAK)
+                    st.markdown(f"{row.n_correct:,} of {row.n_labelled:,} labelled are correct ({share}).")
+                    st.caption(f"{share_interval((row.low, row.high))}.")
+                elif row.n:
+                    st.markdown("None of them is labelled.")
                 if row.n:
                     band = where("confidence", "queries", band=one.word)
                     sources.link(router.WORKBENCH, f"Read {count(row.n, 'answer')}", where=band)
@@ -137,7 +134,7 @@ def reliability() -> None:
         f"exactly right would have {number(analysis.ece_by_chance)} by chance, with so many answers.\n"
         f"- **Brier score {number(quality.brier)}:** {number(parts.uncertainty)} from the questions (what "
         f"always stating the share of correct answers gives), plus {number(parts.reliability)} because bins "
-        f"are off the diagonal, minus {number(parts.resolution)} because they tell correct from wrong answers"
-        f", plus {number(parts.within)} within the bins. Lower is better."
+        f"are off the diagonal, minus {number(parts.resolution)} because they tell correct from incorrect "
+        f"ones, plus {number(parts.within)} within the bins. Lower is better."
     )
     show.export("reliability-csv", "Download bins (CSV)")

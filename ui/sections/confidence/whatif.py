@@ -11,12 +11,13 @@ from core.confidence.analysis import ConfidenceAnalysis, whatif
 from core.confidence.diagnostic import AUTO, THRESHOLD_SETTING, WEIGHTS_SETTING, write_weights
 from core.confidence.labelled import COLUMNS
 from core.text.display import count, number, percent
-from ui import show
+from ui import router, show, sources
 from ui.plain import plain
 from ui.sections.confidence import run
 from ui.state import settings
 
 _HERE = "confidence_threshold_here"
+_CERTIFIES = "conformal"  # the diagnostic that finds a threshold with a guarantee
 
 
 def draw() -> None:
@@ -27,10 +28,7 @@ def draw() -> None:
         st.warning("One weight must be above 0.", icon=":material/balance:")
         return
     other = analysis.other(weights, analysis.weighting.threshold)
-    changed = any(
-        abs(other.weights.get(name, 0) - weight) > 5e-4 for name, weight in _in_use(analysis).items()
-    )
-    changed |= not set(other.weights) <= set(_in_use(analysis))
+    changed = _written(other.weights) != _written(analysis.weighting.weights)
     _effect(analysis, other.weights, changed)
     _buttons(other.weights, changed)
     of = write_weights(other.weights) if changed else ""
@@ -39,10 +37,17 @@ def draw() -> None:
         "The base rate is what any threshold gives if the confidence knew nothing of correctness. Weights "
         "chosen on these answers look better on them than they are: *Calibrate* tests them on others."
     )
+    if (page := router.page_of(_CERTIFIES)) is not None:
+        sources.link(page, "Find a threshold with a guarantee")
 
 
-def _in_use(analysis: ConfidenceAnalysis) -> Mapping[str, float]:
+def _in_use(analysis: ConfidenceAnalysis) -> dict[str, float]:
     return {name: weight for name, weight in analysis.weighting.weights.items() if weight}
+
+
+def _written(weights: Mapping[str, float]) -> dict[str, str]:
+    """Return what tells weights apart: each as the address has it, those of 0 left out."""
+    return {name: f"{weight:.3g}" for name, weight in weights.items() if weight}
 
 
 def _weights(analysis: ConfidenceAnalysis) -> dict[str, float]:
@@ -51,16 +56,17 @@ def _weights(analysis: ConfidenceAnalysis) -> dict[str, float]:
     kept = write_weights(in_use)  # a key of its own for each weighting
     choices = [one.key for one in analysis.choices]
     choices += [name for name in in_use if name not in (*own, *choices)]
-    joined = st.multiselect(
-        "More signals that join",
-        choices,
-        [name for name in in_use if name not in own],
-        key=f"confidence_join {kept}",
-        format_func=lambda name: analysis.titles.get(name, name),
-        help="Signals of the run that need no reference answer, each as a confidence from 0 to 1.",
-        placeholder="None",
-        disabled=not choices,
-    )
+    joined = [name for name in in_use if name not in own]
+    if choices:
+        joined = st.multiselect(
+            "More signals that join",
+            choices,
+            joined,
+            key=f"confidence_join {kept}",
+            format_func=lambda name: analysis.titles.get(name, name),
+            help="Signals of the run that need no reference answer, each as a confidence from 0 to 1.",
+            placeholder="None",
+        )
     found = {}
     with st.grid(4, min_column_width=170):
         for name in (*own, *joined):
@@ -123,7 +129,7 @@ def _effect(analysis: ConfidenceAnalysis, weights: Mapping[str, float], changed:
                 "AUROC",
                 before(number(quality.auroc)) + number(other.auroc),
                 f"{labels}; 0.50 by chance",
-                "Probability that a correct answer has a higher confidence than a wrong one.",
+                "Probability that a correct answer has a higher confidence than an incorrect one.",
             ),
             (
                 "Brier score",
