@@ -69,7 +69,8 @@ def _combined(row: Any) -> None:
     reliable = show.yes_or_no(row["is_reliable"])
     decision = {True: "reliable", False: "not reliable", None: "not decided"}[reliable]
     missing = [title.lower() for title, value in parts.items() if np.isnan(value)]
-    basis = f"undefined without {' and '.join(missing)}" if missing else decision
-    cards = [("Combined uncertainty", number(row["combined_uncertainty"]), basis, "0 sure, 1 uncertain.")]
+    without = f"; undefined without {' and '.join(missing)}" if missing else ""
+    st.markdown(f"**Combined uncertainty:** {decision}{without}.")
+    cards = [("Combined", number(row["combined_uncertainty"]), "", "0 sure, 1 uncertain.")]
     cards += [(title, number(row[name]), "", about) for name, (title, about) in combined.PARTS.items()]
     show.cards(cards)
