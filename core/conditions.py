@@ -15,7 +15,7 @@ from core.errors import InputError
 from core.schema import TABLES as RAW
 from core.text.display import number, shorten
 
-TABLES = ("queries", "passages", "claims")
+TABLES = ("queries", "passages", "claims", "verdicts")
 _SIGNALS = "signals"
 _RANGE = ".."
 _CONDITION = re.compile(r"([a-z_]+)\.([a-z_]+)\.(.+)", re.DOTALL)
@@ -50,7 +50,7 @@ def where(diagnostic: str, table: str, /, **columns: Any) -> str:
     ----------
     diagnostic : str
         Name of a diagnostic.
-    table : {"queries", "passages", "claims"}
+    table : {"queries", "passages", "claims", "verdicts"}
         Table of its analysis.
     **columns : Any
         For each column a value, or a pair ``(low, high)`` for ``low <= v < high``; either may be None.
@@ -256,5 +256,5 @@ def _figure(written: str) -> str | None:
 
 
 def _within(title: str) -> str:
-    """Return a title without the capital at its start, unless it begins with an abbreviation."""
-    return title[:1].lower() + title[1:] if title[1:2].islower() else title
+    """Return a title without the capital at its start, unless it begins with an abbreviation or a name."""
+    return title[:1].lower() + title[1:] if title.partition(" ")[0][1:].islower() else title

@@ -8,6 +8,7 @@ from core.diagnosis import Diagnostic
 from core.influence.diagnostic import INFLUENCE
 from core.retrieval_quality.diagnostic import RETRIEVAL_QUALITY
 from core.uncertainty.diagnostic import UNCERTAINTY
+from core.validation.diagnostic import VALIDATION
 
 DIAGNOSTICS: tuple[Diagnostic, ...] = (
     ANSWERS,
@@ -16,5 +17,6 @@ DIAGNOSTICS: tuple[Diagnostic, ...] = (
     CLAIMS,
     UNCERTAINTY,
     CONFORMAL,
+    VALIDATION,
     CONFIDENCE,
 )

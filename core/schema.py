@@ -271,9 +271,11 @@ VERDICTS = Table(
     (
         _QUERY,
         Column("validator", "str", "Name of the validator.", required=True),
-        Column("passed", "bool", "Whether the answer passed."),
-        Column("severity", "str", "How serious a failure is."),
+        Column("passed", "bool", "Whether the answer passed; missing where the validator did not apply."),
+        Column("severity", "str", "How serious a failure is; a critical one must not be shown."),
         Column("reason", "str", "Reason code."),
+        Column("value", "float", "The number behind the reason: an overlap, or a count."),
+        Column("spans", "list", "Spans of the answer that the verdict is about, as start:end."),
         Column("detail", "str", "What the validator found."),
         Column("fallback_used", "bool", "Whether a safe answer replaced the original."),
     ),

@@ -63,8 +63,8 @@ RULES = {
     # Lexical scores are those of the retriever, and a calibration is a file.
     "core.confidence.step": f"{BASE} core.files core.confidence core.pipeline core.llm core.retrieval",
     "core.context_score": "core.errors",
-    # Pure functions only, until they become a diagnostic.
-    "core.validation": "core.errors core.stats core.text core.context_score",
+    # What it counts over time is kept in a file that several processes share.
+    "core.validation": f"{BASE} core.database",
     "core.llm": "core.errors core.database core.text core.llm.backends",
     # A back end knows what all of them share; only the table of back ends knows them.
     "core.llm.backends": "core.errors core.llm core.llm.embedded core.llm.openai core.llm.ollama",
@@ -83,10 +83,12 @@ RULES = {
     "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.spreadsheet core.sources core.diagnosis core.signals core.diagnostics "
     "core.reviews core.verdict core.worklist",
     "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.diagnosis "
-    "core.diagnostics core.report core.reviews core.cli.calibrate",
+    "core.diagnostics core.report core.reviews core.cli.calibrate core.cli.validate",
     # A command that has no meaning without its diagnostic: it fills the store of conformal prediction.
     "core.cli.calibrate": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnosis "
     "core.diagnostics core.cli core.cli.weights core.conformal core.conformal.rag",
+    # Its own business is one answer, not a run.
+    "core.cli.validate": "core.errors core.text core.sources core.cli core.context_score core.validation",
     # What it learns are the weights of the confidence.
     "core.cli.weights": "core.errors core.run core.text core.stats core.sources core.diagnosis core.cli core.confidence",
     "core.__main__": "core.cli",

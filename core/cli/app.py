@@ -26,6 +26,7 @@ from core.cli.options import (
     with_options,
 )
 from core.cli.output import log, plan_text, print_json, print_text
+from core.cli.validate import validate_answer
 from core.diagnosis import SEVERITIES, Diagnosis, settings_of
 from core.errors import Cancelled, InputError, LeadlineError
 from core.llm import CompletionCache, default_cache_path
@@ -71,6 +72,7 @@ def build_app() -> typer.Typer:
         ("analyze", _analyze, live),
         ("plan", _plan, live),
         ("calibrate", calibrate, [*calibration_options(), preset]),
+        ("validate", validate_answer, []),
         ("download", _download, []),
         ("simulate", _simulate, settings),
         ("import", _import, settings),
@@ -265,8 +267,8 @@ def _export(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default with the arguments of the process.
 
-    Returns the exit status: 0 done, 1 a check failed or anything unforeseen, 2 bad input, 3 model
-    unreachable, 130 cancelled. A failure is one line on standard error, with a traceback only if
+    Returns the exit status: 0 done, 1 a check or an answer failed, or anything unforeseen, 2 bad input, 3
+    model unreachable, 130 cancelled. A failure is one line on standard error, with a traceback only if
     ``LEADLINE_DEBUG`` is set.
     """
     for stream in (sys.stdout, sys.stderr):

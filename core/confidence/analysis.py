@@ -12,6 +12,7 @@ import pandas as pd
 
 from core.arrays import Floats
 from core.confidence.combined import combined_decision, combined_uncertainty, retrieval_uncertainty
+from core.confidence.labelled import COLUMNS
 from core.confidence.mapping import ConfidenceMap, Quality, quality
 from core.confidence.weighted import (
     RangeWarning,
@@ -94,6 +95,7 @@ class ConfidenceAnalysis:
     queries : DataFrame
         One row per question: ``query_id, question, confidence, raw_confidence`` (before the map), ``band``,
         ``passes`` (whether the confidence, rounded half-up to two places, reaches the threshold),
+        ``similarity, lexical, llm_score`` in their own units,
         ``retrieval_uncertainty, sampling_uncertainty, conformal_uncertainty, combined_uncertainty,
         combined_confidence, is_reliable, correct, reason``.
     warnings : tuple of RangeWarning
@@ -282,6 +284,8 @@ def analyse_confidence(
     raw[without | bool(reason)] = math.nan
     frame["confidence"], frame["raw_confidence"] = mapped(raw), raw
     shown = half_up(frame["confidence"])
+    for column, name in COLUMNS.items():
+        frame[column] = signals[name]
     frame["band"] = [band(float(value)).word for value in shown]
     frame["passes"] = pd.Series(shown >= weighting.threshold, dtype="boolean").mask(np.isnan(shown))
     scores = run.passages.groupby("query_id", sort=False)["retrieval_score"].agg(list)

@@ -24,7 +24,7 @@ METRICS = by_name(
         "among the passages of the run. A file may bring its own.",
         formula="100 · BM25 / Σ idf · (k₁ + 1)", range="0 to 100", direction="higher = more confident",
         undefined_when="no word of the question is in the passages"),
-    Definition("llm", "Stated confidence", "How likely its answer is correct, as the model itself says.",
+    Definition("llm_score", "Stated confidence", "How likely its answer is correct, as the model itself says.",
         range="[0, 1]", direction="higher = more confident", undefined_when="the model was not asked, or its reply "
         "could not be read", source="Tian et al. 2023, arXiv 2305.14975"),
     Definition("passes", "Answers that pass", "The confidence, rounded half-up to two places, reaches the threshold.",

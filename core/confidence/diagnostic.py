@@ -126,9 +126,8 @@ def _analyse(diagnosis: Diagnosis) -> ConfidenceAnalysis:
     )
     signals: dict[str, Floats] = {name: own.get(name, nothing) for name in COLUMNS.values()}
     signals |= {one.key: confidence(one) for one in choices}
-    titles = {name: METRICS[name].title for name in COLUMNS.values()} | {
-        one.key: one.title for one in choices
-    }
+    titles = {name: METRICS[column].title for column, name in COLUMNS.items()}
+    titles |= {one.key: one.title for one in choices}
     reason = ""
     try:
         weighting, mapped, origin = _weighting(diagnosis.settings, _saved(run), signals)
@@ -185,6 +184,10 @@ CONFIDENCE = Diagnostic(
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("confidence", "Confidence", bounds=(0.0, 1.0), higher_is="more confident"),
+        *(
+            QuestionColumn(column, METRICS[column].title, bounds=RANGES[name], higher_is="more confident")
+            for column, name in COLUMNS.items()
+        ),
         QuestionColumn(
             "combined_uncertainty",
             "Combined uncertainty",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from core.arrays import Floats
 from core.confidence.labelled import COLUMNS
@@ -23,7 +24,7 @@ from core.llm.types import Completion, Message, Request
 from core.pipeline.asking import Asker
 from core.pipeline.per_question import Answers, PerQuestion
 from core.pipeline.rows import AskedQuestion, Rows, questions_of
-from core.pipeline.steps import Call, Option, StepWork
+from core.pipeline.steps import Call, Option, StepWork, model_facts
 from core.retrieval.bm25 import BM25Retriever
 from core.run import Run
 from core.text.display import count
@@ -64,6 +65,8 @@ class ConfidenceStep(PerQuestion):
         model is called.
     calibration : str or None
         Path of a file of `core.confidence.to_json`. The run keeps what is in it.
+    given : tuple of str
+        Columns that came with the run: found on opening.
 
     Raises
     ------
@@ -99,6 +102,7 @@ class ConfidenceStep(PerQuestion):
             title="Calibration file",
         ),
     ] = None
+    given: tuple[str, ...] = ()
 
     @property
     def needs_llm(self) -> bool:
@@ -108,7 +112,8 @@ class ConfidenceStep(PerQuestion):
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work, with the content of the calibration in place of its path."""
         saved = None if self.calibration is None else _content(self.calibration)
-        return PerQuestion.open(_OnRun(self.self_score, saved, run), run, asker)
+        model = model_facts(asker.llm) if self.self_score and asker.llm is not None else None
+        return PerQuestion.open(_OnRun(self.self_score, saved, run, model), run, asker)
 
     def calls(self, question: AskedQuestion) -> Sequence[Call]:
         """Return the call that asks for the confidence; none without an answer."""
@@ -125,19 +130,23 @@ class ConfidenceStep(PerQuestion):
 class _OnRun(ConfidenceStep):
     """The step on a run: lexical scores need all of its passages."""
 
-    def __init__(self, self_score: bool, calibration: str | None, run: Run) -> None:
-        super().__init__(self_score, calibration)
-        self._run = run
-        self._before: Mapping[str, Any] = run.manifest.get("steps", {}).get(self.name, {})
-        there, given = run["signals"], self._before.get("given")
+    def __init__(
+        self, self_score: bool, calibration: str | None, run: Run, model: Mapping[str, Any] | None
+    ) -> None:
+        before = run.manifest.get("steps", {}).get(self.name, {})
+        there, given = run["signals"], before.get("options", {}).get("given")
         # At first whatever is there came from a file.
-        self._given = tuple(
+        came = tuple(
             name
             for name in COLUMNS
             if (name in given if isinstance(given, list) else bool(there[name].notna().any()))
         )
-        stated = there.dropna(subset=[STATED])
-        self._stated: Mapping[str, float] = dict(zip(stated["query_id"], stated[STATED], strict=True))
+        super().__init__(self_score, calibration, came)
+        self._run, self._model, self._before = run, model, before
+        known = {name: there.dropna(subset=[name]) for name in COLUMNS}
+        self._known: Mapping[str, Mapping[str, float]] = {
+            name: dict(zip(rows["query_id"], rows[name], strict=True)) for name, rows in known.items()
+        }
         self._tries = int(self._before.get("tries", 0))
         self._unread = False
 
@@ -153,7 +162,7 @@ class _OnRun(ConfidenceStep):
         return BM25Retriever([*places]), places
 
     def calls(self, question: AskedQuestion) -> Sequence[Call]:
-        if STATED in self._given or question.query_id in self._stated:
+        if STATED in self.given or question.query_id in self._known[STATED]:
             return ()
         # A reply that cannot be read is in the cache: only under another seed is the model asked again.
         return [_call(question, str(question.query["answer"]), self._tries) for _ in super().calls(question)]
@@ -161,22 +170,24 @@ class _OnRun(ConfidenceStep):
     def expected(self, question: AskedQuestion) -> Sequence[Call]:
         """Return the calls, also for an answer that is not there yet."""
         pending = question.query["answer"] is None and not question.query["answer_status"]
-        if self.self_score and STATED not in self._given and pending and question.passages:
+        if self.self_score and STATED not in self.given and pending and question.passages:
             return [_call(question, "", self._tries)]
         return self.calls(question)
 
     def rows(self, question: AskedQuestion, answers: Answers) -> Rows:
         reply = answers.get((SELF_SCORE, 1))
-        stated = self._stated.get(question.query_id) if reply is None else _read(reply)
+        stated = None if reply is None else _read(reply)
         self._unread |= reply is not None and reply.error is None and stated is None
-        row: dict[str, float | None] = {}
-        if SIMILARITY not in self._given:
-            row[SIMILARITY] = _similarity(question)
-        if LEXICAL not in self._given:
-            row[LEXICAL] = self._lexical(question)
-        if STATED not in self._given:
-            row[STATED] = stated
-        return {"signals": [{"query_id": question.query_id, **row}]} if row else {}
+        measures: Mapping[str, Callable[[AskedQuestion], float | None]] = {
+            SIMILARITY: _similarity,
+            LEXICAL: self._lexical,
+            STATED: lambda _: stated,
+        }
+        row: dict[str, Any] = {"query_id": question.query_id}
+        for name in measures.keys() - set(self.given):
+            there = self._known[name].get(question.query_id)
+            row[name] = measures[name](question) if there is None else there
+        return {"signals": [row]} if len(row) > 1 else {}
 
     def missing(self, run: Run) -> Sequence[str]:
         """Return the questions without a signal that they could have."""
@@ -185,7 +196,7 @@ class _OnRun(ConfidenceStep):
 
     def _without(self, run: Run, name: str) -> list[str]:
         """Return the questions that could have a signal and do not."""
-        if name in self._given:
+        if name in self.given:
             return []
         ids, there = run.queries["query_id"], run["signals"].dropna(subset=[name])["query_id"]
         return [one for one in ids[~ids.isin(there)] if self._can_have(name, self._question(one))]
@@ -195,20 +206,19 @@ class _OnRun(ConfidenceStep):
             return bool(super().calls(question))
         return bool(_texts(question)) if name == SIMILARITY else self._lexical(question) is not None
 
-    def stale(
-        self, before: Mapping[str, Any] | None, now: Mapping[str, Any]
-    ) -> Mapping[str, tuple[str, ...]]:
-        """Return what another model stated, where a model is asked now; all else depends on no option."""
-        same = before is None or not self.self_score or before.get("model") == now["model"]
-        return {} if same or STATED in self._given else {"signals": (STATED,)}
+    def kept(self, run: Run) -> Mapping[str, pd.DataFrame]:
+        """Return all signals but what another model stated, where a model is asked now."""
+        there = run["signals"]
+        if self._before and self._model not in (None, self._before.get("model")) and STATED not in self.given:
+            there = there.assign(**{STATED: None}).dropna(how="all", subset=[SIMILARITY, LEXICAL])
+        return {"signals": there}
 
     def facts(self, run: Run) -> Mapping[str, Any]:
-        """Return which signals a file gave, and a note on answers without a stated confidence."""
+        """Return a note on answers without a stated confidence."""
         n = len(self._without(run, STATED))
         note = f"{count(n, 'answer has', 'answers have')} no stated confidence yet; "
         note += "run the step again to ask again."
         return {
-            "given": list(self._given),
             "tries": self._tries + self._unread,
             "notes": [note] if n else [],
         }

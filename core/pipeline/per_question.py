@@ -70,11 +70,9 @@ class PerQuestion(ABC):
         """Return more facts, see `core.pipeline.steps.StepWork.facts`."""
         return {}
 
-    def stale(
-        self, before: Mapping[str, Any] | None, now: Mapping[str, Any]
-    ) -> Mapping[str, tuple[str, ...]] | None:
-        """Return the cells to clear, see `core.pipeline.steps.StepWork.stale`."""
-        return None
+    def kept(self, run: Run) -> Mapping[str, pd.DataFrame]:
+        """Return tables with what is not to be cleared, see `core.pipeline.steps.StepWork.kept`."""
+        return {}
 
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work."""
@@ -124,10 +122,8 @@ class _Work(StepWork):
         calls = tuple(call for question in questions for call in self._step.expected(question))
         return StepPlan(calls, kinds=self._step.kinds)
 
-    def stale(
-        self, before: Mapping[str, Any] | None, now: Mapping[str, Any]
-    ) -> Mapping[str, tuple[str, ...]] | None:
-        return self._step.stale(before, now)
+    def kept(self, run: Run) -> Mapping[str, pd.DataFrame]:
+        return self._step.kept(run)
 
     def facts(self, run: Run) -> Mapping[str, Any]:
         return self._step.facts(run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -56,16 +57,26 @@ def _by_question(frame: pd.DataFrame) -> Callable[[str], tuple[Mapping[str, Any]
     )
 
 
-def cleared(run: Run, cells: Mapping[str, tuple[str, ...]], done: Iterable[str]) -> Run:
-    """Return the run without some cells (columns by table, or whole tables) and the facts of these steps."""
+def cleared(
+    run: Run,
+    cells: Mapping[str, tuple[str, ...]],
+    done: Iterable[str],
+    kept: Mapping[str, pd.DataFrame] = MappingProxyType({}),
+    now: Mapping[str, Any] = MappingProxyType({}),
+) -> Run:
+    """Return the run without some cells (columns by table, or whole tables) and the facts of these steps.
+
+    Tables in ``kept`` take the place of the cleared ones, and facts in ``now`` that of the old ones.
+    """
     tables = dict(run.tables)
     for name, columns in cells.items():
         frame = run[name].assign(**dict.fromkeys(columns)) if columns else run[name].iloc[:0]
         others = frame.columns.difference(TABLES[name].key)
         tables[name] = frame if name in _FILLED else frame[frame[others].notna().any(axis=1)]
+        tables[name] = kept.get(name, tables[name])
     steps = dict(run.manifest.get("steps", {}))
     said = {note for name in list(done) for note in steps.pop(name, {}).get("notes", ())}
-    manifest = {**run.manifest, "steps": steps}
+    manifest = {**run.manifest, "steps": {**steps, **now}}
     if said:
         manifest["notes"] = [note for note in manifest["notes"] if note not in said]
     return Run.create(manifest, **tables)

@@ -18,6 +18,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, Protocol, TypeVar
 
+import pandas as pd
+
 from core.errors import BackendError, Cancelled, InputError, LeadlineError
 from core.llm.cache import CacheError, CompletionCache
 from core.llm.redact import error_text
@@ -106,6 +108,10 @@ class StepWork(Protocol):
         """Return the ids of the questions with missing cells; ``run`` is the current run."""
         ...
 
+    def kept(self, run: Run) -> Mapping[str, pd.DataFrame]:
+        """Return rows of the tables it fills that others have made: they are not cleared."""
+        return {}
+
     def work(self, ids: Sequence[str]) -> Rows:
         """Return the rows of some questions; an exception affects these questions only."""
         ...
@@ -117,16 +123,6 @@ class StepWork(Protocol):
     def plan(self, ids: Sequence[str]) -> StepPlan:
         """Return the calls for some questions; makes none."""
         return StepPlan()
-
-    def stale(
-        self, before: Mapping[str, Any] | None, now: Mapping[str, Any]
-    ) -> Mapping[str, tuple[str, ...]] | None:
-        """Return the cells to clear where an earlier fill was another, or none; None: all that it fills.
-
-        ``before`` are the facts of that fill, None where there was none; ``now`` has ``options`` and
-        ``model``. Where nothing is to be cleared, this work goes on.
-        """
-        return None
 
     def facts(self, run: Run) -> Mapping[str, Any]:
         """Return more plain JSON for ``manifest["steps"][name]``; ``notes`` are added to the run's notes."""
@@ -158,7 +154,8 @@ class Step(Protocol):
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work on a run; loads no model and makes no call yet.
 
-        ``run.manifest["steps"][name]`` holds the facts of an earlier `fill` with the same settings.
+        ``run.manifest["steps"][name]`` holds the facts of an earlier `fill` with the same settings, else at
+        most ``options`` and ``model``.
         """
         ...
 
@@ -284,10 +281,7 @@ def opened(run: Run, step: Step, asker: Asker) -> tuple[Run, StepWork, Mapping[s
     if asks_questions(step):  # the cells that other steps derived from the answers go with them
         run = cleared(run, {**dict.fromkeys(OF_ANSWERS, ()), **step.fills}, run.manifest.get("steps", {}))
     else:
-        stale = work.stale(before, identity)
-        run = cleared(run, step.fills if stale is None else stale, [step.name])
-        if stale == {}:
-            return run, work, identity
+        run = cleared(run, step.fills, [step.name], work.kept(run), {step.name: identity})
     return run, step.open(run, asker), identity
 
 

@@ -3,7 +3,7 @@
 from core.validation.chain import ValidatorChain, default_chain, validate
 from core.validation.fallback import FallbackHandler, Served, Wording
 from core.validation.metrics import Metrics, Observation, Trial, metrics, observe, trial, windowed
-from core.validation.scoring import confidence_score
+from core.validation.scoring import scored
 from core.validation.types import Case, Code, Reason, Severity, ValidationOutcome, Verdict
 from core.validation.validators import (
     CitationRequired,
@@ -32,10 +32,10 @@ __all__ = [
     "ValidatorChain",
     "Verdict",
     "Wording",
-    "confidence_score",
     "default_chain",
     "metrics",
     "observe",
+    "scored",
     "trial",
     "validate",
     "windowed",

@@ -9,7 +9,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.text.language import LANGUAGES, Language, language
-from core.validation.scoring import confidence_score
+from core.validation.scoring import scored
 from core.validation.types import Case, Code, ValidationOutcome, Validator, Verdict
 from core.validation.validators import (
     CitationRequired,
@@ -22,7 +22,7 @@ from core.validation.validators import (
 
 ENABLE, THRESHOLD = "ENABLE_VALIDATORS", "VALIDATOR_EVIDENCE_THRESHOLD"
 _ON, _OFF = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
-_DEFAULT_THRESHOLD = 0.01
+DEFAULT_THRESHOLD = 0.01
 _LONGEST_QUESTION = 120  # characters in a suggestion
 _UNGROUNDED = {Code.LOW_OVERLAP, Code.MISSING_UNCERTAINTY, Code.OVERCONFIDENT}
 _ADD_SOURCES: Mapping[Language, str] = {
@@ -50,11 +50,13 @@ class ValidatorChain:
         return tuple(validator.check(case) for validator in self.validators)
 
 
-def default_chain(threshold: float = _DEFAULT_THRESHOLD, guard: Guard | None = None) -> ValidatorChain:
+def default_chain(
+    threshold: float = DEFAULT_THRESHOLD, guard: Guard | None = None, citations: bool = True
+) -> ValidatorChain:
     """Return the five validators with their defaults; one threshold says what is no ground at all."""
     return ValidatorChain(
         (
-            CitationRequired(),
+            CitationRequired(citations),
             EvidenceOverlap(threshold),
             NumericUnits(),
             ConfidenceValidator(threshold=threshold),
@@ -111,38 +113,40 @@ def validate(
         raise InputError(f"lang must be one of {', '.join(LANGUAGES)}, got {lang!r}.")
     spoken = lang or language(question, answer)
     case = Case(question, answer, tuple(passages))
-    if chain is None and not _is_on(os.environ):
-        return _outcome(case, None, spoken)
-    chain = chain or default_chain(_threshold(os.environ))
-    return _outcome(case, chain.check(case), spoken)
+    if chain is None and not is_on():
+        return outcome_of(question, answer, len(case.passages), None, spoken)
+    chain = chain or default_chain(least_overlap())
+    return outcome_of(question, answer, len(case.passages), chain.check(case), spoken)
 
 
-def _outcome(case: Case, verdicts: tuple[Verdict, ...] | None, lang: Language) -> ValidationOutcome:
+def outcome_of(
+    question: str, answer: str, n_passages: int, verdicts: tuple[Verdict, ...] | None, lang: Language
+) -> ValidationOutcome:
+    """Return what verdicts on an answer come to; ``n_passages`` are those with a word."""
     failed = [verdict for verdict in verdicts or () if verdict.passed is False]
     passed = None if verdicts is None else not failed
-    score = confidence_score(len(case.passages), verdicts)
+    score = scored(n_passages, verdicts)
     info: dict[str, Any] = {
         "passed": passed,
         "reasons": [str(verdict.reason.code) for verdict in failed],
         "used_fallback": False,
-        "confidence_score": score,
-        "context_docs_count": len(case.passages),
+        "confidence_score": score.score,
+        "context_docs_count": n_passages,
     }
-    overlap = None if verdicts is None or case.claims_nothing else case.overlap
     return ValidationOutcome(
-        passed, verdicts or (), score, info, _suggestions(case, failed, lang), lang, overlap
+        passed, verdicts or (), score, info, _suggestions(question, answer, failed, lang), lang
     )
 
 
-def _suggestions(case: Case, failed: Sequence[Verdict], lang: Language) -> tuple[str, ...]:
+def _suggestions(question: str, answer: str, failed: Sequence[Verdict], lang: Language) -> tuple[str, ...]:
     """Return what to add to the collection: what the question asks, and numbers without a source."""
     found = []
-    question = " ".join(case.question.split())
+    question = " ".join(question.split())
     if question and any(verdict.reason.code in _UNGROUNDED for verdict in failed):
         cut = question if len(question) <= _LONGEST_QUESTION else question[: _LONGEST_QUESTION - 1] + "…"
         found.append(_ADD_SOURCES[lang].format(cut))
     numbers = [
-        case.answer[start:end]
+        answer[start:end]
         for verdict in failed
         if verdict.reason.code is Code.UNSUPPORTED_NUMBER
         for start, end in verdict.spans
@@ -152,17 +156,19 @@ def _suggestions(case: Case, failed: Sequence[Verdict], lang: Language) -> tuple
     return tuple(found)
 
 
-def _is_on(settings: Mapping[str, str]) -> bool:
-    given = settings.get(ENABLE, "").strip().lower() or "true"
+def is_on() -> bool:
+    """Tell whether the environment leaves validators on; InputError where it does not say."""
+    given = os.environ.get(ENABLE, "").strip().lower() or "true"
     if given not in (*_ON, *_OFF):
-        raise InputError(f"{ENABLE} must be true or false, got {settings[ENABLE]!r}.")
+        raise InputError(f"{ENABLE} must be true or false, got {os.environ[ENABLE]!r}.")
     return given in _ON
 
 
-def _threshold(settings: Mapping[str, str]) -> float:
-    given = settings.get(THRESHOLD, "").strip()
+def least_overlap() -> float:
+    """Return the overlap that the environment asks for, 0.01 by default; InputError where it is none."""
+    given = os.environ.get(THRESHOLD, "").strip()
     try:
-        value = float(given) if given else _DEFAULT_THRESHOLD
+        value = float(given) if given else DEFAULT_THRESHOLD
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:

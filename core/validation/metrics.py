@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ WINDOWS = (1, 7, 30)  # days
 
 @dataclass(frozen=True)
 class Observation:
-    """What is kept of one validated answer; its text is not."""
+    """What is kept of one validated answer, without its text; one with a ``key`` counts once in a store."""
 
     at: datetime
     passed: bool
@@ -29,6 +29,7 @@ class Observation:
     used_fallback: bool
     expressed_uncertainty: bool
     reasons: tuple[Code, ...]
+    key: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,9 @@ class Trial:
     lost: Share
 
 
-def observe(outcome: ValidationOutcome, at: datetime, used_fallback: bool) -> Observation | None:
+def observe(
+    outcome: ValidationOutcome, at: datetime, used_fallback: bool, key: str | None = None
+) -> Observation | None:
     """Return what to keep of an outcome; None where validators were switched off."""
     if outcome.passed is None:
         return None
@@ -108,6 +111,7 @@ def observe(outcome: ValidationOutcome, at: datetime, used_fallback: bool) -> Ob
         used_fallback,
         outcome.expressed_uncertainty,
         tuple(dict.fromkeys(verdict.reason.code for verdict in outcome.failed)),
+        key,
     )
 
 
@@ -136,6 +140,19 @@ def windowed(
     """
     seen = list(observations)
     return {day: metrics(one for one in seen if now - timedelta(days=day) < one.at <= now) for day in days}
+
+
+def daily(observations: Iterable[Observation], now: datetime, days: int) -> dict[date, Metrics]:
+    """Return the metrics of each of the last days, the oldest first and ``now``'s last, in UTC.
+
+    A day without answers is there, with metrics of none.
+    """
+    today = now.astimezone(UTC).date()
+    by_day: dict[date, list[Observation]] = {today - timedelta(days=i): [] for i in reversed(range(days))}
+    for one in observations:
+        if one.at <= now and (day := one.at.astimezone(UTC).date()) in by_day:
+            by_day[day].append(one)
+    return {day: metrics(seen) for day, seen in by_day.items()}
 
 
 def trial(hallucinated: ArrayLike, stopped: ArrayLike) -> Trial:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
+from core.context_score import ContextScore
 from core.text.abstention import claims_nothing, is_abstention
 from core.text.certainty import Certainty, certainty
 from core.text.language import Language
@@ -32,6 +33,7 @@ class Code(StrEnum):
     EMPTY_ANSWER = "empty_answer"
     GUARD_REJECTED = "guard_rejected"
     GUARD_FAILED = "guard_failed"
+    OTHER = "other"  # of a validator that is none of ours
 
 
 class Severity(StrEnum):
@@ -129,17 +131,26 @@ class Validator(Protocol):
 class ValidationOutcome:
     """What validation says of an answer.
 
-    ``passed`` is None, and there are no verdicts, where validators are switched off. ``confidence_score``
-    is in [0, 1] (`core.validation.scoring`). ``validation_info`` can be written as JSON.
+    ``passed`` is None, and there are no verdicts, where validators are switched off. ``context`` is the
+    confidence with its reasons (`core.validation.scoring`). ``validation_info`` can be written as JSON.
     """
 
     passed: bool | None
     verdicts: tuple[Verdict, ...]
-    confidence_score: float
+    context: ContextScore
     validation_info: Mapping[str, Any]
     learning_suggestions: tuple[str, ...]
     lang: Language = "en"
-    overlap: float | None = None
+
+    @property
+    def confidence_score(self) -> float:
+        """The confidence, in [0, 1]."""
+        return self.context.score
+
+    @property
+    def overlap(self) -> float | None:
+        """Share of the answer's words that the best passage has; None where they were not compared."""
+        return next((one.reason.value for one in self.verdicts if one.validator == "EvidenceOverlap"), None)
 
     @property
     def failed(self) -> tuple[Verdict, ...]:

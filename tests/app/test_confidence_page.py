@@ -118,10 +118,10 @@ def test_imported_signals_work_at_once(opened, texts):
 def test_what_if_shows_before_and_after_and_changes_nothing_yet(opened, texts):
     app = opened()
     weight(app, "stated confidence").set_value(0.0).run()
-    # 0.45 · 0.8 / 0.8 + 0.35 · s / 0.8 is 0.54 and 0.71: half of the answers, whoever is correct.
+    # 0.45 · 0.8 / 0.8 + 0.35 · s / 0.8 is 0.54 and 0.71: every second answer, half of the labelled ones correct.
     shown = cards(app)
     assert shown["AUROC"].startswith("1.00 → 0.") and shown["Answers that pass"] in ("50 % → 50 %",)
-    assert shown["Correct among them"].startswith("100 % → 33 %")
+    assert shown["Correct among them"].startswith("100 % → 50 %")
     assert "weights" not in app.query_params and "Back to the default" not in labels(app)
     spec = app.get("plotly_chart")[0].proto.spec
     assert "Correct, other weights" in spec

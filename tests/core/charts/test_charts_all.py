@@ -2,22 +2,26 @@
 
 import html
 import re
+from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from core.charts import claims, confidence, conformal, influence, retrieval_quality, uncertainty
+from core.charts import claims, confidence, conformal, influence, retrieval_quality, uncertainty, validation
 from core.charts.compare import compare_figure
 from core.charts.theme import alt_text
 from core.diagnosis import QuestionColumn
 from core.influence import analyse, compare_reported, recovery
 from core.retrieval_quality.analysis import retrieval_quality as quality_of
 from core.uncertainty import measure
+from core.validation.metrics import daily
 from tests.core.charts.chart_confidence import TITLES, scored
 from tests.core.charts.chart_conformal import calibrated
 from tests.core.charts.chart_runs import HOSTILE, make_run, shown_strings
 from tests.core.charts.chart_samples import sampled_run
+from tests.core.charts.chart_validation import validated
+from tests.core.validation.validation_runs import CASES, run_of
 
 WHOLE_RUN = {
     "rho_histogram": influence.rho_histogram,
@@ -52,6 +56,12 @@ CONFIDENT = {
     "reliability_diagram": confidence.reliability_diagram,
     "threshold_curve": confidence.threshold_curve,
 }
+VALIDATED = {
+    "flag_rates": validation.flag_rates,
+    "objection_reasons": validation.objection_reasons,
+    "validators_on_off": validation.validators_on_off,
+    "verdict_counts": validation.verdict_counts,
+}
 _OURS = re.compile(r"</?b>|<br>|<extra>|</extra>")
 _OWN_TEMPLATES = ("hovertemplate",)
 
@@ -65,6 +75,7 @@ def test_every_public_figure_is_tested_here():
     assert set(uncertainty.__all__) == set(SAMPLED) | set(SAMPLED_QUESTION)
     assert set(conformal.__all__) == set(CALIBRATED) | {"coverage_by_alpha", "coverage_by_labels"}
     assert set(confidence.__all__) == set(CONFIDENT) | {"waterfall"}
+    assert set(validation.__all__) == set(VALIDATED) | {"pass_rate_by_day"}
     # Tested in files of their own.
     assert set(claims.__all__) == {
         "claims_heatmap", "planted_errors_chart", "claims_quadrants", "f1_at_k_chart",
@@ -159,6 +170,13 @@ def hostile_figures():
     figures["waterfall"] = confidence.waterfall(sure, "q5")
     figures["coverage_by_alpha"] = conformal.coverage_by_alpha(promises, "coverage_sets")
     figures["coverage_by_labels"] = conformal.coverage_by_labels(20, 0.1)
+    verdicts = [
+        {"query_id": "fine", "validator": HOSTILE, "passed": False, "reason": HOSTILE, "detail": HOSTILE}
+    ]
+    stopped = validated(run_of({"fine": CASES["fine"], "sure": CASES["sure"]}, verdicts=verdicts))
+    figures |= {name: draw(stopped) for name, draw in VALIDATED.items()}
+    now = datetime(2026, 11, 23, tzinfo=UTC)
+    figures["pass_rate_by_day"] = validation.pass_rate_by_day(daily(stopped.observations(now), now, 7))
     return figures
 
 
@@ -198,6 +216,9 @@ def test_hostile_text_arrives_escaped_and_cut(name):
         "p_value_plot",
         "score_histogram",
         "waterfall",
+        "flag_rates",
+        "objection_reasons",
+        "verdict_counts",
     ],
 )
 def test_figures_with_text_from_data_do_show_it(name):

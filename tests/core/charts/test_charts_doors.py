@@ -2,26 +2,40 @@
 
 import html
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
 
-from core.charts import claims, confidence, conformal, influence, retrieval_quality, signals, uncertainty
+from core.charts import (
+    claims,
+    confidence,
+    conformal,
+    influence,
+    retrieval_quality,
+    signals,
+    uncertainty,
+    validation,
+)  # fmt: skip
 from core.charts.overview import against_chance
 from core.charts.theme import alt_text, has_doors
 from core.claims.planted import planted_errors
 from core.conditions import describe, matching
 from core.diagnosis import Diagnosis
 from core.influence import compare_reported, recovery
+from core.pipeline import fill
 from core.report.signals import signal_agreement
 from core.run import Run
 from core.schema import TABLES
 from core.sources.formats.importing import import_file
 from core.sources.simulation import SimulationOptions, simulate
+from core.validation.metrics import daily
+from core.validation.step import ValidationStep
 from core.worklist import key_of
 from tests.core.charts.chart_conformal import calibrated_run
 from tests.core.charts.chart_runs import shown_strings
+from tests.core.validation.validation_runs import run_of
 
 ROOT = Path(__file__).parents[3]
 ID = "internal-id-"
@@ -32,6 +46,8 @@ RUNS = {
     "worked": lambda: Run.load(ROOT / "sample_data/worked_answers"),
     "simulated": lambda: simulate(SimulationOptions(queries=60, noise=0.05)),
     "calibrated": calibrated_run,
+    "validated": lambda: fill(Run.load(ROOT / "sample_data/worked_answers"), ValidationStep()),
+    "stopped": lambda: fill(run_of(), ValidationStep()),
     "imported": lambda: import_file(ROOT / "tests/app/influence.csv").run,
 }
 SETTINGS = {"worked": {"by_embedding": True}}
@@ -85,6 +101,7 @@ def figures_of(diagnosis):
             figures[name] = getattr(uncertainty, name)(sampling, most)
     figures |= promises_of(diagnosis)
     figures |= confidences_of(diagnosis, first)
+    figures |= verdicts_of(diagnosis)
     agreement = signal_agreement(diagnosis)
     figures["correlation_heatmap"] = signals.correlation_heatmap(agreement)
     for one in agreement.signals:
@@ -116,6 +133,16 @@ def promises_of(diagnosis):
     return figures | {"coverage_by_labels": conformal.coverage_by_labels(50, promises.alpha)}
 
 
+def verdicts_of(diagnosis):
+    """The figures of validation."""
+    if diagnosis.diagnostic("validation").lacks(diagnosis.run) is not None:
+        return {}
+    checked, now = diagnosis["validation"], datetime(2026, 11, 23, tzinfo=UTC)
+    names = set(validation.__all__) - {"pass_rate_by_day"}
+    days = validation.pass_rate_by_day(daily(checked.observations(now), now, 7))
+    return {name: getattr(validation, name)(checked) for name in names} | {"pass_rate_by_day": days}
+
+
 @pytest.fixture(scope="module", params=list(RUNS))
 def drawn(request):
     diagnosis = Diagnosis(with_telling_ids(RUNS[request.param]()), SETTINGS.get(request.param))
@@ -131,11 +158,11 @@ def doors_of(figure):
 
 
 def test_every_figure_is_drawn_here():
-    packages = (confidence, conformal, influence, claims, retrieval_quality, uncertainty, signals)
+    packages = (confidence, conformal, influence, claims, retrieval_quality, uncertainty, signals, validation)
     own = {name for package in packages for name in package.__all__}
     found = [
         (name.partition(" ")[0], figure)
-        for run in ("worked", "simulated", "calibrated")
+        for run in ("worked", "simulated", "calibrated", "stopped")
         for name, figure in figures_of(Diagnosis(RUNS[run](), SETTINGS.get(run))).items()
     ]
     assert own <= {name for name, _ in found}
@@ -143,6 +170,7 @@ def test_every_figure_is_drawn_here():
     assert drawn - {name for name, figure in found if doors_of(figure)} <= {
         "verdict_changes", "similarity_heatmap", "correlation_heatmap", "set_size", "coverage_by_labels",
         "waterfall",
+        "pass_rate_by_day",
     }  # fmt: skip
 
 

@@ -179,14 +179,14 @@ def test_signals_of_a_file_stay_as_they_are(embedder):
     filled = fill(run, ConfidenceStep(), llm=model)
     np.testing.assert_allclose(column(filled, "similarity"), [0.123, math.nan])
     assert column(filled, "lexical") == [7, 8] and column(filled, "llm_score") == [0.5, 0.5]
-    assert filled.manifest["steps"]["confidence"]["given"] == ["similarity", "lexical"]
+    assert filled.manifest["steps"]["confidence"]["options"]["given"] == ["similarity", "lexical"]
     assert vectors.n == 0
     # Neither another model nor a second run takes them for its own.
     other = ScriptedLLM(lambda request: '{"confidence": 0.9}', name="other")
     again = fill(filled, ConfidenceStep(), llm=other)
     np.testing.assert_allclose(column(again, "similarity"), [0.123, math.nan])
     assert column(again, "lexical") == [7, 8] and column(again, "llm_score") == [0.9, 0.9]
-    assert again.manifest["steps"]["confidence"]["given"] == ["similarity", "lexical"]
+    assert again.manifest["steps"]["confidence"]["options"]["given"] == ["similarity", "lexical"]
 
 
 def test_a_stated_confidence_of_a_file_is_not_asked_for():
@@ -198,13 +198,14 @@ def test_a_stated_confidence_of_a_file_is_not_asked_for():
     assert column(filled, "similarity") == [0, 0]
 
 
-def test_another_model_is_asked_and_nothing_else_is_measured_again(embedder):
+def test_another_model_is_asked_and_its_own_signals_stay_its_own(embedder):
     vectors = embedder()
     run = fill(run_of([["alpha"]]), ConfidenceStep(), llm=ScriptedLLM(lambda r: '{"confidence": 0.5}'))
     assert vectors.n == 1
     other = ScriptedLLM(lambda request: '{"confidence": 0.75}', name="other")
     again = fill(run, ConfidenceStep(), llm=other)
-    assert column(again, "llm_score") == [0.75] and other.calls == 1
+    assert column(again, "llm_score") == [0.75] and other.calls == 1 and vectors.n == 1
+    assert again.manifest["steps"]["confidence"]["options"]["given"] == [], "the step's own, not a file's"
     # Without a model what was stated stays.
     quiet = fill(again, QUIET)
     assert column(quiet, "llm_score") == [0.75]
@@ -247,7 +248,7 @@ def test_a_file_that_is_no_calibration_is_refused(tmp_path, content):
 
 @pytest.mark.parametrize("given", [None, 3, "similarity", ["odd"], {"similarity": 1}])
 def test_what_a_run_from_elsewhere_says_of_the_step_is_not_trusted(given):
-    facts = {"options": {}, "given": given}
+    facts = {"options": {"given": given}}
     run = run_of([["alpha"]]).derive({"steps": {"confidence": facts}})
     assert column(fill(run, QUIET), "similarity") == [0]
 

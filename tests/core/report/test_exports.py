@@ -218,11 +218,25 @@ def test_every_export_holds_the_questions(hostile):
         "signals-csv",
         "conformal-csv",
         "risk-csv",
+        "verdicts-csv",
+        "validators-csv",
+        "reliability-csv",
+        "confidence-csv",
         "json",
         *WRITTEN,
     }
-    # No claims, samples and context test here, and numbers of the whole run only.
-    of_the_run = {"claims-csv", "samples-csv", "context-csv", "signals-csv", "risk-csv", "json"}
+    # No claims, samples, context test and verdicts here, and numbers of the whole run only.
+    of_the_run = {
+        "claims-csv",
+        "samples-csv",
+        "context-csv",
+        "signals-csv",
+        "risk-csv",
+        "json",
+        "verdicts-csv",
+        "validators-csv",
+        "reliability-csv",
+    }
     for name in set(exporters()) - of_the_run:
         assert "cmd|" in written(name, hostile).decode("utf-8-sig"), name
 

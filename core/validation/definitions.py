@@ -1,0 +1,97 @@
+"""What the numbers, verdicts and reasons of validation mean."""
+
+from __future__ import annotations
+
+from core.diagnosis import MODE, REASON, Definition, by_name
+from core.validation.analysis import NO_ANSWER, NO_TEXTS, NOT_VALIDATED, VALIDATOR_FAILED
+from core.validation.types import Code
+
+CODES, VALIDATORS, BANDS = "Reasons of validators", "Validators", "Bands of confidence"
+_NONE_LABELLED = "no answer that was validated is known to be correct or incorrect"
+_BY_RULE = "A rule of thumb, not a probability."
+
+METRICS = by_name(
+    Definition("passed", "Passes validation", "No validator objects to the answer.",
+        undefined_when="the answer was not validated"),
+    Definition("stopped", "Stopped", "A validator calls the answer critical: a fallback is shown in its place.",
+        undefined_when="the answer was not validated"),
+    Definition("incorrect_stopped", "Incorrect answers stopped",
+        "Answers that were stopped, among those that *answers* calls incorrect: these count as hallucinated.",
+        formula="chance: answers stopped × share of incorrect ones among the labelled; p by Fisher's exact test",
+        range="[0, 1]", direction="higher = more hallucinated answers are kept from the user",
+        undefined_when=_NONE_LABELLED),
+    Definition("correct_stopped", "Correct answers stopped", "Answers that were stopped although they are correct.",
+        range="[0, 1]", direction="lower is better", undefined_when=_NONE_LABELLED),
+    Definition("incorrect_flagged", "Incorrect answers flagged",
+        "Answers that a validator objects to, among the incorrect ones. One that flags by chance flags the same "
+        "share of the correct answers.",
+        formula="p by Fisher's exact test, one side, adjusted over the validators (Holm)",
+        undefined_when=_NONE_LABELLED),
+    Definition("context_score", "Context score",
+        "Confidence from the number of passages and the gravest objection of a validator. " + _BY_RULE,
+        formula="0.2 without passages, 0.5 with one, 0.8 with more; + 0.1 passed; − 0.2 no citation; − 0.15 low overlap; "
+        "− 0.1 otherwise; 0.1 without ground and without stated uncertainty",
+        range="[0, 1]", direction="higher = more confident", undefined_when="the answer was not validated"),
+    Definition("overlap", "Evidence overlap",
+        "Share of the answer's words of content that its best passage has.", range="[0, 1]",
+        direction="higher = more of the answer is in a passage",
+        undefined_when="the answer claims nothing, or there is no passage"),
+    Definition("uncertain", "Uncertainty expressed", "The answer says itself that it is not certain."),
+    Definition("fallback", "Fallbacks", "Answers in whose place a user is shown a fallback."),
+)  # fmt: skip
+
+LABELS = by_name(
+    Definition("low", "Low", "Confidence below 0.4.", BANDS),
+    Definition("medium", "Medium", "Confidence from 0.4 to below 0.7.", BANDS),
+    Definition("high", "High", "Confidence of 0.7 and more.", BANDS),
+    Definition("CitationRequired", "CitationRequired",
+        "The answer must cite, and only passages that it was given.", VALIDATORS),
+    Definition("EvidenceOverlap", "EvidenceOverlap", "The answer's words must be in a passage.", VALIDATORS),
+    Definition("NumericUnits", "NumericUnits",
+        "Numbers and dates of the answer must be in a passage or the question, units converted.", VALIDATORS),
+    Definition("ConfidenceValidator", "ConfidenceValidator",
+        "An answer without ground must say that it is uncertain; no answer may be empty.", VALIDATORS),
+    Definition("EthicsAdapter", "EthicsAdapter",
+        "A function of your own must let the answer through; without one it says nothing.", VALIDATORS),
+)  # fmt: skip
+
+REASONS_OF_VALIDATORS = by_name(
+    Definition(Code.MISSING_CITATION, "Missing citation", "The answer cites no source.", CODES),
+    Definition(Code.UNKNOWN_CITATION, "Unknown citation", "The answer cites passages that it was not given.", CODES),
+    Definition(Code.LOW_OVERLAP, "Low overlap", "Too few of the answer's words are in a passage.", CODES),
+    Definition(Code.UNSUPPORTED_NUMBER, "Unsupported number", "A number or date is in no passage.", CODES),
+    Definition(Code.MISSING_UNCERTAINTY, "Missing uncertainty",
+        "No passage supports the answer, and it does not say that it is uncertain.", CODES),
+    Definition(Code.OVERCONFIDENT, "Overconfident", "The answer claims to be certain, and no passage supports it.", CODES),
+    Definition(Code.EMPTY_ANSWER, "Empty answer", "The answer has no word.", CODES),
+    Definition(Code.GUARD_REJECTED, "Rejected by the guard", "Your own function does not let the answer through.", CODES),
+    Definition(Code.GUARD_FAILED, "Guard failed", "Your own function raised an exception.", CODES),
+    Definition(Code.OTHER, "Other", "The reason of another validator, from a file.", CODES),
+)  # fmt: skip
+
+FINDINGS = by_name(
+    Definition("answers_stopped", "Answers stopped", "Validation replaces these answers by a fallback.", MODE,
+        advice="Read them: where they are right, the passages lack what they say; where they are wrong, retrieval "
+        "found nothing."),
+    Definition("answers_objected", "Answers with objections", "A validator objects to these answers.", MODE,
+        advice="Look which reason is the most frequent."),
+    Definition("stops_incorrect", "Incorrect answers are stopped",
+        "Whether validation stops incorrect answers more often than as many stops at random.", MODE),
+    Definition("telling_validator", "Validator tells", "It flags incorrect answers more often than correct ones.", MODE),
+    Definition("blind_validator", "Validator does not tell",
+        "It flags incorrect answers no more often than correct ones.", MODE,
+        advice="Do not stop answers on its word in this set-up; a prompt that asks for what it checks may change that."),
+    Definition("validation_incomplete", "Answers not validated", "A validator raised an exception on these answers.", MODE,
+        advice="Run the step again; if that fails, report the answer."),
+)  # fmt: skip
+
+REASONS = by_name(
+    Definition(NOT_VALIDATED, "Not validated", "No validator has seen this answer.", REASON),
+    Definition(VALIDATOR_FAILED, "Validator failed", "A validator raised an exception on this answer.", REASON),
+    Definition(NO_ANSWER, "No answer", "There is no answer to validate: the model call failed.", REASON),
+    Definition(NO_TEXTS, "Passages without text", "The run has no text of the passages to compare with.", REASON),
+)  # fmt: skip
+
+DEFINITIONS = (
+    *METRICS.values(), *LABELS.values(), *REASONS_OF_VALIDATORS.values(), *FINDINGS.values(), *REASONS.values(),
+)  # fmt: skip

@@ -1,0 +1,182 @@
+"""The step that validates the answers of a run; no model is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar
+
+import pandas as pd
+
+from core.errors import InputError, LeadlineError
+from core.llm.prompts import STYLES
+from core.pipeline.asking import Asker
+from core.pipeline.rows import Rows, questions_of
+from core.pipeline.steps import ModelChoice, Option, StepWork, reason_of
+from core.run import Run
+from core.text.language import LANGUAGES
+from core.validation.chain import ENABLE, default_chain, is_on, least_overlap, outcome_of
+from core.validation.fallback import FallbackHandler
+from core.validation.metrics import Observation, observe
+from core.validation.rows import AUTO, FAILED, NAME, OURS, rows_of, rows_of_failure
+from core.validation.store import MetricsStore, answer_key
+from core.validation.types import Case
+
+
+@dataclass(frozen=True)
+class ValidationStep:
+    """Check every answer against its passages: citations, evidence, numbers, certainty.
+
+    Attributes
+    ----------
+    evidence_threshold : float or None
+        Share of an answer's words of content that a passage must have, 0 to 1. By default the environment
+        variable ``VALIDATOR_EVIDENCE_THRESHOLD``, else 0.01.
+    citations : bool
+        Whether an answer must cite its passages. Where the run's prompt is one of ours that does not ask for
+        citations, it need not.
+    lang : {"auto", "en", "vi", "zh-Hans", "zh-Hant"}
+        Of suggestions and fallbacks; ``auto`` is that of the question.
+    metrics : str or None
+        Path of a metrics store that the validated answers are counted in, without their texts.
+
+    Raises
+    ------
+    InputError
+        A value that means nothing; on opening, a store that cannot be used.
+
+    Notes
+    -----
+    A few milliseconds per answer. With ``ENABLE_VALIDATORS=false`` in the environment nothing is validated.
+    Verdicts of other validators, from a file, stay. An answer on which a validator raises an exception has no
+    verdict, and is tried again next time.
+    """
+
+    name: ClassVar[str] = NAME
+    title: ClassVar[str] = "Validate answers"
+    noun: ClassVar[str] = "answer"
+    fills: ClassVar[Mapping[str, tuple[str, ...]]] = {"verdicts": ()}
+
+    evidence_threshold: Annotated[
+        float | None,
+        Option(
+            "--evidence-threshold",
+            "Share of an answer's words that a passage must have; else the environment's, or 0.01.",
+        ),
+    ] = None
+    citations: Annotated[
+        bool,
+        Option(
+            "--citations",
+            "An answer must cite its passages, unless the run's prompt does not ask for it.",
+            title="Answers must cite",
+        ),
+    ] = True
+    lang: Annotated[
+        str,
+        Option(
+            "--lang",
+            f"Language of suggestions and fallbacks: {', '.join((AUTO, *LANGUAGES))}.",
+            title="Language of fallbacks",
+            choices=((AUTO, "That of the question"), *((one, one) for one in LANGUAGES)),
+        ),
+    ] = AUTO
+    metrics: Annotated[
+        str | None,
+        Option("--metrics", "File that counts the validated answers over time.", title="Metrics (a file)"),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.lang not in (AUTO, *LANGUAGES):
+            raise InputError(f"lang must be one of {', '.join((AUTO, *LANGUAGES))}, got {self.lang!r}.")
+        value = self.evidence_threshold
+        if value is not None and (isinstance(value, bool) or not 0 <= value <= 1):
+            raise InputError(f"evidence_threshold must lie from 0 to 1, got {value!r}.")
+
+    @property
+    def needs_llm(self) -> bool:
+        """No model is called."""
+        return False
+
+    def model(self, live: ModelChoice) -> ModelChoice | None:
+        """Return None: no model is called."""
+        return None
+
+    def open(self, run: Run, asker: Asker) -> StepWork:
+        """Return the step at work."""
+        return _Work(self, run)
+
+
+class _Work(StepWork):
+    def __init__(self, step: ValidationStep, run: Run) -> None:
+        given = step.evidence_threshold
+        threshold = least_overlap() if given is None else float(given)
+        style = STYLES.get(str((run.manifest.get("prompt") or {}).get("style")))
+        citations = step.citations and (style is None or style.cites)
+        self.settings: Mapping[str, Any] = {
+            "evidence_threshold": threshold,
+            "citations": citations,
+            "lang": step.lang,
+        }
+        self._run, self._metrics, self._on = run, step.metrics, is_on()
+        if step.metrics is not None:
+            MetricsStore(step.metrics).close()  # what cannot be used is said before the work
+        self._chain = default_chain(threshold, citations=citations)
+        self._question = questions_of(run, ("verdicts",))
+        self._observed: list[Observation] = []
+
+    def todo(self, run: Run) -> Sequence[str]:
+        """Return the questions with an answer, and texts where there are passages, that lack verdicts."""
+        if not self._on:
+            return []
+        queries, passages, verdicts = run.queries, run.passages, run["verdicts"]
+        ids = queries["query_id"]
+        own = verdicts[verdicts["validator"].isin(OURS) & ~verdicts["reason"].eq(FAILED).fillna(False)]
+        readable = ~ids.isin(passages["query_id"]) | ids.isin(
+            passages.loc[passages["text"].notna(), "query_id"]
+        )
+        return ids[queries["answer"].notna() & readable & ~ids.isin(own["query_id"])].to_list()
+
+    def kept(self, run: Run) -> Mapping[str, pd.DataFrame]:
+        """Return the verdicts of other validators."""
+        verdicts = run["verdicts"]
+        return {"verdicts": verdicts[~verdicts["validator"].isin(OURS)]}
+
+    def work(self, ids: Sequence[str]) -> Rows:
+        """Return the rows of one question."""
+        (query_id,) = ids
+        asked = self._question(query_id)
+        texts = tuple(one["text"] or "" for one in asked.passages)
+        case = Case(asked.query["question"], asked.query["answer"], texts)
+        try:
+            verdicts = self._chain.check(case)
+            if self._metrics is not None:
+                outcome = outcome_of(case.question, case.answer, len(case.passages), verdicts, "en")
+                used = FallbackHandler().serve(case.answer, outcome).used_fallback
+                key = answer_key(self._run.run_id, query_id)
+                seen = observe(outcome, datetime.now(UTC), used, key)
+                self._observed += [] if seen is None else [seen]
+        except Exception as error:
+            raise LeadlineError(reason_of(error, "A validator")) from error
+        return {"verdicts": [*self._others(query_id), *rows_of(query_id, verdicts)]}
+
+    def failed(self, query_id: str, reason: str) -> Rows:
+        """Return rows that say why the answer was not validated."""
+        return {"verdicts": [*self._others(query_id), *rows_of_failure(query_id, reason)]}
+
+    def facts(self, run: Run) -> Mapping[str, Any]:
+        """Return notes; what was observed since the last time goes to the metrics store."""
+        notes = [] if self._on else [f"Nothing was validated: {ENABLE} is off."]
+        if self._metrics is not None and self._observed:
+            try:
+                with MetricsStore(self._metrics) as store:
+                    store.add(self._observed)
+                self._observed = []
+            except InputError as error:  # the verdicts are not lost for that
+                notes.append(f"The answers are not counted: {error}")
+        return {"notes": notes}
+
+    def _others(self, query_id: str) -> list[Mapping[str, Any]]:
+        rows = self._question(query_id).filled["verdicts"]
+        return [row for row in rows if row["validator"] not in OURS]

@@ -1,0 +1,154 @@
+"""What validation did over time, in a file: counts and scores of answers, no text of theirs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from core.database import Database, Wording, immediate
+from core.errors import InputError
+from core.validation.metrics import Observation
+from core.validation.types import Code
+
+SCHEMA_VERSION = 1
+_TABLE = "observations"
+_CODES = {str(code): code for code in Code}
+_COLUMNS = (
+    "at", "passed", "critical", "confidence", "overlap", "used_fallback", "expressed_uncertainty", "reasons",
+    "answer_key",
+)  # fmt: skip
+_SCHEMA = f"""
+CREATE TABLE {_TABLE} (
+    at TEXT NOT NULL,
+    passed INTEGER NOT NULL,
+    critical INTEGER NOT NULL,
+    confidence REAL NOT NULL,
+    overlap REAL,
+    used_fallback INTEGER NOT NULL,
+    expressed_uncertainty INTEGER NOT NULL,
+    reasons TEXT NOT NULL,
+    answer_key TEXT UNIQUE
+)
+"""
+
+
+class MetricsError(InputError):
+    """A metrics store cannot be used: damaged, not writable, or a file of another program."""
+
+
+_WORDING = Wording("metrics store", MetricsError, "move it away", "or choose another file")
+
+
+def answer_key(*parts: str) -> str:
+    """Return what identifies an answer, so that it is counted once: 64 hexadecimal digits."""
+    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()
+
+
+class MetricsStore:
+    """A SQLite file of `Observation`; created when absent.
+
+    One instance may be shared by threads, one file by processes. What `add` has returned survives a kill.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Raises
+    ------
+    MetricsError
+        The file is no metrics store, of a newer version, or SQLite cannot use it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> now = datetime(2026, 11, 23, tzinfo=UTC)
+    >>> one = Observation(now, True, False, 0.9, 0.5, False, False, ())
+    >>> with tempfile.TemporaryDirectory() as folder, MetricsStore(f"{folder}/metrics.db") as store:
+    ...     print(store.add([one]), store.between(datetime(2026, 11, 22, tzinfo=UTC), now) == [one])
+    1 True
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        self._db = Database(self.path, _WORDING, self._set_up)
+
+    def add(self, observations: Iterable[Observation]) -> int:
+        """Store observations in one transaction and return how many are new.
+
+        One with the key of another that is there already is left out.
+        """
+        marks = ", ".join("?" * len(_COLUMNS))
+        sql = f"INSERT OR IGNORE INTO {_TABLE} ({', '.join(_COLUMNS)}) VALUES ({marks}) RETURNING 1"
+        with self._lock, self._db.transaction():
+            return sum(len(self._db.execute(sql, _row(one))) for one in observations)
+
+    def between(self, start: datetime, end: datetime) -> list[Observation]:
+        """Return the observations after ``start`` and not after ``end``, by time, in UTC."""
+        sql = f"SELECT {', '.join(_COLUMNS)} FROM {_TABLE} WHERE at > ? AND at <= ? ORDER BY at, rowid"
+        with self._lock:
+            rows = self._db.execute(sql, (_time(start), _time(end)))
+        try:
+            return [_read(row) for row in rows]
+        except (AttributeError, TypeError, ValueError) as error:
+            raise MetricsError(
+                f"The metrics store {self.path} holds a row that cannot be read; choose another file."
+            ) from error
+
+    def close(self) -> None:
+        """Close the file; the instance cannot be used afterwards."""
+        self._db.close()
+
+    def __enter__(self) -> MetricsStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _set_up(self, db: sqlite3.Connection) -> None:
+        if self._is_ready(db):
+            return
+        with immediate(db):
+            if self._is_ready(db):  # another process was quicker
+                return
+            if db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+                raise MetricsError(
+                    f"{self.path} is no metrics store that this version of Leadline can read; choose another "
+                    "file."
+                )
+            db.execute(_SCHEMA)
+            db.execute(f"CREATE INDEX by_time ON {_TABLE} (at)")
+            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    @staticmethod
+    def _is_ready(db: sqlite3.Connection) -> bool:
+        columns = tuple(name for _, name, *_ in db.execute(f"PRAGMA table_info({_TABLE})"))
+        return columns == _COLUMNS and db.execute("PRAGMA user_version").fetchone()[0] == SCHEMA_VERSION
+
+
+def _time(at: datetime) -> str:
+    """Return a time in UTC such that texts sort as times do; without a zone it is that of this machine."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _row(one: Observation) -> tuple[Any, ...]:
+    return (
+        _time(one.at), one.passed, one.critical, one.confidence, one.overlap, one.used_fallback,
+        one.expressed_uncertainty, " ".join(one.reasons), one.key,
+    )  # fmt: skip
+
+
+def _read(row: tuple[Any, ...]) -> Observation:
+    at, passed, critical, confidence, overlap, used, uncertain, reasons, key = row
+    codes = tuple(_CODES.get(code, Code.OTHER) for code in reasons.split())
+    return Observation(
+        datetime.fromisoformat(at), bool(passed), bool(critical), confidence, overlap, bool(used),
+        bool(uncertain), codes, key,
+    )  # fmt: skip

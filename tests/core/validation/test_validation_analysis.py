@@ -1,0 +1,211 @@
+"""Counts of verdicts by hand, what chance gives, and what is said of a run."""
+
+import math
+from datetime import UTC, datetime
+
+import pandas as pd
+import pytest
+from scipy.stats import fisher_exact
+
+from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis
+from core.pipeline import fill
+from core.validation.definitions import CODES, DEFINITIONS
+from core.validation.flags import flags_of
+from core.validation.rows import verdicts_of
+from core.validation.step import ValidationStep
+from core.validation.types import Code, Severity
+from tests.core.validation.validation_runs import run_of
+
+
+@pytest.fixture(scope="module")
+def seven():
+    return Diagnosis(fill(run_of(), ValidationStep(evidence_threshold=0.01)))
+
+
+def finding(diagnosis, name):
+    (found,) = [one for one in diagnosis.findings_of("validation") if one.name == name]
+    return found
+
+
+def test_the_questions_by_hand(seven):
+    q = seven["validation"].queries.set_index("query_id")
+    assert q["passed"].to_list() == [True, False, False, pd.NA, False, False, pd.NA]
+    assert q["critical"].to_list() == [False, True, True, pd.NA, False, True, pd.NA]
+    assert q["fallback"].to_list() == q["critical"].to_list()
+    assert q["n_failed"].to_list() == [0, 2, 1, pd.NA, 1, 3, pd.NA]
+    assert q["reasons"].fillna("").to_list() == [
+        "", "missing_citation, overconfident", "empty_answer", "", "missing_citation",
+        "low_overlap, unsupported_number, missing_uncertainty", "",
+    ]  # fmt: skip
+    scores = q["context_score"]
+    assert scores.dropna().to_dict() == {"fine": 0.9, "sure": 0.1, "empty": 0.1, "bare": 0.6, "lost": 0.1}
+    assert q["band"].to_list() == ["high", "low", "low", "undefined", "medium", "low", "undefined"]
+    assert q["reason"].dropna().to_dict() == {"error": "answer_missing", "dark": "passages_without_text"}
+    assert q["correct"].to_list() == [True, False, pd.NA, pd.NA, True, False, True]
+
+
+def test_each_validator_against_chance_by_hand(seven):
+    frame = seven["validation"].validators.set_index("validator")
+    counts = frame[["n", "n_applied", "n_passed", "n_warning", "n_critical"]]
+    # Of the five; the empty answer has no statement to cite for, and nothing to compare.
+    assert counts.loc["CitationRequired"].to_list() == [5, 4, 2, 1, 1]
+    assert counts.loc["EvidenceOverlap"].to_list() == [5, 3, 2, 1, 0]
+    assert counts.loc["NumericUnits"].to_list() == [5, 1, 0, 1, 0]
+    assert counts.loc["ConfidenceValidator"].to_list() == [5, 5, 2, 0, 3]
+    assert counts.loc["EthicsAdapter"].to_list() == [5, 0, 0, 0, 0]
+    # Four labelled: "sure" and "lost" are wrong, "fine" and "bare" are right.
+    assert frame["n_wrong"].to_list() == frame["n_right"].to_list() == [2] * 5
+    assert frame["wrong_flagged"].to_list() == [1, 1, 1, 2, 0]
+    assert frame["right_flagged"].to_list() == [1, 0, 0, 0, 0]
+    assert frame["wrong_by_chance"].to_list() == [1, 0.5, 0.5, 1, 0]
+    # Of the six pairs of four answers one has no wrong answer, and one both.
+    assert frame["p_value"].to_list() == pytest.approx([5 / 6, 1 / 2, 1 / 2, 1 / 6, math.nan], nan_ok=True)
+    # Holm over the four that can be tested: 4 · 1/6, and no other below 1.
+    assert frame["p_adjusted"].to_list() == pytest.approx([1, 1, 1, 4 / 6, math.nan], nan_ok=True)
+    assert frame["recall"].to_list() == [0.5, 0.5, 0.5, 1, 0]
+    assert frame["precision"].to_list()[:4] == [0.5, 1, 1, 1] and math.isnan(frame["precision"].iloc[4])
+
+
+def test_reasons_metrics_and_trial_by_hand(seven):
+    found = seven["validation"]
+    top = found.reasons.iloc[0]
+    assert top[["validator", "reason", "n", "of", "wrong_flagged", "right_flagged"]].to_list() == [
+        "CitationRequired", "missing_citation", 2, 5, 1, 1,
+    ]  # fmt: skip
+    assert found.reasons["n"].to_list() == [2, 1, 1, 1, 1, 1]
+    assert (found.metrics.passed.count, found.metrics.passed.n) == (1, 5)
+    assert (found.metrics.fallback.count, found.metrics.prevented.count) == (3, 3)
+    assert found.metrics.confidence.mean == pytest.approx(1.8 / 5)
+    assert found.metrics.overlap.mean == pytest.approx(2 / 3)  # 1, 1 and 0
+    assert (found.trial.off.count, found.trial.on.count, found.trial.off.n) == (2, 0, 4)
+    assert (found.trial.reduction.rate, found.trial.lost.rate) == (1, 0)
+
+
+def test_numbers_say_what_chance_gives(seven):
+    said = {one.key: one for one in seven.numbers("validation")}
+    assert said["n_passed"].text == "1 of 5" and said["n_stopped"].text == "3 of 5"
+    assert (said["incorrect_stopped"].text, said["incorrect_stopped"].context) == (
+        "2 of 2", "1.0 by chance; p = 0.17",
+    )  # fmt: skip
+    one = said["flagged_by_CitationRequired"]
+    assert (one.text, one.context) == ("1 of 2", "1.0 by chance; 1 of 2 correct ones; p = 1")
+    assert said["flagged_by_EthicsAdapter"].text == "—", "it applied to no answer"
+    assert said["context_bands"].value == {"low": 3, "medium": 1, "high": 1}
+    assert said["validation_undefined_reasons"].value == {"answer_missing": 1, "passages_without_text": 1}
+    assert said["mean_context_score"].text == "0.36"
+
+
+def test_without_labels_or_verdicts_nothing_is_compared():
+    unlabelled = Diagnosis(fill(run_of(references=()), ValidationStep()))
+    found = unlabelled["validation"]
+    assert found.trial is None and math.isnan(found.stopped.expected) and found.n == 5
+    assert {one.name for one in unlabelled.findings_of("validation")} == {
+        "answers_stopped",
+        "answers_objected",
+    }
+    said = {one.key: one for one in unlabelled.numbers("validation")}
+    assert said["incorrect_stopped"].text == "—" and said["n_stopped"].text == "3 of 5"
+    empty = Diagnosis(run_of())
+    assert empty["validation"].queries["reason"].value_counts().to_dict() == {
+        "not_validated": 5, "answer_missing": 1, "passages_without_text": 1,
+    }  # fmt: skip
+    assert empty.findings_of("validation") == ()
+    assert empty.diagnostic("validation").lacks(empty.run).startswith("Not validated")
+
+
+def labelled(flags, wrong):
+    """A run whose answers one validator flags as said: of the first ``wrong`` ones, which are incorrect, and so on."""
+    cases = {f"q{i:02}": ("Brunel" if i < wrong else "Ada Unwin", ()) for i in range(len(flags))}
+    rows = [
+        {"query_id": name, "validator": "NumericUnits", "passed": not flag, "reason": "unsupported_number"}
+        for name, flag in zip(cases, flags, strict=True)
+    ]
+    return Diagnosis(run_of(cases, verdicts=rows))
+
+
+def test_a_validator_that_tells_is_in_order():
+    diagnosis = labelled([True] * 8 + [False] * 2 + [True] + [False] * 9, 10)
+    one = finding(diagnosis, "telling_validator")
+    oracle = fisher_exact([[8, 2], [1, 9]], alternative="greater").pvalue
+    assert (one.n, one.of, one.tone, one.expected_by_chance) == (8, 10, GOOD, 4.5)
+    assert one.p_value == pytest.approx(oracle) and oracle < 0.01
+    assert (
+        one.sentence
+        == "NumericUnits objects to 8 of 10 incorrect answers (80 %) and to 1 of 10 correct ones (10 %)."
+    )
+    assert one.query_ids[0] == "q00" and one.query_ids[-1] == "q10"
+
+
+def test_a_validator_that_flags_correct_answers_as_often_does_not_tell():
+    one = finding(labelled([True] * 3 + [False] * 7 + [True] * 3 + [False] * 7, 10), "blind_validator")
+    assert (one.tone, one.severity, one.n, one.expected_by_chance) == (UNCLEAR, "low", 3, 3)
+    assert one.query_ids[0] == "q10", "the correct answers that it flags come first"
+    every = finding(labelled([True] * 20, 10), "blind_validator")
+    # Surely most of the correct answers: Wilson's interval of 10 of 10 begins at 0.72.
+    assert (every.tone, every.severity, every.p_value) == (BAD, "medium", None)
+
+
+def test_too_few_to_tell_is_no_finding():
+    diagnosis = labelled([True, True] + [False] * 8 + [True] + [False] * 9, 10)
+    assert {one.name for one in diagnosis.findings_of("validation")} == {"answers_objected"}
+
+
+def test_what_is_stopped_against_chance(seven):
+    one = finding(seven, "stops_incorrect")
+    assert (one.n, one.of, one.expected_by_chance, one.tone) == (2, 2, 1, UNCLEAR)
+    assert one.p_value == pytest.approx(1 / 6)
+    stopped = finding(seven, "answers_stopped")
+    assert (stopped.n, stopped.of) == (3, 5) and stopped.query_ids == ("lost", "sure", "empty")
+    assert (
+        stopped.sentence.startswith("3 of 5 answers are stopped: ") and "overconfident 1" in stopped.sentence
+    )
+    objected = finding(seven, "answers_objected")
+    assert objected.n == 4 and "missing citation 2" in objected.sentence
+
+
+def test_a_validator_that_broke_is_said():
+    rows = [{"query_id": "fine", "validator": "NumericUnits", "reason": "failed", "detail": "It broke."}]
+    diagnosis = Diagnosis(run_of(verdicts=rows))
+    one = finding(diagnosis, "validation_incomplete")
+    assert (one.n, one.of, one.query_ids) == (1, 1, ("fine",))
+    q = diagnosis["validation"].queries.set_index("query_id")
+    assert q.loc["fine", "reason"] == "validator_failed" and pd.isna(q.loc["fine", "passed"])
+
+
+HOSTILE = {"query_id": "fine", "validator": "=cmd|' /C calc'!A0", "passed": False, "severity": "??", "reason": "fine",
+           "spans": ["9:3", "²:5", "7", "-1:4", "99999999999:2", "2:4"]}  # fmt: skip
+
+
+def test_rows_of_a_file_may_hold_anything():
+    diagnosis = Diagnosis(run_of(verdicts=[HOSTILE, {**HOSTILE, "validator": "x" * 500, "reason": None}]))
+    (verdict, other) = verdicts_of(diagnosis.run["verdicts"].to_dict("records"))
+    assert (verdict.reason.code, verdict.severity, verdict.reason.value) == (
+        Code.OTHER,
+        Severity.WARNING,
+        None,
+    )
+    assert verdict.spans == ((9, 3), (2, 4)) and other.sentence == ""
+    assert "other 1" in finding(diagnosis, "answers_objected").sentence
+    for export in diagnosis.diagnostic("validation").exports:
+        content = export.write(diagnosis).decode("utf-8-sig")
+        assert "'=cmd|" in content and ",=cmd|" not in content
+
+
+def test_observations_of_a_run_have_no_text_and_one_key_each(seven):
+    at = datetime(2026, 11, 23, tzinfo=UTC)
+    seen = seven["validation"].observations(at)
+    assert [one.critical for one in seen] == [False, True, True, False, True]
+    assert len({one.key for one in seen}) == 5 and {one.at for one in seen} == {at}
+
+
+def test_flags_by_hand_and_without_anything_to_compare():
+    found = flags_of([True, False, True, False], [True, True, False, False])
+    assert (found.wrong.rate, found.right.rate, found.precision.rate, found.expected) == (0.5, 0.5, 0.5, 1)
+    assert math.isnan(flags_of([True, True], [True, False]).p_value), "all are flagged"
+    assert math.isnan(flags_of([True, False], [True, True]).p_value), "all are wrong"
+    assert math.isnan(flags_of([], []).expected)
+
+
+def test_every_reason_of_a_failure_is_defined():
+    defined = {one.name for one in DEFINITIONS if one.kind == CODES}
+    assert defined == {*Code} - {Code.FINE, Code.NOT_APPLICABLE, Code.UNCERTAINTY_EXPRESSED}
