@@ -9,7 +9,7 @@ from core.diagnosis import Diagnosis, Diagnostic
 from core.run import Run
 
 NAN = np.nan
-TITLES = {"similarity": "Similarity", "llm": "Stated"}
+TITLES = {"similarity": "Similarity", "lexical": "Lexical", "llm": "Stated"}
 
 
 def scored(rows, *, weights=None, threshold=0.6, mapped=None, titles=None, question=None, **options):
@@ -26,10 +26,10 @@ def scored(rows, *, weights=None, threshold=0.6, mapped=None, titles=None, quest
             "answer": "yes",
         }
     )
-    signals = {"similarity": similarity, "llm": stated}
-    weights = weights or {"similarity": 0.5, "llm": 0.5}
-    weighting = Weighting(weights, dict.fromkeys(weights, (0.0, 1.0)), threshold)
     nothing = np.full(n, NAN)
+    signals = {"similarity": similarity, "lexical": nothing, "llm": stated}
+    weights = weights or {"similarity": 0.5, "llm": 0.5}
+    weighting = Weighting(weights, dict.fromkeys(signals, (0.0, 1.0)), threshold)
     return analyse_confidence(
         Run.create({"source": "upload"}, queries=queries), signals, titles or TITLES, correct, weighting,
         mapped or ConfidenceMap(), nothing, nothing, pd.Series([None] * n, dtype="boolean"), **options,
