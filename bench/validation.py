@@ -1,9 +1,11 @@
-"""What each validator catches and what it objects to wrongly, on answers with known hallucinations.
+"""What each validator catches and what it objects to wrongly, on answers with known errors.
 
 Run from the repository root: ``PYTHONPATH=. python bench/validation.py [--data FOLDER]``. HaluEval has a
 right and a hallucinated answer to each question, with the knowledge that decides. RAGTruth comes without its
 passages, so only what needs none is measured: how often words of certainty and hedges go with hallucination.
-A share has Wilson's 95 % interval behind it; "says" is how many answers a validator applies to.
+Of the sample run and the worked answers, an answer is bad where no reference answer is in it; of the worked
+answers also what was planted in each claim is known. A share has Wilson's 95 % interval behind it; "says" is
+how many answers a validator applies to, p what as many flags at random would give (Fisher, one side).
 """
 
 from __future__ import annotations
@@ -16,12 +18,17 @@ from typing import Any
 
 import numpy as np
 
+from core.diagnosis import Diagnosis
+from core.run import Run
 from core.stats import wilson_interval
 from core.text import words
 from core.text.certainty import certainty
+from core.text.display import p_text
 from core.validation import ValidationOutcome, trial, validate
+from core.validation.flags import flags_of
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+SAMPLES = Path(__file__).resolve().parents[1] / "sample_data"
+DATA = SAMPLES.parents[1] / "shared" / "data"
 VALIDATORS = ("CitationRequired", "EvidenceOverlap", "NumericUnits", "ConfidenceValidator")
 COLUMNS = ("precision", "recall", "false positives")
 
@@ -34,9 +41,9 @@ def share(count: int, n: int) -> str:
 
 
 def print_flags(flagged: np.ndarray, bad: np.ndarray, name: str, says: int) -> None:
-    hit, false = int((flagged & bad).sum()), int((flagged & ~bad).sum())
-    found = (share(hit, int(flagged.sum())), share(hit, int(bad.sum())), share(false, int((~bad).sum())))
-    print(f"{name:<22}{says:>5} " + " ".join(found))
+    found = flags_of(flagged, bad)
+    shares = (share(one.count, one.n) for one in (found.precision, found.wrong, found.right))
+    print(f"{name:<22}{says:>5} " + " ".join(shares) + f"  {p_text(found.p_value)}")
 
 
 def print_head(title: str) -> None:
@@ -54,6 +61,12 @@ def print_halueval(rows: list[Any]) -> None:
             seconds.append(time.perf_counter() - start)
     bad = np.arange(len(outcomes)) % 2 == 1
     print_head(f"HaluEval: {bad.sum()} hallucinated and {(~bad).sum()} right answers, one passage each")
+    print_validators(outcomes, bad)
+    middle, most = np.quantile(np.array(seconds) * 1e3, [0.5, 0.95])
+    print(f"Time of one call: median {middle:.1f} ms, 95 % below {most:.1f} ms, n = {len(seconds)}.")
+
+
+def print_validators(outcomes: list[ValidationOutcome], bad: np.ndarray) -> None:
     for i, name in enumerate(VALIDATORS):
         said = [outcome.verdicts[i].passed for outcome in outcomes]
         applies = np.array([one is not None for one in said])
@@ -61,17 +74,40 @@ def print_halueval(rows: list[Any]) -> None:
         print_flags(flagged, bad, name, int(applies.sum()))
         if name == "NumericUnits":  # the rest of the answers has no number to be wrong
             print_flags(flagged[applies], bad[applies], "  where it applies", int(applies.sum()))
-    stopped = np.array([outcome.critical for outcome in outcomes])
-    found = trial(bad, stopped)
+    found = trial(bad, np.array([outcome.critical for outcome in outcomes]))
     print(
-        f"Validators on against off: hallucinated answers shown {found.off.rate:.2f} -> {found.on.rate:.2f}, "
+        f"Validators on against off: bad answers shown {found.off.rate:.2f} -> {found.on.rate:.2f}, "
         f"difference {found.difference:+.3f} ({found.interval[0]:+.3f} to {found.interval[1]:+.3f}), "
-        f"p = {found.p_value:.3g};\nstopped {share(found.reduction.count, found.reduction.n).strip()} "
-        f"of the hallucinated and {share(found.lost.count, found.lost.n).strip()} of the right ones."
+        f"{p_text(found.p_value)};\nstopped {share(found.reduction.count, found.reduction.n).strip()} "
+        f"of the bad and {share(found.lost.count, found.lost.n).strip()} of the right ones."
     )
-    middle, most = np.quantile(np.array(seconds) * 1e3, [0.5, 0.95])
-    print(f"Time of one call: median {middle:.1f} ms, 95 % below {most:.1f} ms, n = {len(seconds)}.")
-    print_time(rows)
+
+
+def print_run(name: str) -> None:
+    """Validate the answers of a sample run; those without a reference answer are left out."""
+    run = Run.load(SAMPLES / name)
+    correct = Diagnosis(run)["answers"].queries["correct"]
+    texts = run.passages.sort_values(["slot", "retrieval_rank"]).groupby("query_id")["text"].apply(list)
+    known = run.queries[correct.notna()]
+    outcomes = [validate(row.question, row.answer, texts[row.query_id]) for row in known.itertuples()]
+    bad = ~correct[correct.notna()].to_numpy(dtype=bool)
+    print_head(f"{name}: {bad.sum()} incorrect and {(~bad).sum()} correct answers")
+    print_validators(outcomes, bad)
+    print_planted(run, dict(zip(known["query_id"], outcomes, strict=True)))
+
+
+def print_planted(run: Run, outcomes: dict[str, ValidationOutcome]) -> None:
+    """Print how many of the composed claims a failed verdict marks, by what was planted in them."""
+    claims = run["planted_claims"]
+    if claims.empty:
+        return
+    print(f"{'planted':<22}{'claims':>6}", *(f"{name:>30}" for name in VALIDATORS))
+    for kind, rows in claims.groupby("planted"):
+        marked = dict.fromkeys(VALIDATORS, 0)
+        for row in rows.itertuples():
+            for verdict in outcomes[row.query_id].failed:
+                marked[verdict.validator] += any(a < row.end and b > row.start for a, b in verdict.spans)
+        print(f"{kind:<22}{len(rows):>6}", *(share(n, len(rows)) for n in marked.values()))
 
 
 def print_ragtruth(rows: list[Any]) -> None:
@@ -82,24 +118,26 @@ def print_ragtruth(rows: list[Any]) -> None:
     print_flags(np.array([bool(one.hedges) for one in found]), bad, "hedges", len(rows))
 
 
-def print_time(rows: list[Any]) -> None:
+def print_time(n: int | None) -> None:
     """Time calls with five passages that were never read before; a program that serves answers knows some."""
-    milliseconds, n_words = [], []
     validate("Who?", "First call: loads tables.", ["資料"])
-    for first in range(0, len(rows) - 4, 5):
-        five = rows[first : first + 5]
-        # The same passages were read above; a word in front makes others of them.
-        passages = [f"Note: {row['knowledge']}" for row in five]
-        answer = " ".join(f"{row['hallucinated_answer']} [1]" for row in five[:3])
-        n_words.append(sum(len(words(text)) for text in (answer, *passages)))
-        start = time.thread_time()
-        validate(five[0]["question"], answer, passages)
-        milliseconds.append((time.thread_time() - start) * 1e3)
-    middle, most = np.quantile(milliseconds, [0.5, 0.9])
-    print(
-        f"Five passages that are new, {np.median(n_words):.0f} words in all: median {middle:.1f} ms of the "
-        f"processor's time, 90 % below {most:.1f} ms, n = {len(milliseconds)}."
-    )
+    for name in ("recorded_run", "worked_answers"):
+        run = Run.load(SAMPLES / name)
+        texts = run.passages.sort_values(["slot", "retrieval_rank"]).groupby("query_id")["text"].apply(list)
+        milliseconds, n_words = [], []
+        for row in run.queries.head(n or len(run.queries)).itertuples():
+            # They were read above; a word in front makes others of them.
+            passages = [f"Note: {text}" for text in texts[row.query_id][:5]]
+            n_words.append([len(words(row.answer)), np.mean([len(words(text)) for text in passages])])
+            start = time.thread_time()
+            validate(row.question, row.answer, passages)
+            milliseconds.append((time.thread_time() - start) * 1e3)
+        middle, most = np.quantile(milliseconds, [0.5, 0.9])
+        answer, passage = np.median(n_words, axis=0)
+        print(
+            f"{name}: answers of {answer:.0f} words, five new passages of {passage:.0f}: median {middle:.1f} "
+            f"ms of the processor's time, 90 % below {most:.1f} ms, n = {len(milliseconds)}."
+        )
 
 
 def main() -> None:
@@ -114,6 +152,10 @@ def main() -> None:
             continue
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         measure(rows[:10] if given.smoke else rows)
+    for name in ("recorded_run", "worked_answers"):
+        print_run(name)
+    print()
+    print_time(5 if given.smoke else None)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from core.answers.diagnostic import ANSWERS
 from core.claims.diagnostic import CLAIMS
+from core.confidence.diagnostic import CONFIDENCE
 from core.conformal.diagnostic import CONFORMAL
 from core.diagnosis import Diagnostic
 from core.influence.diagnostic import INFLUENCE
@@ -17,4 +18,5 @@ DIAGNOSTICS: tuple[Diagnostic, ...] = (
     UNCERTAINTY,
     CONFORMAL,
     VALIDATION,
+    CONFIDENCE,
 )

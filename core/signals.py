@@ -99,6 +99,45 @@ def signals_of(
     return (*every, *(one for one in _of_table(diagnosis) if one.name not in named))
 
 
+def label_free(signals: Iterable[Signal]) -> tuple[Signal, ...]:
+    """Return the signals that say something of a new answer.
+
+    They need no label, have a direction and at least one value.
+    """
+    return tuple(one for one in signals if not (one.needs_labels or one.is_outcome) and one.way and one.n)
+
+
+def nonconformity(signal: Signal) -> Floats:
+    """Return a signal as a score, higher = stranger: in [0, 1] where the signal has a range.
+
+    Returns
+    -------
+    ndarray, shape (n_questions,)
+        Rounded like the signal, so that ties are ties; NaN where it is.
+    """
+    values = signal.rounded
+    if signal.bounds is None:
+        return -signal.way * values
+    low, high = signal.bounds
+    share = (values - low) / (high - low)
+    return np.asarray(1 - share if signal.way > 0 else share, dtype=np.float64).round(9)
+
+
+def confidence(signal: Signal) -> Floats:
+    """Return a signal as a confidence in [0, 1]: `confident` of its score."""
+    return confident(nonconformity(signal), signal)
+
+
+def confident(scores: Floats, signal: Signal | None) -> Floats:
+    """Return scores of a signal as confidences in [0, 1], by a fixed rule that no data can move.
+
+    A range becomes [0, 1]; an uncertainty without one, from 0 up, becomes exp(−value).
+    """
+    bounded = signal is None or signal.bounds is not None
+    found = 1 - scores if bounded else np.exp(-np.maximum(scores, 0))
+    return np.asarray(np.clip(found, 0, 1), dtype=np.float64)
+
+
 def _of_diagnostics(diagnosis: Diagnosis, among: Iterable[Diagnostic], secondary: bool) -> list[Signal]:
     found: list[Signal] = []
     for diagnostic in among:

@@ -2,8 +2,7 @@
 
 from core.confidence.combined import (
     LAMBDAS,
-    Combined,
-    combine,
+    combined_decision,
     combined_uncertainty,
     retrieval_uncertainty,
 )
@@ -38,7 +37,6 @@ __all__ = [
     "THRESHOLD_VARIABLE",
     "WEIGHTS",
     "Band",
-    "Combined",
     "Compared",
     "Confidence",
     "ConfidenceMap",
@@ -58,7 +56,7 @@ __all__ = [
     "calculate_confidence",
     "calibrate_map",
     "calibrate_weights",
-    "combine",
+    "combined_decision",
     "combined_uncertainty",
     "compare_confidences",
     "compare_weightings",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import entr, softmax
 
@@ -14,34 +14,6 @@ from core.errors import InputError
 
 LAMBDAS = (0.2, 0.4, 0.4)
 RELIABLE_ABOVE = 0.7
-
-
-@dataclass(frozen=True)
-class Combined:
-    """The combined uncertainty of one answer.
-
-    Attributes
-    ----------
-    uncertainty : float
-        In [0, 1], higher = more uncertain; NaN where a part with a weight is undefined.
-    confidence : float
-        Mean of the sampling-based and the conformal confidence, in [0, 1]; NaN where one is undefined.
-    retrieval, sampling, conformal : float
-        The parts U_retrieval, U_MC = 1 − confidence by sampling, and 1 − conformal confidence, not weighted.
-    is_reliable : bool or None
-        Whether the confidence by sampling exceeds 0.7 and the conformal decision is "reliable". False where
-        one of them fails, also if the other is unknown; None where nothing fails and one is unknown.
-    reason : str
-        Which parts are undefined; empty where none is.
-    """
-
-    uncertainty: float
-    confidence: float
-    retrieval: float
-    sampling: float
-    conformal: float
-    is_reliable: bool | None
-    reason: str
 
 
 def retrieval_uncertainty(scores: ArrayLike) -> float:
@@ -112,53 +84,26 @@ def combined_uncertainty(
     return np.asarray(np.clip(sum(weighted), 0.0, 1.0), dtype=np.float64)
 
 
-def combine(
-    scores: ArrayLike,
-    sampling_confidence: float,
-    conformal_confidence: float,
-    conformal_reliable: bool | None,
-    lambdas: tuple[float, float, float] = LAMBDAS,
-) -> Combined:
-    """Return the combined uncertainty and decision of one answer.
+def combined_decision(sampling: ArrayLike, reliable: pd.Series) -> pd.Series:
+    """Return whether the confidence by sampling exceeds 0.7 and conformal prediction agrees.
 
     Parameters
     ----------
-    scores : array_like, shape (k,)
-        Retrieval scores of its passages.
-    sampling_confidence, conformal_confidence : float
+    sampling : array_like, shape (n,)
         In [0, 1]; NaN where undefined.
-    conformal_reliable : bool or None
-        The decision of conformal prediction; None where it has none.
-    lambdas : (float, float, float)
-        As for `combined_uncertainty`.
+    reliable : Series of boolean, length n
+        NA where conformal prediction has no decision.
 
-    Raises
-    ------
-    InputError
-        As `combined_uncertainty`.
+    Returns
+    -------
+    Series of boolean, length n
+        False where one of them fails, also if the other is unknown; NA where none fails and one is unknown.
 
     Examples
     --------
-    >>> found = combine([2.0, 2.0], 0.8, 0.9, True)
-    >>> round(found.uncertainty, 3), round(found.confidence, 3), found.is_reliable
-    (0.32, 0.85, True)
+    >>> combined_decision([0.8, 0.7, float("nan")], pd.Series([True, None, None], dtype="boolean")).tolist()
+    [True, False, <NA>]
     """
-    retrieval, sampling = retrieval_uncertainty(scores), 1 - sampling_confidence
-    uncertainty = float(combined_uncertainty(retrieval, sampling, conformal_confidence, lambdas))
-    parts = {"retrieval": retrieval, "sampling": sampling, "conformal prediction": conformal_confidence}
-    missing = [name for name, value in parts.items() if math.isnan(value)]
-    return Combined(
-        uncertainty,
-        (sampling_confidence + conformal_confidence) / 2,
-        retrieval,
-        sampling,
-        1 - conformal_confidence,
-        _both(None if math.isnan(sampling) else sampling_confidence > RELIABLE_ABOVE, conformal_reliable),
-        f"no value for {', '.join(missing)}" if missing else "",
-    )
-
-
-def _both(first: bool | None, second: bool | None) -> bool | None:
-    if first is False or second is False:
-        return False
-    return None if first is None or second is None else True
+    given = np.asarray(sampling, dtype=np.float64)
+    agrees = pd.Series(given > RELIABLE_ABOVE, reliable.index, dtype="boolean").mask(np.isnan(given))
+    return agrees & reliable

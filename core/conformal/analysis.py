@@ -35,11 +35,11 @@ from core.conformal.promises import (
     kept_claims_of,
     sets_of,
 )
-from core.conformal.scores import confidence, confident, distance, nonconformity
+from core.conformal.scores import distance
 from core.conformal.selective import Certificate, certify_threshold
 from core.conformal.split import p_values
 from core.run import Run
-from core.signals import Signal
+from core.signals import Signal, confidence, confident, nonconformity
 from core.text.matching import is_correct
 
 GROUPED_BY = ("kind", "language")

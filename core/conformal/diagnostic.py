@@ -10,12 +10,12 @@ from core.conformal.definitions import DEFAULT_ALPHA, DEFINITIONS
 from core.conformal.findings import findings
 from core.conformal.numbers import numbers
 from core.conformal.promises import Calibration
-from core.conformal.scores import AUTO, chosen, label_free
+from core.conformal.scores import AUTO, chosen
 from core.conformal.snapshot import Snapshot
 from core.conformal.step import ConformalStep
 from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.run import Run
-from core.signals import signals_of
+from core.signals import label_free, signals_of
 from core.spreadsheet import csv_bytes
 
 ALPHA = Setting(

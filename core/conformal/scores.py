@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -17,14 +17,6 @@ AUTO = "auto"
 PREFERRED = ("uncertainty.agreement_rouge_l", "claims.mean_uncertainty")
 
 
-def label_free(signals: Iterable[Signal]) -> tuple[Signal, ...]:
-    """Return the signals that can be a score of a new answer.
-
-    They need no label, have a direction and at least one value.
-    """
-    return tuple(one for one in signals if not (one.needs_labels or one.is_outcome) and one.way and one.n)
-
-
 def chosen(scores: Sequence[Signal], name: str = AUTO) -> Signal | None:
     """Return the score of a name; for `AUTO` the first of `PREFERRED`, else the first of all.
 
@@ -34,37 +26,6 @@ def chosen(scores: Sequence[Signal], name: str = AUTO) -> Signal | None:
     if name != AUTO:
         return by_key.get(name)
     return next((by_key[key] for key in PREFERRED if key in by_key), next(iter(scores), None))
-
-
-def nonconformity(signal: Signal) -> Floats:
-    """Return a signal as a score, higher = stranger: in [0, 1] where the signal has a range.
-
-    Returns
-    -------
-    ndarray, shape (n_questions,)
-        Rounded like the signal, so that ties are ties; NaN where it is.
-    """
-    values = signal.rounded
-    if signal.bounds is None:
-        return -signal.way * values
-    low, high = signal.bounds
-    share = (values - low) / (high - low)
-    return np.asarray(1 - share if signal.way > 0 else share, dtype=np.float64).round(9)
-
-
-def confidence(signal: Signal) -> Floats:
-    """Return a signal as a confidence in [0, 1]: `confident` of its score."""
-    return confident(nonconformity(signal), signal)
-
-
-def confident(scores: Floats, signal: Signal | None) -> Floats:
-    """Return scores of a signal as confidences in [0, 1], by a fixed rule that no data can move.
-
-    A range becomes [0, 1]; an uncertainty without one, from 0 up, becomes exp(−value).
-    """
-    bounded = signal is None or signal.bounds is not None
-    found = 1 - scores if bounded else np.exp(-np.maximum(scores, 0))
-    return np.asarray(np.clip(found, 0, 1), dtype=np.float64)
 
 
 def distance(answers: pd.Series, references: pd.Series) -> Floats:

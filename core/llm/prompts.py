@@ -17,7 +17,7 @@ class PromptStyle:
     """How a question is put to a model; `RunOptions` chooses one by name.
 
     Where passages are ``apart``, each is a turn of its own, as JSON, and the question another: for a function
-    that builds its own prompt.
+    that builds its own prompt. ``cites`` says whether it asks for citations.
     """
 
     name: str
@@ -26,6 +26,7 @@ class PromptStyle:
     prefix: str = ""  # begins the model's own turn, so that it continues with the answer itself
     stop: tuple[str, ...] = ("\n",)
     apart: bool = False
+    cites: bool = False
 
     @property
     def template(self) -> str:
@@ -62,6 +63,7 @@ STYLES: Mapping[str, PromptStyle] = {
             "[1]. If the passages do not contain the answer, say: I don't know.",
             "Answer the question in full sentences. If you do not know the answer, say: I don't know.",
             stop=(),
+            cites=True,
         ),
     )
 }

@@ -70,6 +70,10 @@ class PerQuestion(ABC):
         """Return more facts, see `core.pipeline.steps.StepWork.facts`."""
         return {}
 
+    def kept(self, run: Run) -> Mapping[str, pd.DataFrame]:
+        """Return tables with what is not to be cleared, see `core.pipeline.steps.StepWork.kept`."""
+        return {}
+
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work."""
         return _Work(self, run, asker)
@@ -117,6 +121,9 @@ class _Work(StepWork):
         questions = map(self._question, ids)
         calls = tuple(call for question in questions for call in self._step.expected(question))
         return StepPlan(calls, kinds=self._step.kinds)
+
+    def kept(self, run: Run) -> Mapping[str, pd.DataFrame]:
+        return self._step.kept(run)
 
     def facts(self, run: Run) -> Mapping[str, Any]:
         return self._step.facts(run)

@@ -62,10 +62,11 @@ def cleared(
     cells: Mapping[str, tuple[str, ...]],
     done: Iterable[str],
     kept: Mapping[str, pd.DataFrame] = MappingProxyType({}),
+    now: Mapping[str, Any] = MappingProxyType({}),
 ) -> Run:
     """Return the run without some cells (columns by table, or whole tables) and the facts of these steps.
 
-    Of whole tables the rows in ``kept`` stay.
+    Tables in ``kept`` take the place of the cleared ones, and facts in ``now`` that of the old ones.
     """
     tables = dict(run.tables)
     for name, columns in cells.items():
@@ -75,7 +76,7 @@ def cleared(
         tables[name] = kept.get(name, tables[name])
     steps = dict(run.manifest.get("steps", {}))
     said = {note for name in list(done) for note in steps.pop(name, {}).get("notes", ())}
-    manifest = {**run.manifest, "steps": steps}
+    manifest = {**run.manifest, "steps": {**steps, **now}}
     if said:
         manifest["notes"] = [note for note in manifest["notes"] if note not in said]
     return Run.create(manifest, **tables)

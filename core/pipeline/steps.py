@@ -154,7 +154,8 @@ class Step(Protocol):
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work on a run; loads no model and makes no call yet.
 
-        ``run.manifest["steps"][name]`` holds the facts of an earlier `fill` with the same settings.
+        ``run.manifest["steps"][name]`` holds the facts of an earlier `fill` with the same settings, else at
+        most ``options`` and ``model``.
         """
         ...
 
@@ -280,7 +281,7 @@ def opened(run: Run, step: Step, asker: Asker) -> tuple[Run, StepWork, Mapping[s
     if asks_questions(step):  # the cells that other steps derived from the answers go with them
         run = cleared(run, {**dict.fromkeys(OF_ANSWERS, ()), **step.fills}, run.manifest.get("steps", {}))
     else:
-        run = cleared(run, step.fills, [step.name], work.kept(run))
+        run = cleared(run, step.fills, [step.name], work.kept(run), {step.name: identity})
     return run, step.open(run, asker), identity
 
 

@@ -51,6 +51,25 @@ class BM25Retriever(Retriever):
         # rank_bm25 divides by the mean length, so a corpus without a single word needs no index.
         self._index = BM25Okapi(tokens) if any(tokens) else None
 
+    def shares(self, query: str, places: Sequence[int]) -> NDArray[np.float64] | None:
+        """Return the scores of some texts as shares of the largest that any text could have for the query.
+
+        That is a text in which every query word that tells texts apart (positive idf) occurs without end:
+        the sum of idf · (k1 + 1).
+
+        Returns
+        -------
+        ndarray, shape (n_places,), or None
+            In [0, 1], higher = better. None where the query has no word that tells the texts apart.
+        """
+        tokens, index = self._tokenize(query), self._index
+        if index is None:
+            return None
+        most = (index.k1 + 1) * sum(max(0.0, index.idf.get(word, 0.0)) for word in tokens)
+        if most <= 0:
+            return None
+        return np.clip(np.asarray(index.get_batch_scores(tokens, list(places))) / most, 0.0, 1.0)
+
     def scores(self, query: str) -> NDArray[np.float64]:
         """Return the BM25 score of every text, shape (n,), higher = better."""
         if self._index is None:

@@ -244,6 +244,7 @@ def ranking_quality(
     drawn = [
         _ranking_measures(rng.multinomial(n, np.full(n, 1 / n), size=size).astype(float), tie, quality)
         for size in [batch] * (n_resamples // batch) + [n_resamples % batch]
+        if size
     ]
     found = {}
     for name, exact, resampled in zip(RANKING_MEASURES, value, np.concatenate(drawn, axis=1), strict=True):

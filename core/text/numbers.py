@@ -128,7 +128,7 @@ _VIETNAMESE_ALONE = regex.compile(
 
 def is_vietnamese(text: str) -> bool:
     """Tell whether a text has a letter that only Vietnamese has, or the word for "day"."""
-    return _VIETNAMESE_ALONE.search(text) is not None
+    return not text.isascii() and _VIETNAMESE_ALONE.search(text) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -165,7 +165,7 @@ def _numbers(text: str) -> Iterator[Number]:
             value = spelled(below)
             if above and above != "百":
                 value /= spelled(above) or 1.0
-            ordinal = match["english"] is not None and regex.search(r"(?:th|st|nd|rd)$", words) is not None
+            ordinal = match["english"] is not None and words.endswith(("th", "st", "nd", "rd"))
             yield Number(
                 start, end, (value,), (value,), ordinal and not words.endswith("thousand"), above == "百"
             )
@@ -216,10 +216,10 @@ def spelled(words: str) -> float:
 
 def _readings(digits: str, comma: bool) -> tuple[float, ...]:
     """Return what digits with points and commas may mean; ``comma``: decimals more likely follow a comma."""
-    separators = regex.findall("[.,]", digits)
-    plain = float(regex.sub("[.,]", "", digits)[:_LONGEST])
+    separators = [letter for letter in digits if letter in ".,"]
     if not separators:
-        return (plain,)
+        return (float(digits[:_LONGEST]),)
+    plain = float(regex.sub("[.,]", "", digits)[:_LONGEST])
     head, _, tail = digits.rpartition(separators[-1])
     decimal = float(f"{regex.sub('[.,]', '', head)}.{tail}"[:_LONGEST])
     groups = regex.split("[.,]", digits)

@@ -195,7 +195,7 @@ def counts(word: str) -> bool:
     return word.isdecimal() or word in NUMBER_WORDS or word in _UNIT or word in MONTHS
 
 
-def located_dates(text: str) -> list[tuple[int, int, Date]]:
+def located_dates(text: str) -> tuple[tuple[int, int, Date], ...]:
     """Return the dates of a text with their places in its folded form."""
     return _dates_and_rest(folded(text))[0]
 
@@ -216,7 +216,8 @@ def _is_unit(kind: str) -> bool:
     return bool(kind) and kind[0] != "#" and kind not in ("time", "months")
 
 
-def _dates_and_rest(text: str) -> tuple[list[tuple[int, int, Date]], str]:
+@lru_cache(maxsize=1024)
+def _dates_and_rest(text: str) -> tuple[tuple[tuple[int, int, Date], ...], str]:
     """Return the dates, and the text with blanks in their places."""
     found = []
     for pattern in _DATES:
@@ -234,7 +235,7 @@ def _dates_and_rest(text: str) -> tuple[list[tuple[int, int, Date]], str]:
                 found.append((*match.span(), Date(year, month, day, swapped)))
                 text = text[: match.start()] + " " * len(match.group()) + text[match.end() :]
     # "The 1980s" are no seconds, and no year of their own.
-    return found, _DECADE.sub(lambda decade: " " * len(decade[0]), text)
+    return tuple(found), _DECADE.sub(lambda decade: " " * len(decade[0]), text)
 
 
 def _whole(number: str | None) -> int | None:

@@ -63,7 +63,8 @@ def read(text: str) -> tuple[Token, ...]:
     tokens: list[Token] = []
     last, clause, cue = 0, 0, 0
     for start, end, word, is_number in sorted(found):
-        clause += bool(tokens and _CLAUSE.search(plain, last, start))
+        # Most words have one blank between them.
+        clause += bool(tokens and plain[last:start] != " " and _CLAUSE.search(plain, last, start))
         while cue < len(cues) and cues[cue][1] <= start:
             cue += 1
         negates = cue < len(cues) and cues[cue][0] < end

@@ -50,11 +50,13 @@ class ValidatorChain:
         return tuple(validator.check(case) for validator in self.validators)
 
 
-def default_chain(threshold: float = DEFAULT_THRESHOLD, guard: Guard | None = None) -> ValidatorChain:
+def default_chain(
+    threshold: float = DEFAULT_THRESHOLD, guard: Guard | None = None, citations: bool = True
+) -> ValidatorChain:
     """Return the five validators with their defaults; one threshold says what is no ground at all."""
     return ValidatorChain(
         (
-            CitationRequired(),
+            CitationRequired(citations),
             EvidenceOverlap(threshold),
             NumericUnits(),
             ConfidenceValidator(threshold=threshold),

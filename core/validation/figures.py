@@ -65,9 +65,10 @@ def check_figures(answer: str, passages: Sequence[str], question: str = "") -> C
     checked = [figure for figure in found.counted if not _needs_no_source(figure)]
     if not checked and not found.dates:
         return Checked(0, ())
-    sources = [figures(text) for text in (*passages, question)]
-    missing = [span for span, date in found.dates if not _is_dated(date, sources)]
-    missing += [figure.span for figure in checked if not any(_is_counted(figure, one) for one in sources)]
+    # Most numbers are in the first passages: the others are read only where one is not.
+    texts = (*passages, question)
+    missing = [span for span, date in found.dates if not _is_found(date, texts)]
+    missing += [one.span for one in checked if not any(_is_counted(one, figures(text)) for text in texts)]
     return Checked(len(found.dates) + len(checked), tuple(sorted(missing)))
 
 
@@ -96,6 +97,13 @@ def _counted(text: str, plain: str, origin: list[int]) -> Iterator[Figure]:
 def _needs_no_source(figure: Figure) -> bool:
     few = figure.in_words and 0 < figure.quantity.values[0] <= _COUNTED_AT_A_GLANCE
     return figure.number.ordinal or (few and not figure.quantity.measured)
+
+
+def _is_found(date: Date, texts: Sequence[str]) -> bool:
+    """Tell whether one text has a date, or all of them together."""
+    return any(_is_dated(date, [figures(text)]) for text in texts) or _is_dated(
+        date, [figures(text) for text in texts]
+    )
 
 
 def _is_dated(date: Date, sources: Sequence[Figures]) -> bool:

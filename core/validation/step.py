@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 import pandas as pd
 
 from core.errors import InputError, LeadlineError
+from core.llm.prompts import STYLES
 from core.pipeline.asking import Asker
 from core.pipeline.rows import Rows, questions_of
 from core.pipeline.steps import ModelChoice, Option, StepWork, reason_of
@@ -32,6 +33,9 @@ class ValidationStep:
     evidence_threshold : float or None
         Share of an answer's words of content that a passage must have, 0 to 1. By default the environment
         variable ``VALIDATOR_EVIDENCE_THRESHOLD``, else 0.01.
+    citations : bool
+        Whether an answer must cite its passages. Where the run's prompt is one of ours that does not ask for
+        citations, it need not.
     lang : {"auto", "en", "vi", "zh-Hans", "zh-Hant"}
         Of suggestions and fallbacks; ``auto`` is that of the question.
     metrics : str or None
@@ -61,6 +65,14 @@ class ValidationStep:
             "Share of an answer's words that a passage must have; else the environment's, or 0.01.",
         ),
     ] = None
+    citations: Annotated[
+        bool,
+        Option(
+            "--citations",
+            "An answer must cite its passages, unless the run's prompt does not ask for it.",
+            title="Answers must cite",
+        ),
+    ] = True
     lang: Annotated[
         str,
         Option(
@@ -100,11 +112,17 @@ class _Work(StepWork):
     def __init__(self, step: ValidationStep, run: Run) -> None:
         given = step.evidence_threshold
         threshold = least_overlap() if given is None else float(given)
-        self.settings: Mapping[str, Any] = {"evidence_threshold": threshold, "lang": step.lang}
+        style = STYLES.get(str((run.manifest.get("prompt") or {}).get("style")))
+        citations = step.citations and (style is None or style.cites)
+        self.settings: Mapping[str, Any] = {
+            "evidence_threshold": threshold,
+            "citations": citations,
+            "lang": step.lang,
+        }
         self._run, self._metrics, self._on = run, step.metrics, is_on()
         if step.metrics is not None:
             MetricsStore(step.metrics).close()  # what cannot be used is said before the work
-        self._chain = default_chain(threshold)
+        self._chain = default_chain(threshold, citations=citations)
         self._question = questions_of(run, ("verdicts",))
         self._observed: list[Observation] = []
 

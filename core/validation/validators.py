@@ -21,8 +21,11 @@ class CitationRequired:
     """Fails an answer that cites nothing, or passages that it was not given.
 
     Brackets, raised numbers, names with a year and addresses are citations. An answer that claims nothing
-    needs none, nor one that hedges where nothing was retrieved.
+    needs none, nor one that hedges where nothing was retrieved. With ``asked`` off, as where the prompt does
+    not ask for citations, only unknown ones fail.
     """
+
+    asked: bool = True
 
     def check(self, case: Case) -> Verdict:
         """Return the verdict; the number is that of the citations, or of the unknown ones."""
@@ -38,6 +41,8 @@ class CitationRequired:
             return _passed(self, f"Citations: {len(cited)}.", Code.FINE, len(cited))
         if not case.passages and case.uncertain:
             return _none(self, "Nothing was retrieved, and the answer says that it is not certain.")
+        if not self.asked:
+            return _none(self, "The prompt does not ask for citations.")
         return _failed(self, severity, Code.MISSING_CITATION, 0, "The answer cites no source.")
 
 

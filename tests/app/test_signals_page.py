@@ -55,16 +55,16 @@ def test_confidence_signals_are_compared_with_correctness(opened, texts):
     run = confident_run()
     app = opened(run)
     said = answer(signal_agreement(Diagnosis(run)))
-    assert "Stated confidence of the model, higher where correct" in said[-1]
+    assert "Stated confidence, higher where correct" in said[-1]
     for sentence in said:
         assert sentence in shown(texts, app)
     assert "Correlation is agreement, not truth" in texts(app)
     # The heat map, and a histogram of correctness and of each signal.
-    assert len(app.get("plotly_chart")) == 5
+    assert len(app.get("plotly_chart")) == 6
     (table,) = app.dataframe
-    assert len(table.value) == 6 and table.value["n"].tolist() == [30] * 6
+    assert len(table.value) == 10 and table.value["n"].tolist() == [30] * 10
     # Beyond chance first.
-    assert table.value["signals"].iloc[0] == "Correct · Stated confidence of the model"
+    assert table.value["signals"].iloc[0] == "Correct · Stated confidence"
     assert [one.label for one in app.get("download_button")] == ["Download pairs (CSV)"]
 
 
@@ -98,4 +98,5 @@ def test_a_single_signal_has_its_histogram(opened, texts):
 
 def test_many_questions(opened, texts):
     app = opened(confident_run(5_000))
-    assert "1 of 6 pairs of signals correlates beyond chance" in shown(texts, app)
+    # The confidence with each signal that it is made of, and two of these with correctness.
+    assert "5 of 10 pairs of signals correlate beyond chance" in shown(texts, app)

@@ -591,6 +591,12 @@ def test_intervals_of_all_measures_are_those_of_the_bootstrap():
         assert found[name][1:] == pytest.approx((low, high), abs=0.02), name
 
 
+def test_as_many_cases_as_fit_a_batch_without_rest():
+    # 5,000,000 cells are 1,000 resamples of 5,000 cases.
+    found = ranking_quality(np.arange(5_000.0), np.arange(5_000) % 2, n_resamples=1_000)
+    assert found["auroc"][1] < 0.5 < found["auroc"][2]
+
+
 def test_measures_of_nothing_are_undefined():
     assert np.isnan(list(ranking_quality([NAN], [1]).values())).all()
     one = ranking_quality([0.5], [1])

@@ -1,9 +1,9 @@
 """Combined uncertainty, context score and bands by hand."""
 
 import math
-from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ from scipy.stats import entropy
 from core.confidence import (
     Failure,
     band,
-    combine,
+    combined_decision,
     combined_uncertainty,
     context_score,
     retrieval_uncertainty,
@@ -77,26 +77,15 @@ def test_parts_outside_their_range_are_refused(parts, name):
 
 
 def test_the_combined_decision():
-    found = combine([1, 1, 1], 0.9, 0.6, True)
-    assert found.uncertainty == pytest.approx(0.2 + 0.04 + 0.16)
-    assert (found.retrieval, found.sampling, found.conformal) == pytest.approx((1, 0.1, 0.4))
-    assert found.confidence == pytest.approx(0.75)
-    assert (found.is_reliable, found.reason) == (True, "")
-    # In both orders: what fails decides, also beside what is unknown.
-    decisions = {
-        (sampling, conformal): combine([1, 2], sampling, 0.5, conformal).is_reliable
-        for sampling, conformal in product((0.71, 0.7, NAN), (True, False, None))
-    }
-    assert decisions.pop((0.71, True)) is True
-    for (sampling, conformal), found in decisions.items():
-        is_unknown = conformal is not False and sampling != 0.7
-        assert found is (None if is_unknown else False), (sampling, conformal)
-
-
-def test_undefined_parts_are_named():
-    found = combine([3], NAN, 0.9, None)
-    assert found.reason == "no value for retrieval, sampling"
-    assert math.isnan(found.uncertainty) and math.isnan(found.confidence) and found.is_reliable is None
+    # What fails decides, also beside what is unknown.
+    expected = {
+        (0.71, True): True, (0.71, False): False, (0.71, None): None,
+        (0.7, True): False, (0.7, False): False, (0.7, None): False,
+        (NAN, True): None, (NAN, False): False, (NAN, None): None,
+    }  # fmt: skip
+    sampling, reliable = zip(*expected, strict=True)
+    found = combined_decision(sampling, pd.Series(reliable, dtype="boolean"))
+    assert [None if one is pd.NA else bool(one) for one in found] == [*expected.values()]
 
 
 CITATION, OVERLAP, UNCERTAIN, OTHER = (

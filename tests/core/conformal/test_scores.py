@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.conformal.scores import chosen, confidence, distance, label_free, nonconformity
-from core.signals import Signal
+from core.conformal.scores import chosen, distance
+from core.signals import Signal, confidence, label_free, nonconformity
 
 NAN = math.nan
 

@@ -220,6 +220,8 @@ def test_every_export_holds_the_questions(hostile):
         "risk-csv",
         "verdicts-csv",
         "validators-csv",
+        "reliability-csv",
+        "confidence-csv",
         "json",
         *WRITTEN,
     }
@@ -233,6 +235,7 @@ def test_every_export_holds_the_questions(hostile):
         "json",
         "verdicts-csv",
         "validators-csv",
+        "reliability-csv",
     }
     for name in set(exporters()) - of_the_run:
         assert "cmd|" in written(name, hostile).decode("utf-8-sig"), name

@@ -47,9 +47,26 @@ def test_every_answer_gets_a_row_of_each_validator():
     # Ada, Unwin, designed: all three are in the first passage.
     assert rows_of(run, "fine", "EvidenceOverlap")["value"] == 1
     facts = run.manifest["steps"]["validation"]
-    assert facts["options"] == {"evidence_threshold": 0.01, "lang": "auto"}
+    assert facts["options"] == {"evidence_threshold": 0.01, "citations": True, "lang": "auto"}
     assert (facts["complete"], facts["n_left"], facts["n_calls"], facts["notes"]) == (True, 0, 0, [])
     assert fill(run, ValidationStep()) is run, "nothing is missing"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "options", "expected"),
+    [
+        (None, {}, "missing_citation"),  # whose prompt it was is not known
+        ({"style": "function"}, {}, "missing_citation"),
+        ({"style": "full"}, {}, "missing_citation"),  # it asks for citations
+        ({"style": "short"}, {}, "not_applicable"),
+        ({"style": "full"}, {"citations": False}, "not_applicable"),
+    ],
+)
+def test_only_an_answer_that_was_asked_to_cite_must_cite(prompt, options, expected):
+    run = fill(run_of(prompt=prompt), ValidationStep(**options))
+    assert rows_of(run, "bare", "CitationRequired")["reason"] == expected
+    assert rows_of(run, "fine", "CitationRequired")["passed"] == True  # noqa: E712
+    assert run.manifest["steps"]["validation"]["options"]["citations"] == (expected == "missing_citation")
 
 
 @pytest.mark.parametrize("query_id", VALIDATED)

@@ -37,6 +37,15 @@ def by_name(outcome):
     return {verdict.validator: verdict for verdict in outcome.verdicts}
 
 
+def test_an_answer_that_was_not_asked_to_cite_may_still_cite_nothing_unknown():
+    chain = ValidatorChain([CitationRequired(asked=False)])
+    bare, wrong = (
+        validate("Who?", f"Ada Unwin designed it{cited}.", TWO, chain=chain) for cited in ("", " [7]")
+    )
+    assert (bare.passed, bare.verdicts[0].reason.code) == (True, Code.NOT_APPLICABLE)
+    assert wrong.verdicts[0].reason.code == Code.UNKNOWN_CITATION
+
+
 # ---- the guard
 
 

@@ -1,0 +1,91 @@
+"""What the numbers, bands and reasons of the confidence mean."""
+
+from __future__ import annotations
+
+from core.context_score import GREEN, NO_BAND, ORANGE, RED
+from core.diagnosis import MODE, REASON, Definition, by_name
+
+BANDS = "Confidence bands"
+_LABELS = "no answer with a confidence has a label, or all or none of them are correct"
+
+METRICS = by_name(
+    Definition("confidence", "Confidence",
+        "How sure the system may be of the answer: a weighted sum of signals, each brought to [0, 1] by its declared "
+        "range, then mapped by the calibration, if there is one.",
+        formula="0.45 · similarity + 0.35 · lexical / 100 + 0.20 · stated confidence, unless other weights are chosen",
+        range="[0, 1]", direction="higher = more confident",
+        undefined_when="there is no answer, or a signal with a weight is missing"),
+    Definition("similarity", "Similarity",
+        "Mean cosine of the question with its 3 most similar passages, by the packaged embedding model; negative "
+        "means count as 0. A file may bring its own.", range="[0, 1]", direction="higher = more confident",
+        undefined_when="no passage has a text"),
+    Definition("lexical", "Lexical score",
+        "Mean BM25 of the 3 best passages, in per cent of the largest score that any text could have for the question "
+        "among the passages of the run. A file may bring its own.",
+        formula="100 · BM25 / Σ idf · (k₁ + 1)", range="0 to 100", direction="higher = more confident",
+        undefined_when="no word of the question is in the passages"),
+    Definition("llm_score", "Stated confidence", "How likely its answer is correct, as the model itself says.",
+        range="[0, 1]", direction="higher = more confident", undefined_when="the model was not asked, or its reply "
+        "could not be read", source="Tian et al. 2023, arXiv 2305.14975"),
+    Definition("passes", "Answers that pass", "The confidence, rounded half-up to two places, reaches the threshold.",
+        undefined_when="the answer has no confidence"),
+    Definition("ece", "Calibration error (ECE)",
+        "Mean gap of confidence and accuracy over bins of equal width. A confidence that is exactly right has some, "
+        "too, by chance.", range="[0, 1]", direction="lower is better", undefined_when="no answer has a label",
+        source="Naeini, Cooper, Hauskrecht 2015"),
+    Definition("mce", "Largest calibration error (MCE)", "The largest gap of confidence and accuracy of a bin; one "
+        "answer alone in its bin can make it.", range="[0, 1]", direction="lower is better",
+        undefined_when="no answer has a label", source="Naeini, Cooper, Hauskrecht 2015"),
+    Definition("brier", "Brier score", "Mean squared difference of confidence and correctness.", range="[0, 1]",
+        formula="reliability − resolution + uncertainty + within the bins",
+        direction="lower is better; who always states the share of correct answers has the chance baseline",
+        undefined_when="no answer has a label", source="Brier 1950; Murphy 1973"),
+    Definition("auroc", "AUROC of the confidence", "Probability that a correct answer has a higher confidence than an "
+        "incorrect one; ties count half.", range="[0, 1]", direction="higher is better; 0.5 by chance",
+        undefined_when=_LABELS),
+    Definition("aurc", "AURC of the confidence", "Mean share of incorrect answers when only the most confident are "
+        "given, over all shares given.", range="[0, 1]", direction="lower is better; the share of incorrect answers by "
+        "chance", undefined_when="no answer has a label", source="Geifman, Uziel, El-Yaniv 2019"),
+    Definition("combined_uncertainty", "Combined uncertainty",
+        "Uncertainty of retrieval, sampling and conformal prediction in one number. Where the conformal score is an "
+        "agreement with the samples, its last two parts see the same samples.",
+        formula="0.2 · U_retrieval + 0.4 · (1 − agreement with the samples) + 0.4 · (1 − confidence of the conformal "
+        "score); U_retrieval is the entropy of the softmax of the retrieval scores, divided by log k",
+        range="[0, 1]", direction="higher = more uncertain", undefined_when="one of its parts is"),
+    Definition("is_reliable", "Reliable by the combined decision",
+        "The agreement with the samples exceeds 0.7 and the conformal verdict is In line.",
+        undefined_when="neither of the two fails and one is not known"),
+    Definition("weights", "Weights", "How much each signal counts; they sum to 1."),
+)  # fmt: skip
+
+LABELS = by_name(
+    Definition(RED.word, "Low", "A confidence below 0.4.", BANDS),
+    Definition(ORANGE.word, "Medium", "A confidence from 0.4 to below 0.7.", BANDS),
+    Definition(GREEN.word, "High", "A confidence of 0.7 or more.", BANDS),
+    Definition(NO_BAND.word, "Undefined", "The answer has no confidence.", BANDS),
+)
+
+FINDINGS = by_name(
+    Definition("overconfident", "Overconfident", "The mean confidence is higher than the share of correct answers.", MODE,
+        advice="Calibrate the confidence on labelled answers, or raise the threshold."),
+    Definition("underconfident", "Underconfident", "The mean confidence is lower than the share of correct answers.", MODE,
+        advice="Calibrate the confidence on labelled answers, or lower the threshold."),
+    Definition("confidence_backwards", "Confidence is backwards", "Incorrect answers have the higher confidence.", MODE,
+        advice="Do not use this confidence: choose other signals, or learn their weights."),
+    Definition("confidence_blind", "Confidence cannot tell", "Correct and incorrect answers have the same confidence, as "
+        "far as these labels can tell.", MODE, advice="Label more answers, choose other signals, or learn their weights."),
+    Definition("wrong_answers_pass", "Incorrect answers pass", "Incorrect answers reach the threshold.", MODE,
+        advice="Read these answers first; raise the threshold, or let another signal join."),
+    Definition("range_mismatch", "Signal out of its range", "The values of a signal contradict its declared range.", MODE,
+        advice="Declare the range that the signal has: its weight means nothing otherwise."),
+)  # fmt: skip
+
+REASONS = by_name(
+    Definition("no_answer", "No answer", "The answer is missing, empty or a refusal.", REASON),
+    Definition("no_signal", "Signal missing", "A signal with a weight has no value for this answer.", REASON),
+    Definition(
+        "no_weights", "Weights unusable", "The chosen weights, or the calibration, cannot be used.", REASON
+    ),
+)
+
+DEFINITIONS = (*METRICS.values(), *LABELS.values(), *FINDINGS.values(), *REASONS.values())

@@ -1,0 +1,302 @@
+"""The confidence of a run by hand: weights and thresholds from four places, bands, reasons, what it is worth."""
+
+import io
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from core.confidence import ConfidenceMap, SavedCalibration, Weighting, to_json
+from core.confidence.analysis import ece_by_chance, whatif
+from core.confidence.diagnostic import read_weights
+from core.diagnosis import BAD, UNCLEAR, Diagnosis
+from core.errors import InputError
+from core.report.exports import exporters
+from core.run import Run
+from core.stats import reliability_bins
+from tests.core.confidence.confidence_runs import signal_run
+from tests.core.conformal.conformal_runs import planted
+
+NAN = math.nan
+ALONE = {"weights": "similarity=1"}
+
+
+@pytest.fixture
+def four():
+    """The seed's example; all signals half; one without a signal; one without an answer."""
+    status = ["answered", "answered", "answered", "abstained"]
+    return signal_run([0.89, 0.5, NAN, 0.9], [38.5, 50, 60, 90], [0.92, 0.5, 0.5, 0.9], answer_status=status)
+
+
+def analysed(run, **settings):
+    return Diagnosis(run, settings)["confidence"]
+
+
+def facts(run, **settings):
+    return {one.key: one for one in Diagnosis(run, settings).numbers("confidence")}
+
+
+def named(run, **settings):
+    return {one.name: one for one in Diagnosis(run, settings).findings_of("confidence")}
+
+
+def test_the_weighted_sum_its_parts_and_its_reasons(four):
+    found = analysed(four)
+    q = found.queries
+    np.testing.assert_allclose(q["confidence"], [0.71925, 0.5, NAN, NAN])
+    np.testing.assert_allclose(found.contributions[0], [0.4005, 0.13475, 0.184])
+    np.testing.assert_allclose(found.signals["lexical"], [0.385, 0.5, 0.6, 0.9])
+    assert q["band"].to_list() == ["high", "medium", "undefined", "undefined"]
+    assert q["passes"].to_list() == [True, False, pd.NA, pd.NA]
+    assert q["reason"].fillna("").to_list() == ["", "", "no_signal", "no_answer"]
+    assert (found.origin, found.reason, found.warnings) == ("default", "", ())
+    said = facts(four)
+    assert (
+        said["mean_confidence"].value == pytest.approx((0.71925 + 0.5) / 2) and said["mean_confidence"].n == 2
+    )
+    assert said["n_passing"].text == "1 of 2"
+    assert said["confidence_bands"].value == {"high": 1, "medium": 1}
+    assert said["confidence_undefined_reasons"].value == {"no_signal": 1, "no_answer": 1}
+    assert Diagnosis(four).summary()["mean_confidence"] == pytest.approx(0.609625)
+
+
+def test_weights_of_the_setting_are_shares_of_their_sum(four):
+    found = analysed(four, weights=" similarity = 3, llm=1 ")
+    assert found.weighting.weights == {"similarity": 0.75, "llm": 0.25} and found.origin == "setting"
+    np.testing.assert_allclose(found.queries["confidence"], [0.75 * 0.89 + 0.25 * 0.92, 0.5, NAN, NAN])
+    assert found.contributions.shape == (4, 2)
+    # A signal without a weight is not needed.
+    np.testing.assert_allclose(analysed(four, weights="similarity=0,lexical=2").queries["confidence"][2], 0.6)
+
+
+def test_an_answer_passes_as_it_is_shown():
+    run = signal_run([0.595, 0.5949, 0.395, 0.3949])
+    q = analysed(run, **ALONE).queries
+    assert q["passes"].to_list() == [True, False, False, False]
+    assert q["band"].to_list() == ["medium", "medium", "medium", "low"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "similarity", "similarity=", "similarity=-1", "similarity=nan", "similarity=inf", "similarity=0",
+     "=1", "similarity=1,", "similarity=1,similarity=2", "<script>alert(1)</script>"],
+)  # fmt: skip
+def test_unusable_weights_are_a_reason_and_no_confidence(four, text):
+    with pytest.raises(InputError):
+        read_weights(text)
+    found = analysed(four, weights=text)
+    assert found.reason.startswith("Weights must") and found.queries["confidence"].isna().all()
+    assert found.queries["reason"].to_list() == ["no_weights"] * 3 + ["no_answer"]
+    assert facts(four, weights=text)["mean_confidence"].note == found.reason
+
+
+def test_a_signal_that_the_run_does_not_have_is_named(four):
+    found = analysed(four, weights="similarity=1,uncertainty.agreement=1")
+    assert found.reason == ("The run has no signal uncertainty.agreement; it has similarity, lexical, llm.")
+    assert found.queries["confidence"].isna().all() and found.contributions.shape == (4, 2)
+
+
+def test_signals_of_other_diagnostics_join_as_confidences():
+    run = planted([10, 4, 0], [True, None, False], [None] * 3)
+    found = analysed(run, weights="uncertainty.agreement_rouge_l=1")
+    np.testing.assert_allclose(found.queries["confidence"], [1, 0.4, 0])
+    # All ten samples alike: no entropy. An uncertainty without a range becomes exp(−value).
+    assert analysed(run, weights="uncertainty.entropy=1").queries["confidence"][0] == 1
+    keys = [one.key for one in found.choices]
+    assert "uncertainty.sum_eigen" in keys and "answers.correct" not in keys, "no label may join"
+    assert all(found.titles[key] for key in keys)
+
+
+def calibrated(run, weighting, mapped=None, content=None):
+    saved = SavedCalibration(weighting, mapped or ConfidenceMap(), 20, 12)
+    options = {"calibration": to_json(saved).decode() if content is None else content}
+    return run.derive({"steps": {"confidence": {"options": options}}})
+
+
+def test_a_calibration_that_the_run_keeps_is_used():
+    weighting = Weighting({"similarity": 1.0}, {"similarity": (0.0, 0.5)}, 0.8)
+    halves = ConfidenceMap("isotonic", x=(0.0, 1.0), y=(0.0, 0.5))
+    run = calibrated(signal_run([0.25, 0.45]), weighting, halves)
+    found = analysed(run)
+    assert found.queries["raw_confidence"].to_list() == pytest.approx([0.5, 0.9])
+    assert found.queries["confidence"].to_list() == pytest.approx([0.25, 0.45])
+    assert (found.origin, found.weighting.threshold, found.map.kind) == ("calibration", 0.8, "isotonic")
+    assert analysed(run, confidence_threshold=0.4).queries["passes"].to_list() == [False, True]
+    # Other weights are not what the map was fitted to; the declared range stays.
+    other = analysed(run, weights="similarity=2")
+    assert other.queries["confidence"].to_list() == pytest.approx([0.5, 0.9]) and other.map.kind == "none"
+
+
+@pytest.mark.parametrize("content", ["", "{}", 3, ["x"], json.dumps({"format": "another"})])
+def test_a_calibration_from_elsewhere_is_not_trusted(content):
+    found = analysed(calibrated(signal_run([0.5]), Weighting(), content=content))
+    assert "calibration" in found.reason and found.queries["reason"].to_list() == ["no_weights"]
+
+
+def test_the_threshold_of_the_environment(four, monkeypatch):
+    monkeypatch.setenv("RAG_CONFIDENCE_THRESHOLD", "0.45")
+    assert analysed(four).queries["passes"].to_list()[:2] == [True, True]
+    assert analysed(four, confidence_threshold=0.55).queries["passes"].to_list()[:2] == [True, False]
+    monkeypatch.setenv("RAG_CONFIDENCE_THRESHOLD", "much")
+    assert "RAG_CONFIDENCE_THRESHOLD" in analysed(four).reason
+
+
+def test_what_the_confidence_is_worth_by_hand():
+    run = signal_run([0.9, 0.8, 0.3, 0.2, 0.7], correct=[True, False, False, True, None])
+    found = analysed(run, **ALONE)
+    quality = found.quality
+    assert (quality.n, quality.auroc) == (4, 0.5)
+    assert quality.brier == pytest.approx((0.01 + 0.64 + 0.09 + 0.64) / 4)
+    # Each in a bin of its own: gaps of 0.1, 0.8, 0.3 and 0.8.
+    assert quality.ece == pytest.approx(0.5) and quality.mce == pytest.approx(0.8)
+    assert found.gap[0] == pytest.approx(2.2 / 4 - 0.5)
+    said = facts(run, **ALONE)
+    assert said["n_passing"].text == "3 of 5"
+    assert said["n_correct_passing"].text == "1 of 2" and said["n_correct_passing"].chance == 1
+    assert said["n_correct_below"].text == "1 of 2"
+    assert said["confidence_brier"].chance == pytest.approx(0.25)
+    assert (said["confidence_auroc"].value, said["confidence_auroc"].chance) == (0.5, 0.5)
+    assert said["confidence_aurc"].chance == 0.5
+    curve = found.curve().set_index("threshold")
+    assert curve.loc[0.75, ["n", "n_passing", "n_labelled", "n_correct"]].to_list() == [5, 2, 2, 1]
+    assert curve.loc[1.0, "n_passing"] == 0 and math.isnan(curve.loc[1.0, "accuracy"])
+
+
+def test_other_weights_and_thresholds_change_what_passes():
+    run = signal_run([0.9, 0.1, 0.9], llm=[0.1, 0.9, 0.9], correct=[False, True, True])
+    found = analysed(run, **ALONE)
+    passed, quality = found.at({"llm": 2.0}, 0.5)
+    assert (passed.n, passed.n_passing, passed.accuracy, quality.auroc) == (3, 2, 1.0, 1.0)
+    passed, quality = found.at({"similarity": 1, "llm": 1}, 0.5)
+    assert (passed.coverage, passed.n_correct, quality.auroc) == (1.0, 2, 0.75)
+    for weights in ({"llm": 0.0}, {"llm": -1.0, "similarity": 2.0}, {"llm": NAN}, {"unknown": 1.0}):
+        with pytest.raises(InputError):
+            found.at(weights, 0.5)
+
+
+def test_what_a_threshold_lets_through():
+    found = whatif(np.array([0.895, 0.894, NAN, 0.5]), np.array([1, 0, 1, NAN]), 0.9)
+    assert found[:5] == (0.9, 3, 1, 1, 1) and found.coverage == pytest.approx(1 / 3)
+    assert whatif(np.array([NAN]), np.array([1.0]), 0.0)[1:5] == (0, 0, 0, 0)
+
+
+def test_the_calibration_error_of_a_perfect_confidence():
+    # One answer at ½: wrong by ½ either way. Two: by ½, 0, 0 or ½.
+    assert ece_by_chance(reliability_bins([0.5], [1])) == 0.5
+    assert ece_by_chance(reliability_bins([0.5, 0.5], [1, 0])) == pytest.approx(0.25, abs=0.05)
+    assert ece_by_chance(reliability_bins([0.0, 1.0], [1, 0])) == 0
+    assert math.isnan(ece_by_chance(()))
+
+
+def test_overconfident_and_underconfident():
+    sure = signal_run([0.9] * 16, correct=[True] * 4 + [False] * 12)
+    assert facts(sure, **ALONE)["confidence_gap"].text == "0.65"
+    found = named(sure, **ALONE)["overconfident"]
+    assert found.sentence == "The confidence is too high: 0.90 on average, where 4 of 16 answers are correct."
+    assert (found.n, found.of, len(found.query_ids)) == (12, 16, 12)
+    # 16 · 0.1; at least 12 of 16 at 0.1 each, twice.
+    assert found.expected_by_chance == pytest.approx(1.6)
+    assert found.p_value == pytest.approx(2 * binom.sf(11, 16, 0.1))
+    shy = signal_run([0.1] * 16, correct=[True] * 12 + [False] * 4)
+    found = named(shy, **ALONE)["underconfident"]
+    assert "too low: 0.10" in found.sentence and (found.n, found.expected_by_chance) == (4, 14.4)
+    assert found.query_ids == tuple(f"q{i:02}" for i in range(12))
+    fair = signal_run([0.75] * 16, correct=[True] * 12 + [False] * 4)
+    assert not {"overconfident", "underconfident"} & set(named(fair, **ALONE))
+
+
+def test_whether_it_tells_correct_from_incorrect():
+    right = [True] * 12 + [False] * 12
+    backwards = named(signal_run([0.1] * 12 + [0.9] * 12, correct=right), **ALONE)["confidence_backwards"]
+    assert (backwards.tone, backwards.severity) == (BAD, "high") and "AUROC 0.00" in backwards.sentence
+    blind = named(signal_run([0.5] * 24, correct=right), **ALONE)["confidence_blind"]
+    assert (blind.tone, blind.n, blind.of) == (UNCLEAR, 12, 24)
+    tells = named(signal_run([0.9] * 12 + [0.1] * 12, correct=right), **ALONE)
+    assert not {"confidence_backwards", "confidence_blind", "wrong_answers_pass"} & set(tells)
+
+
+def test_incorrect_answers_that_pass_beside_what_chance_gives():
+    run = signal_run([0.9, 0.8, 0.7, 0.2], correct=[True, True, False, False])
+    found = named(run, **ALONE)["wrong_answers_pass"]
+    # Three of four pass. Of the pairs of incorrect answers that could be drawn, half hold the one that fails.
+    assert (found.n, found.of, found.expected_by_chance, found.query_ids) == (1, 2, 1.5, ("q02",))
+    assert found.p_value == pytest.approx(0.5)
+    assert found.sentence == (
+        "1 of 2 incorrect answers passes the threshold 0.6; 1.5 would if the confidence knew nothing."
+    )
+
+
+def test_a_signal_in_another_range_is_found():
+    run = signal_run([0.5] * 5, lexical=[0.71, 0.83, 0.9, 0.88, 0.79], llm=[0.5] * 5)
+    found = named(run)["range_mismatch"]
+    assert (found.n, found.of, found.severity) == (5, 5, "high")
+    assert (
+        "Lexical score is declared as 0 to 100, but all 5 values lie between 0.71 and 0.9" in found.sentence
+    )
+    assert "range_mismatch" not in named(run, weights="similarity=1"), "it has no weight"
+
+
+def test_retrieval_sampling_and_conformal_prediction_in_one():
+    run = planted([10, 8, 5], [True, True, None], [True, False, False])
+    passages = pd.DataFrame(
+        [
+            {"query_id": one, "passage_id": p, "text": "x", "retrieval_rank": 1.0, "retrieval_score": 3.0}
+            for one in ("q000", "q001")
+            for p in ("a", "b")
+        ]
+    )
+    run = Run.create(run.manifest, **{**run.tables, "passages": passages})
+    q = analysed(run).queries
+    # Equal scores: the largest entropy. The conformal score is the agreement with the samples, too.
+    np.testing.assert_allclose(q["retrieval_uncertainty"], [1, 1, NAN])
+    np.testing.assert_allclose(q["sampling_uncertainty"], [0, 0.2, 0.5], atol=1e-9)
+    np.testing.assert_allclose(q["conformal_uncertainty"], [0, 0.2, 0.5], atol=1e-9)
+    np.testing.assert_allclose(q["combined_uncertainty"], [0.2, 0.2 + 0.08 + 0.08, NAN], atol=1e-9)
+    np.testing.assert_allclose(q["combined_confidence"], [1, 0.8, 0.5], atol=1e-9)
+    # Too few labels for a verdict: only the third fails by its samples.
+    assert q["is_reliable"].to_list() == [pd.NA, pd.NA, False]
+    assert facts(run)["n_reliable"].text == "0 of 1"
+    assert facts(run)["mean_combined_uncertainty"].value == pytest.approx(0.28)
+
+
+@pytest.mark.parametrize("correct", [[None], [True], [False]])
+def test_one_question(correct):
+    run = signal_run([0.8], correct=correct)
+    said = facts(run, **ALONE)
+    assert said["mean_confidence"].text == "0.80" and said["mean_confidence"].interval is None
+    assert said["confidence_auroc"].value is None and said["confidence_auroc"].chance is None
+    assert (said["confidence_ece"].value is None) == (correct == [None])
+    assert set(named(run, **ALONE)) == ({"wrong_answers_pass"} if correct == [False] else set())
+
+
+def test_a_run_without_signals_has_no_number():
+    for run in (Run.create({"source": "upload"}), signal_run([NAN, NAN])):
+        assert Diagnosis(run).diagnostic("confidence").lacks(run).startswith("No confidence signals")
+        assert all(one.value is None for one in facts(run).values())
+        assert Diagnosis(run).findings_of("confidence") == ()
+
+
+def test_all_correct():
+    run = signal_run([0.7] * 6, correct=[True] * 6)
+    said = facts(run, **ALONE)
+    assert said["n_correct_passing"].text == "6 of 6" and said["confidence_auroc"].value is None
+    assert said["confidence_brier"].chance == 0
+    # Six of six come about at 0.7 once in 8.5 times; every gap is −0.3, which says nothing of others.
+    assert named(run, **ALONE) == {} and said["confidence_gap"].interval is None
+
+
+def test_exports(four):
+    hostile = signal_run([0.5], correct=[True], question=['=HYPERLINK("x")'])
+    text = exporters()["confidence-csv"].write(Diagnosis(hostile, ALONE)).decode("utf-8-sig")
+    row = pd.read_csv(io.StringIO(text)).iloc[0]
+    assert row["question"] == '\'=HYPERLINK("x")' and (row["confidence"], row["signal.similarity"]) == (
+        0.5,
+        0.5,
+    )
+    bins = pd.read_csv(io.BytesIO(exporters()["reliability-csv"].write(Diagnosis(hostile, ALONE))))
+    assert bins.loc[0, ["number", "n", "accuracy"]].to_list() == [7, 1, 1]
+    empty = pd.read_csv(io.BytesIO(exporters()["reliability-csv"].write(Diagnosis(four))))
+    assert len(empty) == 0 and "confidence" in empty.columns
