@@ -94,7 +94,7 @@ RULES = {
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
     "core.pipeline core.presets core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.conditions core.worklist",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis "
-    "core.charts core.charts.{d} core.conditions core.{d} core.{d}.step core.{d}.diagnostic",
+    "core.charts core.charts.{d} core.conditions core.context_score core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",
     "pages.{d}": "ui ui.sections.{d}",
     "dashboard": "ui",

@@ -11,7 +11,7 @@ from core.text.display import count, number, part, percent, shorten
 from core.validation.analysis import VALIDATOR_FAILED, ValidationAnalysis
 from core.validation.definitions import FINDINGS, REASONS_OF_VALIDATORS
 
-_BEYOND_CHANCE = 0.05
+BEYOND_CHANCE = 0.05
 _MANY, _MOST = 0.25, 0.5
 
 
@@ -85,7 +85,7 @@ def _against_chance(analysis: ValidationAnalysis) -> list[Finding]:
     if math.isnan(flags.p_value):
         return []
     n, of = flags.wrong.count, flags.wrong.n
-    tells = flags.p_value <= _BEYOND_CHANCE
+    tells = flags.p_value <= BEYOND_CHANCE
     right = f"{flags.right.count:,} of {count(flags.right.n, 'correct one')}"
     sentence = (
         f"Validation stops {n:,} of {count(of, 'incorrect answer')} and {right}; as many stops at random "
@@ -105,7 +105,7 @@ def _validator(analysis: ValidationAnalysis, row: dict[str, Any]) -> list[Findin
     n, of, right = int(row["wrong_flagged"]), int(row["n_wrong"]), int(row["n_right"])
     if not of or not right or not n + row["right_flagged"]:
         return []
-    tells = row["p_adjusted"] <= _BEYOND_CHANCE
+    tells = row["p_adjusted"] <= BEYOND_CHANCE
     if not tells and row["recall"] > row["false_positive_rate"]:
         return []
     name = "telling_validator" if tells else "blind_validator"

@@ -13,8 +13,8 @@ from tests.core.verdict_runs import no_questions
 
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
 NEED_DATA = (
-    "overview", "influence", "retrieval_quality", "claims", "uncertainty", "conformal", "confidence", "signals",
-    "workbench",
+    "overview", "influence", "retrieval_quality", "claims", "uncertainty", "conformal", "validation", "confidence",
+    "signals", "workbench",
 )  # fmt: skip
 TITLES = {
     "overview": "Overview",
@@ -24,6 +24,7 @@ TITLES = {
     "claims": "Claims & evidence",
     "uncertainty": "Uncertainty",
     "conformal": "Conformal",
+    "validation": "Validation",
     "confidence": "Confidence",
     "signals": "Signal agreement",
     "compare": "Compare",

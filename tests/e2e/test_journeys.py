@@ -19,6 +19,7 @@ PAGES = (
     "claims",
     "uncertainty",
     "conformal",
+    "validation",
     "signals",
     "workbench",
     "compare",

@@ -86,12 +86,17 @@ def _draw(data: pd.DataFrame | str) -> go.Figure:
             showlegend=False, hoverinfo="skip",
         )  # fmt: skip
     figure.update_xaxes(range=[-2, 102], dtick=20)
-    name_rows(figure, [f"{name_of(row.validator)}<br>{_told(row)}" for row in data.itertuples()])
+    name_rows(
+        figure,
+        [f"{name_of(row.validator)}<br>{_told(row)}".removesuffix("<br>") for row in data.itertuples()],
+    )
     return figure
 
 
 def _told(row: Any) -> str:
-    """Return the p-value of a row, or why no test is possible."""
+    """Return the p-value of a row, or why no test is possible; "" where nothing applied."""
+    if not row.n_applied:
+        return ""
     if not math.isnan(row.p_adjusted):
         return p_text(row.p_adjusted)
     flagged = row.wrong_flagged + row.right_flagged

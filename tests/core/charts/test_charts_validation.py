@@ -101,7 +101,7 @@ def test_flags_among_wrong_and_right_answers(seven):
         "Evidence Overlap p = 1",
         "Numeric Units p = 1",
         "Confidence Validator p = 0.67",
-        "Ethics Adapter no objection",
+        "Ethics Adapter",
     ]
     (note,) = [trace for trace in figure.data if trace.mode == "text"]
     assert (list(note.text), list(note.y)) == (["never applies"], [5])

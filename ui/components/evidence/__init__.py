@@ -36,6 +36,6 @@ _component = st.components.v2.component(
 )
 
 
-def draw(data: Mapping[str, Any]) -> None:
-    """Draw an answer and its passages, as `rows.evidence` puts them together."""
-    _component(key="evidence", data=dict(data))
+def draw(data: Mapping[str, Any], key: str = "evidence") -> None:
+    """Draw an answer and its passages, as `rows.evidence` puts them together; or an answer alone."""
+    _component(key=key, data=dict(data))

@@ -213,6 +213,7 @@ export default function ({ parentElement, data }) {
   else bench.byInfluence = false;
   if (rows.length > data.at_first) control("all", "Show all " + rows.length + " passages");
   arrange();
+  if (!rows.length) { list.remove(); controls.remove(); }
 
   const outside = (event) => {
     if (open && !event.composedPath().some((node) => node === open || node === note)) hide();

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -14,6 +15,44 @@ from ui.plain import shortened
 
 AT_FIRST = 15
 _TITLE = 80  # characters of a title
+
+
+class Piece(NamedTuple):
+    """A part of a text: which spans cover it, and whether one of the first of them begins here."""
+
+    text: str
+    covered_by: tuple[int, ...]
+    begins: bool
+
+
+def cut(text: str, spans: Sequence[Iterable[tuple[int, int]]]) -> list[Piece]:
+    """Cut a text where marked spans begin and end; the pieces joined are the text.
+
+    Parameters
+    ----------
+    text : str
+        A text of the data.
+    spans : sequence of (start, end) pairs
+        For each thing that marks it, its ranges of characters; what lies outside the text is left out.
+
+    Examples
+    --------
+    >>> [(piece.text, piece.covered_by) for piece in cut("in 1866", [[(3, 7)]])]
+    [('in ', ()), ('1866', (0,))]
+    """
+    covering: list[tuple[int, ...]] = [()] * len(text)
+    for mark, own in enumerate(spans):
+        for start, end in own:
+            for at in range(max(start, 0), min(end, len(text))):
+                if mark not in covering[at]:
+                    covering[at] += (mark,)
+    begins = {(mark, start) for mark, own in enumerate(spans) for start, _ in own}
+    result, at = [], 0
+    for marks, run in groupby(covering):
+        end = at + sum(1 for _ in run)
+        result.append(Piece(text[at:end], marks, bool(marks) and (marks[0], at) in begins))
+        at = end
+    return result
 
 
 def evidence(question: Mapping[str, Any], passages: pd.DataFrame, said: Sequence[Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from core.claims.causal import CHANGED, GONE, UNKNOWN
 from core.claims.definitions import STATES
 from core.text.diff import mark_words
 from core.text.display import count, number, visible
+from ui.components.evidence.rows import cut
 from ui.plain import shortened
 
 _TITLE, _TEXT = 60, 400  # characters of a title, and of a claim or sentence, that a tooltip shows
@@ -36,27 +36,15 @@ def pieces(answer: AnswerClaims) -> list[dict[str, Any]]:
         ``parts``, pairs of a text and whether its words are in none of the claims. All texts joined are the
         answer.
     """
-    text = answer.answer or ""
-    covering: list[tuple[int, ...]] = [()] * len(text)
-    for claim, spans in enumerate(answer.spans):
-        for start, end in spans:
-            for at in range(max(start, 0), min(end, len(text))):
-                if claim not in covering[at]:
-                    covering[at] += (claim,)
-    begins = {(claim, start) for claim, spans in enumerate(answer.spans) for start, _ in spans}
-    result, at = [], 0
-    for claims, run in groupby(covering):
-        end = at + sum(1 for _ in run)
-        result.append(
-            {
-                "state": str(answer.states[claims[0]]) if claims else "",
-                "claims": list(claims),
-                "first": bool(claims) and (claims[0], at) in begins,
-                "parts": _marked(text[at:end], [word for c in claims for word in answer.dropped[c]]),
-            }
-        )
-        at = end
-    return result
+    return [
+        {
+            "state": str(answer.states[claims[0]]) if claims else "",
+            "claims": list(claims),
+            "first": begins,
+            "parts": _marked(text, [word for c in claims for word in answer.dropped[c]]),
+        }
+        for text, claims, begins in cut(answer.answer or "", answer.spans)
+    ]
 
 
 def notes(answer: AnswerClaims) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import closing
 
 import pandas as pd
@@ -11,7 +10,7 @@ import streamlit as st
 from core.conformal import CalibrationStore, cases_of
 from core.errors import InputError
 from core.text.display import count
-from ui import cached, library, show
+from ui import cached, files, show
 from ui.plain import plain
 from ui.sections.conformal import run as page
 
@@ -24,26 +23,13 @@ def draw() -> None:
         "A file with the scores of labelled questions, to calibrate new answers with. It holds scores of one "
         "score, model, prompt and retriever only."
     )
-    typed = st.text_input(
-        "File",
-        str(library.runs_folder() / FILE),
-        key="conformal_file",
-        help="On the machine that this app runs on. Reading makes no file; adding does.",
-        persist_state="session",
-    )
-    path = typed.replace("\0", "").strip()  # no name of a file can hold it
+    path = files.choose(FILE, "conformal_file")
     if not path:
-        st.info("Name a file.", icon=":material/inbox:")
         return
     try:
         _add(path)
-        # A file that is not there must not be made by looking at it.
-        if os.path.isdir(path):
-            raise InputError(f"{path} is a folder; name a file in it.")
-        if not os.path.lexists(path):
-            st.info("There is no such file yet: adding makes it.", icon=":material/inbox:")
-            return
-        _browse(path)
+        if files.is_there(path):
+            _browse(path)
     except InputError as error:
         st.error(plain(error), icon=":material/error:")
 

@@ -1,0 +1,185 @@
+"""Validation in the whole run: how to validate, which validators tell, why they object, what it changes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import streamlit as st
+
+from core.charts.validation.shared import UNLABELLED
+from core.text.display import count, number, p_text, percent, share_interval
+from core.validation.analysis import ValidationAnalysis
+from core.validation.chain import ENABLE, is_on
+from core.validation.definitions import METRICS, REASONS_OF_VALIDATORS
+from core.validation.findings import BEYOND_CHANCE
+from core.validation.metrics import Share
+from ui import cached, router, show, sources, step_form
+from ui.state import session
+
+
+def first() -> None:
+    """Draw what validation does, and the form that starts it."""
+    run = session().run
+    assert run is not None, "the form is for the run that is loaded"
+    with st.container(border=True):
+        st.subheader("Not validated", anchor=False)
+        st.markdown(
+            "Each answer is checked without a model: does it cite its passages, are its words, numbers and "
+            "dates in them, does it say so where it is not certain? An answer with a critical verdict is "
+            "replaced by a fallback."
+        )
+        n, of = int(run.queries["answer"].notna().sum()), len(run.queries)
+        st.markdown(
+            f"**{count(n, 'answer')}** of {count(of, 'question')} to check. The result is a new run beside "
+            "this one; the answers stay as they are."
+        )
+        _form("Validate answers")
+
+
+def again() -> None:
+    """Draw the form for another validation of the same answers."""
+    with st.expander("Validate again with other options", icon=":material/refresh:"):
+        st.markdown("The result is a new run; this one stays as it is.")
+        _form("Validate again")
+
+
+def _form(label: str) -> None:
+    if not is_on():
+        st.warning(f"{ENABLE} is off: nothing is validated.", icon=":material/toggle_off:")
+    run = session().run
+    assert run is not None
+    # Answers without any passage can be judged, too: they have no ground.
+    step_form.on_loaded_run("validation", label, reads_passages=not run.passages.empty)
+
+
+def found() -> ValidationAnalysis:
+    """Return the analysis of the session's run at the current settings."""
+    analysis: ValidationAnalysis = cached.diagnosis()["validation"]
+    return analysis
+
+
+def validators() -> None:
+    """Draw what each validator says of the answers, and whether it objects to the incorrect ones."""
+    analysis = found()
+    frame = analysis.validators
+    rows = frame.to_dict("records")
+    labelled = analysis.trial is not None
+    if labelled:
+        wrong, right = (int(frame[name].max()) for name in ("n_wrong", "n_right"))
+        st.markdown(
+            f"Compared on {count(wrong, 'incorrect answer')} and {count(right, 'correct one')}. A validator "
+            "that objects to both kinds equally often is no help, however many incorrect answers it meets."
+        )
+    else:
+        st.info(f"{UNLABELLED} Reference answers would tell.", icon=":material/help:")
+    shown = frame.assign(
+        judged=[_judged(row) for row in rows],
+        wrong=[_share(row, "wrong_flagged", "n_wrong", "recall") for row in rows],
+        right=[_share(row, "right_flagged", "n_right", "false_positive_rate") for row in rows],
+        by_chance=frame["wrong_by_chance"].where(frame["n_applied"] > 0) if labelled else math.nan,
+    )
+    columns = {
+        "validator": "Validator",
+        "judged": st.column_config.TextColumn("Tells?", help="Whether it objects to more incorrect ones"),
+        "wrong": st.column_config.TextColumn("Incorrect", help="Objected to, with the 95 % interval"),
+        "by_chance": show.numeric("By chance", "%.1f", "Incorrect ones that as many at random meet"),
+        "right": st.column_config.TextColumn("Correct", help="Objected to, with the 95 % interval"),
+        "p_adjusted": show.numeric("p (Holm)", "%.3f", "Fisher's exact test, over all validators"),
+        "n_applied": show.numeric("Applied", "localized", "Answers that the validator could check"),
+        "n_passed": show.numeric("Passed", "localized"),
+        "n_warning": show.numeric("Warnings", "localized", "The answer is shown as it is"),
+        "n_critical": show.numeric("Critical", "localized", "A fallback is shown in place of the answer"),
+    }
+    show.table(shown, "What each validator says of the answers", columns, height="content")
+    if labelled:
+        left, right_side = st.columns(2)
+        with left:
+            show.chart("validation", "flag_rates")
+        with right_side:
+            show.chart("validation", "verdict_counts")
+    else:
+        show.chart("validation", "verdict_counts")
+    with st.container(horizontal=True):
+        show.export("validators-csv", "Download validators (CSV)")
+        show.export("verdicts-csv", "Download verdicts (CSV)")
+
+
+def _judged(row: dict[str, Any]) -> str:
+    """Say in a word what a validator is worth on the labelled answers; "" where nothing tells."""
+    flagged, labelled = row["wrong_flagged"] + row["right_flagged"], row["n_wrong"] + row["n_right"]
+    if not row["n_applied"]:
+        return "– never applies"
+    if not labelled:
+        return ""
+    if not flagged:
+        return "– no objection"
+    if flagged == labelled:
+        return "✗ objects to all"
+    return "✓ tells" if row["p_adjusted"] <= BEYOND_CHANCE else "✗ not shown to tell"
+
+
+def _share(row: dict[str, Any], flagged: str, n: str, rate: str) -> str:
+    if not row[n] or not row["n_applied"]:
+        return ""
+    return f"{row[flagged]:,} of {row[n]:,} ({percent(0, (row[f'{rate}_low'], row[f'{rate}_high']))})"
+
+
+def reasons() -> None:
+    """Draw how many answers each reason has, and whether they are the incorrect ones."""
+    analysis = found()
+    show.chart("validation", "objection_reasons")
+    frame = analysis.reasons
+    if frame.empty:
+        return
+    defined = [REASONS_OF_VALIDATORS[code] for code in frame["reason"]]
+    shown = frame.assign(title=[one.title for one in defined], meaning=[one.meaning for one in defined])
+    if analysis.trial is None:
+        shown[["wrong_flagged", "right_flagged"]] = math.nan
+    columns = {
+        "title": show.wide("Reason", "medium"),
+        "meaning": show.wide("Meaning"),
+        "n": show.numeric("Answers", "localized"),
+        "wrong_flagged": show.numeric("Incorrect", "localized"),
+        "wrong_by_chance": show.numeric("By chance", "%.1f", "Incorrect ones that as many at random meet"),
+        "right_flagged": show.numeric("Correct", "localized"),
+        "validator": show.wide("Validator", "medium"),
+    }  # fmt: skip
+    with st.expander(f"Reasons as a table ({count(len(frame), 'reason')})"):
+        show.table(shown, "Reasons of objections", columns, height="content")
+
+
+def on_off() -> None:
+    """Draw how many incorrect answers reach the user with validators and without, and what is lost."""
+    analysis = found()
+    one, stopped = analysis.trial, analysis.stopped
+    if one is None:
+        st.info(
+            f"{UNLABELLED} How many incorrect answers validation keeps from the user is unknown: add "
+            "`reference_answers` to the questions.",
+            icon=":material/help:",
+        )
+        sources.link(router.DATA, "Upload a file", "upload", door="Upload")
+        return
+    changes = "nothing changes" if not stopped.n_flagged else f"{one.on.count:,} still reach the user"
+    difference, low, high = (number(100 * value, "{:+.0f}") for value in (one.difference, *one.interval))
+    st.markdown(
+        f"**{_of(one.off)} labelled answers are incorrect; with validators on {changes}:** {difference} "
+        f"percentage points (95 % interval {low} to {high}; {p_text(one.p_value)})."
+    )
+    told = "" if math.isnan(stopped.p_value) else f" ({p_text(stopped.p_value)})"
+    st.markdown(
+        f"Hallucination reduction: {_of(one.reduction)} incorrect answers stopped{_interval(one.reduction)}, "
+        f"{number(stopped.expected, '{:.1f}')} by chance{told}. Price: {_of(one.lost)} correct answers "
+        f"lost{_interval(one.lost)}."
+    )
+    show.chart("validation", "validators_on_off")
+    st.caption(f"{METRICS['stopped'].meaning} A warning leaves the answer as it is.")
+
+
+def _of(share: Share) -> str:
+    return f"{share.count:,} of {share.n:,}"
+
+
+def _interval(share: Share) -> str:
+    return f" ({share_interval(share.interval)})" if share.n else ""

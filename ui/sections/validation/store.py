@@ -1,0 +1,96 @@
+"""Validation over time: a file that counts answers, the last days in numbers, and their trend."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pandas as pd
+import streamlit as st
+
+from core.charts.validation import pass_rate_by_day
+from core.errors import InputError
+from core.text.display import count, number, percent
+from core.validation.analysis import ValidationAnalysis
+from core.validation.metrics import WINDOWS, Metrics, Share, daily, windowed
+from core.validation.store import MetricsStore
+from ui import files, headlines, show
+from ui.plain import plain
+from ui.sections.validation import run as page
+from ui.state import session
+
+FILE = "metrics.db"
+
+
+def draw() -> None:
+    """Draw the file's name, what is added to it, and the last days."""
+    st.markdown(
+        "A file that counts validated answers, without their texts. A serving program can add to it, too."
+    )
+    path = files.choose(FILE, "validation_file")
+    if not path:
+        return
+    try:
+        if headlines.lacks("validation") is None:
+            _add(path, page.found())
+        if files.is_there(path):
+            _browse(path)
+    except InputError as error:
+        st.error(plain(error), icon=":material/error:")
+
+
+def _add(path: str, analysis: ValidationAnalysis) -> None:
+    """Draw the button that counts the answers of the run, and say how many are new."""
+    run = session().run
+    assert run is not None, "there is an analysis"
+    # On the day on which the run was made, whenever the button is pressed.
+    seen = analysis.observations(datetime.fromisoformat(run.manifest["created"]))
+    if not seen:
+        st.caption("This run has no validated answer: nothing can be added.")
+        return
+    label = f"Add this run's answers ({len(seen):,})"
+    if not st.button(label, icon=":material/playlist_add:", key="validation_add"):
+        return
+    with MetricsStore(path) as store:
+        n = store.add(seen)
+    there = len(seen) - n
+    known = f" {count(there, 'answer was', 'answers were')} counted already." if there else ""
+    st.success(f"{count(n, 'answer')} added, as of {seen[0].at:%Y-%m-%d}.{known}", icon=":material/check:")
+
+
+def _browse(path: str) -> None:
+    """Draw the numbers of the windows and the pass rate of every day."""
+    now, longest = datetime.now(UTC), max(WINDOWS)
+    with MetricsStore(path) as store:
+        seen = store.between(now - timedelta(days=longest), now)
+    if not seen:
+        st.info(f"No answer was counted in the last {longest} days.", icon=":material/inbox:")
+        return
+    frame = pd.DataFrame([_row(days, one) for days, one in windowed(seen, now).items()])
+    columns = {
+        "window": show.wide("Last", "small"),
+        "n": show.numeric("Answers", "localized"),
+        "passed": show.wide("Pass", "medium", "Share with its 95 % interval"),
+        "fallback": show.wide("Fallbacks", "medium", "Share with its 95 % interval"),
+        "uncertain": show.wide("Uncertainty expressed", "medium", "Share with its 95 % interval"),
+        "confidence": show.wide("Mean context score", "medium", "With its 95 % interval"),
+    }
+    show.table(frame, "Validation in the last days", columns, height="content")
+    show.figure(pass_rate_by_day(daily(seen, now, longest)), "pass_rate_by_day")
+    show.csv("Download windows (CSV)", frame, "validation-windows", "validation_windows_csv")
+
+
+def _row(days: int, one: Metrics) -> dict[str, object]:
+    mean = one.confidence
+    interval = "" if mean.low != mean.low else f" ({number(mean.low)} to {number(mean.high)})"
+    return {
+        "window": count(days, "day"),
+        "n": one.passed.n,
+        "passed": _share(one.passed),
+        "fallback": _share(one.fallback),
+        "uncertain": _share(one.uncertain),
+        "confidence": f"{number(mean.mean)}{interval}" if mean.n else "",
+    }
+
+
+def _share(share: Share) -> str:
+    return f"{percent(share.rate)} ({percent(0, share.interval)})" if share.n else ""
