@@ -103,8 +103,10 @@ def is_validated(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def n_given(passages: Iterable[object]) -> int:
-    """Return how many passages hold a word, or may hold one: their text is missing."""
-    return sum(not isinstance(text, str) or has_words(text) for text in passages)
+    """Return how many passages hold a word; all of them where no text is known."""
+    listed = list(passages)
+    known = [text for text in listed if isinstance(text, str)]
+    return sum(map(has_words, known)) if known else len(listed)
 
 
 def _text(value: object) -> str:

@@ -102,6 +102,18 @@ def test_what_is_looked_at_has_its_reasons_and_a_fallback():
     assert served(run, "error") is None and served(run, "dark") is None
 
 
+@pytest.mark.parametrize(("texts", "n"), [((*BRIDGE, " "), 2), ((BRIDGE[0], None), 1), ((), 0)])
+def test_passages_count_where_they_hold_a_word(texts, n):
+    run = fill(run_of({"one": ("I don't know.", texts)}), ValidationStep())
+    found = served(run, "one").outcome
+    assert (found.validation_info["context_docs_count"], found.passed) == (n, True)
+
+
+def test_passages_without_any_text_count_where_a_file_has_verdicts():
+    row = {"query_id": "dark", "validator": "ToxicityGuard", "passed": True}
+    assert served(run_of(verdicts=[row]), "dark").outcome.validation_info["context_docs_count"] == 2
+
+
 def test_the_language_is_that_of_the_option():
     run = fill(run_of(), ValidationStep(lang="vi"))
     found = served(run, "lost")
