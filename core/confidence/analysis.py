@@ -30,10 +30,11 @@ from core.stats import (
     BrierParts,
     Interval,
     ReliabilityBin,
+    auroc,
+    auroc_difference,
     brier_parts,
     known_pairs,
     paired_interval,
-    ranking_quality,
     reliability_bins,
     wilson_interval,
 )
@@ -103,7 +104,7 @@ class ConfidenceAnalysis:
     quality : Quality
         Of the confidence of the labelled answers.
     auroc : (value, low, high)
-        With its bootstrap interval.
+        With its 95 % interval (DeLong's; Wilson's for the rarer class where all or none are in order).
     ece_by_chance : float
         Mean expected calibration error of as many answers whose confidence were exactly right.
     bins : tuple of ReliabilityBin
@@ -311,7 +312,19 @@ def analyse_confidence(
     return ConfidenceAnalysis(
         run, weighting, mapped, unit, signals, titles, contributions, frame,
         tuple(one for one in warnings if one is not None),
-        # Finding the incorrect answers by a low confidence is finding the correct ones by a high one.
-        quality(confidence, correct), ranking_quality(confidence, correct)["auroc"], ece_by_chance(bins),
+        quality(confidence, correct), _auroc(confidence, correct), ece_by_chance(bins),
         bins, brier_parts(confidence, correct), correct, choices, origin, reason,
     )  # fmt: skip
+
+
+def _auroc(confidence: Floats, correct: Floats) -> tuple[float, float, float]:
+    """Return the AUROC and its interval: fast, where a bootstrap of 20,000 answers takes minutes."""
+    p, right = known_pairs(np.round(confidence, 9), correct)
+    value, n_right = auroc(p, right), int(right.sum())
+    if math.isnan(value):
+        return math.nan, math.nan, math.nan
+    # Whoever gives all the same confidence has an AUROC of 0.5.
+    _, low, high, _ = auroc_difference(p, np.zeros_like(p), right)
+    if math.isnan(low):
+        return value, *wilson_interval(value, min(n_right, p.size - n_right))
+    return value, max(0.0, 0.5 + low), min(1.0, 0.5 + high)

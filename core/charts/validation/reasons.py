@@ -101,7 +101,8 @@ def _draw(data: pd.DataFrame | str) -> go.Figure:
         )
     if labelled:  # below each bar: on it, nothing would show
         note = "incorrect answers, as many objections at random"
-        add_chance(figure, data.assign(note=note, title=data["title"] + _BELOW))
+        compared = data[data["wrong_flagged"] + data["right_flagged"] > 0]
+        add_chance(figure, compared.assign(note=note, title=compared["title"] + _BELOW))
     most = max(float(data["n"].max()), 1.0)
     figure.update_layout(barmode="stack", legend_traceorder="normal")
     figure.update_xaxes(range=[0, 1.05 * most], tickformat=",d", dtick=count_step(most))

@@ -253,6 +253,16 @@ def test_whether_it_tells_correct_from_incorrect():
     assert not {"confidence_backwards", "confidence_blind", "wrong_answers_pass"} & set(tells)
 
 
+def test_the_interval_of_the_auroc():
+    # Placements of the correct: 1, 1, 0.5; of the incorrect: 1, 2/3. Var 1/12 and 1/18.
+    found = analysed(signal_run([0.9, 0.8, 0.5, 0.4, 0.6], correct=[True] * 3 + [False] * 2), **ALONE)
+    half = 1.959964 * math.sqrt(1 / 12 / 3 + 1 / 18 / 2)
+    assert found.auroc == pytest.approx((5 / 6, 5 / 6 - half, 1.0), abs=1e-6)
+    # All in order: Wilson's for the two incorrect ones.
+    found = analysed(signal_run([0.9, 0.8, 0.7, 0.4, 0.6], correct=[True] * 3 + [False] * 2), **ALONE)
+    assert found.auroc == pytest.approx((1, 2 / (2 + 1.959964**2), 1), abs=1e-6)
+
+
 def test_incorrect_answers_that_pass_beside_what_chance_gives():
     run = signal_run([0.9, 0.8, 0.7, 0.2], correct=[True, True, False, False])
     found = named(run, **ALONE)["wrong_answers_pass"]

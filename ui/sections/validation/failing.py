@@ -36,6 +36,7 @@ def draw() -> None:
         key=f"validation_answer_{session().run_key}",
         format_func=titles.__getitem__,
         help="Stopped answers first, then by context score.",
+        persist_state="session",
     )
     if len(failed) > len(listed):
         st.caption(f"The first {len(listed):,} of {count(len(failed), 'answer')} with objections.")
