@@ -1,22 +1,40 @@
 import streamlit as st
 
-from ui import headlines, job_panel, show, step_form, worklist
+from ui import headlines, job_panel, show, worklist
 from ui.router import require_entrypoint
+from ui.sections.confidence import calibrate, combined, compare, run, whatif
 
 require_entrypoint()
 headlines.heading("confidence")
 
 job_panel.draw("confidence")
 if show.needs_run():
-    if missing := headlines.lacks("confidence"):
-        with st.container(border=True):
-            st.markdown(missing)
-            step_form.on_loaded_run("confidence", "Measure signals")
+    if headlines.lacks("confidence"):
+        run.first()
     else:
+        usable = run.is_usable()
         headlines.body("confidence")
-        with st.expander("Measure again with other options", icon=":material/refresh:"):
-            st.markdown("The result is a new run; this one stays as it is.")
-            step_form.on_loaded_run("confidence", "Measure again")
+        run.again()
+
+        if usable:
+            st.subheader("How sure, and how often right?", anchor=False)
+            run.bands()
+
+            st.subheader("What if?", anchor=False)
+            whatif.draw()
+
+            st.subheader("Does the confidence mean what it says?", anchor=False)
+            run.reliability()
+
+        st.subheader("Calibrate", anchor=False)
+        calibrate.draw()
+
+        if usable:
+            st.subheader("Compare two configurations", anchor=False)
+            compare.draw()
+
+        st.subheader("Combined uncertainty", anchor=False)
+        combined.draw()
 
         st.subheader("Questions", anchor=False)
         worklist.draw("confidence")

@@ -78,7 +78,8 @@ RULES = {
     "core.charts": "core.text core.stats core.diagnosis",
     # Compares diagnostics, so it takes a report and knows none of them.
     "core.charts.signals": "core.text core.signals core.conditions core.charts core.report",
-    "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.conditions core.charts core.{d}",
+    "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.conditions core.context_score core.charts "
+    "core.{d}",
     "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.spreadsheet core.sources core.diagnosis core.signals core.diagnostics "
     "core.reviews core.verdict core.worklist",
     "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.diagnosis "

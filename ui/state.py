@@ -67,6 +67,8 @@ class Session:
         The finished job whose result was shown last.
     live : dict
         What the Live page keeps: the data set, the names of models as typed, the fetch of a model.
+    kept : dict
+        What sections of diagnostics keep beside their widgets, by names that begin with the diagnostic's.
     upload : dict
         What the Data page keeps of the last upload: what is being mapped, or its run and import report.
     """
@@ -92,6 +94,7 @@ class Session:
     shown_job: str | None = None
     started: bool = False
     live: dict[str, Any] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict)
     upload: dict[str, Any] = field(default_factory=dict)
 
     def show(self, run: Run, origin: str, *, saved: bool, link: dict[str, str], key: str = "") -> None:

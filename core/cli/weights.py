@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from core.cli.files import free_file, log_report, write_file
+from core.cli.output import log
 from core.confidence import Labelled, Learned, configured, labelled, labelled_run, learn, to_json
 from core.confidence.labelled import COLUMNS
 from core.diagnosis import Diagnosis
@@ -27,6 +28,7 @@ def learned_weights(source: str, path: str, overwrite: bool) -> tuple[dict[str, 
     rows = labelled_run(Diagnosis(Run.load(source))) if is_run(source) else _from_file(source)
     if not rows.n:
         raise InputError(f"{source} has no answer with a label and all signals{_left_out(rows, ': ')}.")
+    log(f"Learning from {count(rows.n, 'answer')}; thousands take minutes.")
     found = learn(rows, configured())
     if found.proposed is None:
         raise InputError(f"Nothing can be learned from {source}: {found.weights.reason}.")

@@ -22,7 +22,7 @@ from core.confidence.weighted import (
     normalised,
     range_warning,
 )
-from core.context_score import band
+from core.context_score import GREEN, ORANGE, RED, band
 from core.errors import InputError
 from core.run import Run
 from core.signals import Signal
@@ -39,6 +39,7 @@ from core.stats import (
     wilson_interval,
 )
 
+_NO_MAP = ConfidenceMap()
 DEFAULT, SETTING, CALIBRATED = "default", "setting", "calibration"
 _WITHOUT_ANSWER = ("abstained", "empty", "error")
 _DRAWS = 500  # of correctness, for the error that chance alone gives
@@ -86,6 +87,8 @@ class ConfidenceAnalysis:
         From the weighted sum to the confidence.
     signals : Mapping of str to ndarray, each of shape (n_questions,)
         Every signal that has or could have a weight, in [0, 1], higher = more confident; NaN where missing.
+    measured : Mapping of str to ndarray, each of shape (n_questions,)
+        The same in the units of ``weighting.ranges``.
     titles : Mapping of str to str
         Their names for people.
     contributions : ndarray, shape (n_questions, n_weights)
@@ -122,6 +125,7 @@ class ConfidenceAnalysis:
     weighting: Weighting
     map: ConfidenceMap
     signals: Mapping[str, Floats]
+    measured: Mapping[str, Floats]
     titles: Mapping[str, str]
     contributions: Floats
     queries: pd.DataFrame
@@ -152,19 +156,47 @@ class ConfidenceAnalysis:
         p, right = known_pairs(self.confidence, self.correct)
         return float((p - right).mean()) if p.size else math.nan, paired_interval(right, p)
 
+    def bands(self) -> pd.DataFrame:
+        """Return one row per band, the highest first, with its answers and how many of them are correct.
+
+        ``band, n, n_labelled, n_correct, accuracy, low, high``: the last are Wilson's 95 % interval.
+        """
+        rows = []
+        for one in (GREEN, ORANGE, RED):
+            own = self.queries["band"].eq(one.word).to_numpy()
+            right = self.correct[own & ~np.isnan(self.correct)]
+            accuracy = float(right.mean()) if right.size else math.nan
+            ends = wilson_interval(accuracy, right.size)
+            rows.append((one.word, int(own.sum()), right.size, int(right.sum()), accuracy, *ends))
+        columns = ["band", "n", "n_labelled", "n_correct", "accuracy", "low", "high"]
+        return pd.DataFrame(rows, columns=pd.Index(columns))
+
+    def by(self, weighting: Weighting, mapped: ConfidenceMap = _NO_MAP) -> Floats:
+        """Return the confidence by another weighting and map; InputError where a signal of it is unknown."""
+        found = np.array(mapped(confidences(self.measured, weighting)))
+        found[self.queries["reason"].eq("no_answer").to_numpy(dtype=bool, na_value=False)] = math.nan
+        return found
+
+    def other(self, weights: Mapping[str, float], threshold: float) -> Weighting:
+        """Return other weights, as shares of their sum, and another threshold with the ranges in use."""
+        ranges = {**dict.fromkeys(weights, (0.0, 1.0)), **self.weighting.ranges}
+        return Weighting(shares_of(weights), ranges, threshold)
+
     def at(self, weights: Mapping[str, float], threshold: float) -> tuple[WhatIf, Quality]:
         """Return what other weights, as shares of their sum, and another threshold let through.
 
         The map is left out: it belongs to the weights that it was fitted to.
         """
-        unit = dict.fromkeys((*self.signals, *weights), (0.0, 1.0))
-        found = confidences(self.signals, Weighting(shares_of(weights), unit, threshold))
-        found[self.queries["reason"].eq("no_answer").to_numpy(dtype=bool, na_value=False)] = math.nan
+        found = self.by(self.other(weights, threshold))
         return whatif(found, self.correct, threshold), quality(found, self.correct)
 
-    def curve(self) -> pd.DataFrame:
-        """Return one `WhatIf` per row, for thresholds from 0 to 1 in steps of 0.05."""
-        rows = [whatif(self.confidence, self.correct, place / 20) for place in range(21)]
+    def curve(self, weighting: Weighting | None = None) -> pd.DataFrame:
+        """Return one `WhatIf` per row, for thresholds from 0 to 1 in steps of 0.05.
+
+        Another ``weighting`` as in `by`, without a map.
+        """
+        found = self.confidence if weighting is None else self.by(weighting)
+        rows = [whatif(found, self.correct, place / 20) for place in range(21)]
         return pd.DataFrame(rows, columns=WhatIf._fields)
 
 
@@ -278,7 +310,7 @@ def analyse_confidence(
         if weighting.weights.get(name)
     )
     return ConfidenceAnalysis(
-        run, weighting, mapped, unit, titles, contributions, frame,
+        run, weighting, mapped, unit, signals, titles, contributions, frame,
         tuple(one for one in warnings if one is not None),
         quality(confidence, correct), _auroc(confidence, correct), ece_by_chance(bins),
         bins, brier_parts(confidence, correct), correct, choices, origin, reason,

@@ -81,6 +81,11 @@ def read_weights(text: str) -> dict[str, float]:
     return shares_of(found)
 
 
+def write_weights(weights: Mapping[str, float]) -> str:
+    """Return weights as `read_weights` reads them."""
+    return ",".join(f"{name}={weight:.4g}" for name, weight in weights.items())
+
+
 def _saved(run: Run) -> SavedCalibration | None:
     """Return the calibration that the run keeps; InputError where it cannot be read."""
     options = run.manifest.get("steps", {}).get("confidence", {}).get("options", {})

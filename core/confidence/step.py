@@ -91,7 +91,7 @@ class ConfidenceStep(PerQuestion):
         Option(
             "--self-score",
             "Ask the model how sure it is of each answer; without, no model is called.",
-            title="Ask the model how sure it is",
+            title="Ask the model",
         ),
     ] = True
     calibration: Annotated[
@@ -99,7 +99,7 @@ class ConfidenceStep(PerQuestion):
         Option(
             "--confidence-calibration",
             "File of calibrated weights; else the default weights.",
-            title="Calibration file (empty: default weights)",
+            title="Calibration file",
         ),
     ] = None
     given: tuple[str, ...] = ()

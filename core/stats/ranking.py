@@ -260,8 +260,9 @@ def ranking_quality(
 
 def _ranking_measures(counts: Floats, tie: NDArray[np.intp], quality: Floats) -> Floats:
     """Return the measures, (5, resamples), of cases drawn ``counts`` times; tie 0 is the most confident."""
-    member = (tie[:, None] == np.arange(tie.max() + 1)).astype(float)
-    size, right = counts @ member, (counts * quality) @ member
+    order = np.argsort(tie, kind="stable")
+    first = np.flatnonzero(np.diff(tie[order], prepend=-1))
+    size, right = (np.add.reduceat(one[:, order], first, axis=1) for one in (counts, counts * quality))
     wrong = size - right
     n, n_right, n_wrong = size.sum(axis=1), right.sum(axis=1), wrong.sum(axis=1)
     answered = np.cumsum(size, axis=1)

@@ -591,6 +591,15 @@ def test_intervals_of_all_measures_are_those_of_the_bootstrap():
         assert found[name][1:] == pytest.approx((low, high), abs=0.02), name
 
 
+def test_measures_of_many_answers_fit_into_memory():
+    n = 20_000  # of which nearly all confidences differ
+    confidence, correct = RNG.random(n), RNG.random(n) < 0.5
+    value, low, high = ranking_quality(confidence, correct, n_resamples=1_000)["auroc"]
+    assert value == pytest.approx(auroc(-confidence, ~correct)) and low < value < high
+    # The error of an AUROC of chance is √((n + 1) / 12 n₁ n₀), about 0.58 / √n.
+    assert (high - low) == pytest.approx(2 * 1.96 * 0.577 / np.sqrt(n), rel=0.2)
+
+
 def test_as_many_cases_as_fit_a_batch_without_rest():
     # 5,000,000 cells are 1,000 resamples of 5,000 cases.
     found = ranking_quality(np.arange(5_000.0), np.arange(5_000) % 2, n_resamples=1_000)

@@ -58,8 +58,8 @@ def diagnosis_of(analysis):
 
 
 def calibrated_run(n=120, question="What is number {}?"):
-    """A run of which every other labelled question calibrates, with eight samples each."""
-    rng = np.random.default_rng(5)
+    """A run of which every other labelled question calibrates, with eight samples and three signals each."""
+    rng, other_rng = np.random.default_rng(5), np.random.default_rng(6)
     queries, samples = [], []
     for i in range(n):
         right = rng.random() < 0.8
@@ -79,4 +79,9 @@ def calibrated_run(n=120, question="What is number {}?"):
             other = rng.choice(["yes indeed", "another thing", "nothing at all"])
             text = answer if rng.random() < agreeing else other
             samples.append({"query_id": f"q{i}", "sample_id": f"s{j}", "answer": text})
-    return Run.create({"source": "upload"}, queries=pd.DataFrame(queries), samples=pd.DataFrame(samples))
+    values = other_rng.beta(3, 2, size=(n, 3)).round(3)
+    signals = pd.DataFrame(values * [1, 100, 1], columns=["similarity", "lexical", "llm_score"])
+    signals["query_id"] = [one["query_id"] for one in queries]
+    return Run.create(
+        {"source": "upload"}, queries=pd.DataFrame(queries), samples=pd.DataFrame(samples), signals=signals
+    )

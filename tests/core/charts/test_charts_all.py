@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.charts import claims, conformal, influence, retrieval_quality, uncertainty, validation
+from core.charts import claims, confidence, conformal, influence, retrieval_quality, uncertainty, validation
 from core.charts.compare import compare_figure
 from core.charts.theme import alt_text
 from core.diagnosis import QuestionColumn
@@ -16,6 +16,7 @@ from core.influence import analyse, compare_reported, recovery
 from core.retrieval_quality.analysis import retrieval_quality as quality_of
 from core.uncertainty import measure
 from core.validation.metrics import daily
+from tests.core.charts.chart_confidence import TITLES, scored
 from tests.core.charts.chart_conformal import calibrated
 from tests.core.charts.chart_runs import HOSTILE, make_run, shown_strings
 from tests.core.charts.chart_samples import sampled_run
@@ -51,6 +52,10 @@ CALIBRATED = {
     "score_histogram": conformal.score_histogram,
     "set_size": conformal.set_size,
 }
+CONFIDENT = {
+    "reliability_diagram": confidence.reliability_diagram,
+    "threshold_curve": confidence.threshold_curve,
+}
 VALIDATED = {
     "flag_rates": validation.flag_rates,
     "objection_reasons": validation.objection_reasons,
@@ -69,6 +74,7 @@ def test_every_public_figure_is_tested_here():
     assert set(retrieval_quality.__all__) == {"retrieval_quality_chart"}
     assert set(uncertainty.__all__) == set(SAMPLED) | set(SAMPLED_QUESTION)
     assert set(conformal.__all__) == set(CALIBRATED) | {"coverage_by_alpha", "coverage_by_labels"}
+    assert set(confidence.__all__) == set(CONFIDENT) | {"waterfall"}
     assert set(validation.__all__) == set(VALIDATED) | {"pass_rate_by_day"}
     # Tested in files of their own.
     assert set(claims.__all__) == {
@@ -159,6 +165,9 @@ def hostile_figures():
         meanings=[[True, True, False, i < 38] for i in range(40)],
     )  # fmt: skip
     figures |= {name: draw(promises) for name, draw in CALIBRATED.items()}
+    sure = scored([(i / 40, i % 7 / 6, i % 2) for i in range(41)], titles=dict.fromkeys(TITLES, HOSTILE))
+    figures |= {name: draw(sure) for name, draw in CONFIDENT.items()}
+    figures["waterfall"] = confidence.waterfall(sure, "q5")
     figures["coverage_by_alpha"] = conformal.coverage_by_alpha(promises, "coverage_sets")
     figures["coverage_by_labels"] = conformal.coverage_by_labels(20, 0.1)
     verdicts = [
@@ -206,6 +215,7 @@ def test_hostile_text_arrives_escaped_and_cut(name):
         "martingale",
         "p_value_plot",
         "score_histogram",
+        "waterfall",
         "flag_rates",
         "objection_reasons",
         "verdict_counts",

@@ -8,7 +8,16 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from core.charts import claims, conformal, influence, retrieval_quality, signals, uncertainty, validation
+from core.charts import (
+    claims,
+    confidence,
+    conformal,
+    influence,
+    retrieval_quality,
+    signals,
+    uncertainty,
+    validation,
+)  # fmt: skip
 from core.charts.overview import against_chance
 from core.charts.theme import alt_text, has_doors
 from core.claims.planted import planted_errors
@@ -91,12 +100,25 @@ def figures_of(diagnosis):
         for name in ("answer_scatter", "similarity_heatmap"):
             figures[name] = getattr(uncertainty, name)(sampling, most)
     figures |= promises_of(diagnosis)
+    figures |= confidences_of(diagnosis, first)
     figures |= verdicts_of(diagnosis)
     agreement = signal_agreement(diagnosis)
     figures["correlation_heatmap"] = signals.correlation_heatmap(agreement)
     for one in agreement.signals:
         figures[f"signal_histogram {one.key}"] = signals.signal_histogram(one)
     return figures
+
+
+def confidences_of(diagnosis, query_id):
+    """The figures of the confidence."""
+    if diagnosis.diagnostic("confidence").lacks(diagnosis.run) is not None:
+        return {}
+    found = diagnosis["confidence"]
+    return {
+        "threshold_curve": confidence.threshold_curve(found),
+        "reliability_diagram": confidence.reliability_diagram(found),
+        "waterfall": confidence.waterfall(found, query_id),
+    }
 
 
 def promises_of(diagnosis):
@@ -136,7 +158,7 @@ def doors_of(figure):
 
 
 def test_every_figure_is_drawn_here():
-    packages = (conformal, influence, claims, retrieval_quality, uncertainty, signals, validation)
+    packages = (confidence, conformal, influence, claims, retrieval_quality, uncertainty, signals, validation)
     own = {name for package in packages for name in package.__all__}
     found = [
         (name.partition(" ")[0], figure)
@@ -147,6 +169,7 @@ def test_every_figure_is_drawn_here():
     drawn = {name for name, figure in found if figure.data}
     assert drawn - {name for name, figure in found if doors_of(figure)} <= {
         "verdict_changes", "similarity_heatmap", "correlation_heatmap", "set_size", "coverage_by_labels",
+        "waterfall",
         "pass_rate_by_day",
     }  # fmt: skip
 

@@ -108,6 +108,51 @@ def test_a_saved_run(tmp_path, capsys):
     assert facts["compared"][2]["b"] > 0.95 > facts["default_auroc"]
 
 
+def test_the_text_says_what_json_says(tmp_path, capsys):
+    path = jsonl(tmp_path / "labelled.jsonl", records(planted(5, 80, weights=(0, 0.5, 0.5))))
+    assert command("calibrate", path, "--weights", tmp_path / "a.json", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert command("calibrate", path, "--weights", tmp_path / "b.json") == 0
+    lines = capsys.readouterr().out.replace("−", "-").splitlines()
+
+    def ends(pair):
+        return f"({pair[0]:.2f} to {pair[1]:.2f})"
+
+    assert f"AUROC of the default {facts['default_auroc']:.2f} (0.50 by chance)." in lines
+    for one in facts["learned"]:
+        each = ", ".join(
+            f"{name} {one['weights'][name]:.2f} {ends(one['intervals'][name])}"
+            for name in ("similarity", "lexical", "llm")
+        )
+        said = f"{each}; AUROC {one['auroc']:.2f}, gain {one['gain']:.2f} {ends(one['gain_interval'])}"
+        assert f"  {one['method']:<10}{said}" in lines
+    assert any(line.startswith(f"Default against {facts['compared_method']}, ") for line in lines)
+    for one, name in zip(facts["compared"], ("accuracy", "Brier score", "AUROC"), strict=True):
+        said = f"{one['a']:.2f} and {one['b']:.2f}, difference {one['difference']:.2f}"
+        assert any(
+            line.startswith(f"  {name:<13}{said} {ends([one['low'], one['high']])}, p") for line in lines
+        )
+    for kind in ("platt", "isotonic"):
+        before, after = facts["maps"][kind]["before"], facts["maps"][kind]["after"]
+        assert (
+            f"  {kind:<10}ECE {before['ece']:.2f} and {after['ece']:.2f}, "
+            f"Brier score {before['brier']:.3f} and {after['brier']:.3f}"
+        ) in lines
+
+
+def test_a_confidence_that_is_right_needs_no_map(tmp_path, capsys):
+    right = [i % 2 for i in range(40)]
+    found = [
+        {"query": f"q{i}", "similarity": one, "lexical": 100 * one, "llm_score": one, "is_correct": one}
+        for i, one in enumerate(right)
+    ]
+    path = tmp_path / "w.json"
+    assert command("calibrate", jsonl(tmp_path / "labelled.jsonl", found), "--weights", path) == 0
+    said = capsys.readouterr().out
+    assert f"{path}: the default weights and no map, since none lowers the Brier score.\n" in said
+    assert "  isotonic  ECE 0.00 and 0.00, Brier score 0.000 and 0.000\n" in said
+
+
 @pytest.mark.parametrize("both", [True, False])
 def test_one_of_store_and_weights(both, informative, tmp_path, capsys):
     options = ("--store", tmp_path / "s.db", "--weights", tmp_path / "w.json") if both else ()

@@ -71,6 +71,11 @@ def test_a_warning_alone_fails_the_gate_but_the_answer_is_served(validate):
     assert "Served: the answer as it is.\n" in said
 
 
+def test_words_that_would_fill_the_terminal_are_cut(validate):
+    _, said, _ = validate({**GOOD, "answer": f"Brunel built {'7' * 500} towers [1]."})
+    assert f"“{'7' * 79}…”" in said and "7" * 80 not in said.split("Suggestion")[0]
+
+
 def test_as_json(validate):
     status, said, _ = validate(BAD, "--json")
     facts = json.loads(said)
@@ -146,7 +151,7 @@ def test_each_answer_is_counted_over_time(validate, tmp_path, monkeypatch):
     validate(BAD, "--metrics", path)
     validate(BAD, "--metrics", path)
     monkeypatch.setenv("ENABLE_VALIDATORS", "false")
-    validate(BAD, "--metrics", path)
+    assert validate(BAD, "--metrics", path)[0] == 0
     now = datetime.now(UTC)
     with MetricsStore(path) as store:
         seen = store.between(now - timedelta(minutes=5), now)

@@ -14,6 +14,7 @@ from core.confidence import (
     Weighting,
     calibrate_map,
     calibrate_weights,
+    compare_confidences,
     compare_weightings,
     configured,
     fit_map,
@@ -340,6 +341,16 @@ def test_a_threshold_is_part_of_what_is_compared():
     # 0.595 is 0.60 and passes; from 0.65 on one correct answer fails and one wrong one, too.
     assert (accuracy.a, accuracy.b, accuracy.p_value) == (0.8, 0.8, 1)
     assert (brier.difference, brier.p_value, ranking.difference, ranking.p_value) == (0, 1, 0, 1)
+
+
+def test_each_confidence_has_a_threshold_of_its_own():
+    same = np.array([0.7, 0.5, 0.5])
+    accuracy, brier, ranking = compare_confidences(same, same, np.array([1.0, 1, 0]), (0.6, 0.4))
+    # From 0.6 on one correct answer fails; from 0.4 on all pass, the wrong one, too.
+    assert (accuracy.a, accuracy.b) == pytest.approx((2 / 3, 2 / 3))
+    accuracy, *_ = compare_confidences(same, same, np.ones(3), (0.6, 0.4))
+    assert (accuracy.a, accuracy.b) == pytest.approx((1 / 3, 1))
+    assert (brier.a, brier.b) == pytest.approx((0.59 / 3, 0.59 / 3)) and ranking.a == ranking.b == 0.75
 
 
 def test_the_same_weighting_twice_and_no_answers():

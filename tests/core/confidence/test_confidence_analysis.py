@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from core.confidence import ConfidenceMap, SavedCalibration, Weighting, to_json
 from core.confidence.analysis import ece_by_chance, whatif
-from core.confidence.diagnostic import read_weights
+from core.confidence.diagnostic import read_weights, write_weights
 from core.diagnosis import BAD, UNCLEAR, Diagnosis
 from core.errors import InputError
 from core.report.exports import exporters
@@ -175,6 +175,41 @@ def test_other_weights_and_thresholds_change_what_passes():
     for weights in ({"llm": 0.0}, {"llm": -1.0, "similarity": 2.0}, {"llm": NAN}, {"unknown": 1.0}):
         with pytest.raises(InputError):
             found.at(weights, 0.5)
+
+
+def test_another_weighting_reads_the_signals_in_their_own_units(four):
+    found = analysed(four)
+    wide = Weighting({"lexical": 1.0}, {"lexical": (0.0, 200.0)}, 0.3)
+    # 38.5 and 50 of 200; a signal that is missing has no weight; the last has no answer.
+    np.testing.assert_allclose(found.by(wide), [0.1925, 0.25, 0.3, NAN])
+    np.testing.assert_allclose(found.by(wide, ConfidenceMap("platt", 0.0, 0.0)), [0.5, 0.5, 0.5, NAN])
+    with pytest.raises(InputError, match="no signal nobody"):
+        found.by(Weighting({"nobody": 1.0}, {"nobody": (0.0, 1.0)}))
+    other = found.other({"lexical": 3, "llm": 1}, 0.4)
+    assert (other.weights, other.threshold) == ({"lexical": 0.75, "llm": 0.25}, 0.4)
+    assert other.ranges["lexical"] == (0.0, 100.0)
+    rows = found.curve(other).set_index("threshold")
+    # 0.75 · 0.385 + 0.25 · 0.92, one half, 0.75 · 0.6 + 0.25 · 0.5.
+    np.testing.assert_allclose(found.by(other), [0.51875, 0.5, 0.575, NAN])
+    assert rows.loc[[0.0, 0.5, 0.55, 0.6], "n_passing"].to_list() == [3, 3, 1, 0]
+
+
+def test_how_many_of_each_band_are_correct():
+    run = signal_run([0.9, 0.8, 0.7, 0.69, 0.4, 0.1], correct=[True, False, None, True, True, None])
+    frame = analysed(run, **ALONE).bands().set_index("band")
+    assert frame["n"].to_dict() == {"high": 3, "medium": 2, "low": 1}
+    assert frame["n_labelled"].to_list() == [2, 2, 0] and frame["n_correct"].to_list() == [1, 2, 0]
+    # Wilson's intervals of 1 of 2 and 2 of 2.
+    np.testing.assert_allclose(frame["accuracy"], [0.5, 1, NAN])
+    np.testing.assert_allclose(frame["low"], [0.0945, 0.3424, NAN], atol=1e-4)
+    np.testing.assert_allclose(frame["high"], [0.9055, 1, NAN], atol=1e-4)
+
+
+def test_weights_are_read_as_they_are_written():
+    assert write_weights({"similarity": 1 / 3, "uncertainty.agreement": 2 / 3}) == (
+        "similarity=0.3333,uncertainty.agreement=0.6667"
+    )
+    assert read_weights(write_weights({"llm": 1, "lexical": 3})) == {"llm": 0.25, "lexical": 0.75}
 
 
 def test_what_a_threshold_lets_through():

@@ -1,13 +1,15 @@
 """What labelled answers teach: weights, a comparison on other answers, a map, and the file."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from core.confidence import WEIGHTS, Weighting, from_json, labelled_run, learn, to_json
+import core.confidence.learning
+from core.confidence import WEIGHTS, Weighting, calibrate_weights, from_json, labelled_run, learn, to_json
 from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.run import Run
@@ -80,6 +82,17 @@ def test_too_few_labels_leave_the_default_without_a_map(n_right):
     assert found.proposed is None and found.compared == ()
     assert "too few labels" in found.weights.reason
     assert found.saved.weighting == Weighting() and found.saved.map.kind == "none"
+
+
+def test_what_is_compared_is_what_is_kept_though_another_has_a_higher_auroc(monkeypatch):
+    rows = planted(6, 40)
+    whole = calibrate_weights(rows, Weighting(), *QUICK)
+    kept, other = whole.learned
+    kept, other = replace(kept, auroc=0.8), replace(other, auroc=0.9)
+    changed = replace(whole, learned=(kept, other), best=kept, reason="")
+    monkeypatch.setattr(core.confidence.learning, "calibrate_weights", lambda *_: changed)
+    found = learn(rows, Weighting(), *QUICK)
+    assert found.proposed is kept and found.saved.weighting.weights == kept.weights
 
 
 def test_confidences_are_in_the_order_of_the_rows():

@@ -1,0 +1,140 @@
+"""The confidence in the whole run: how to measure its signals, its bands, and whether it is true."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from core.conditions import where
+from core.confidence.analysis import ConfidenceAnalysis
+from core.confidence.definitions import LABELS, METRICS
+from core.confidence.diagnostic import WEIGHTS_SETTING, write_weights
+from core.context_score import GREEN, ORANGE, RED
+from core.text.display import count, number, percent, share_interval
+from ui import cached, headlines, router, show, sources, step_form
+from ui.plain import plain
+from ui.state import session
+
+BANDS = {one.word: one for one in (GREEN, ORANGE, RED)}
+
+
+def first() -> None:
+    """Draw what is to be decided before the signals of a run are measured."""
+    with st.container(border=True):
+        st.subheader("Not measured", anchor=False)
+        st.markdown(
+            "Three signals make the confidence: how similar question and passages are, how many words they "
+            "share, and how sure the model says it is. The first two call no model; the third is one call an "
+            "answer. The result is a new run beside this one; the answers stay as they are."
+        )
+        step_form.on_loaded_run("confidence", "Measure signals")
+        st.caption(
+            "Signals that you have already can be imported with the answers: columns similarity, lexical, "
+            "llm_score."
+        )
+        sources.link(router.DATA, "Upload a file", "upload", door="Upload")
+
+
+def again() -> None:
+    """Draw the form that measures again, also with the model's own word or with a calibration."""
+    with st.expander("Measure again with other options", icon=":material/refresh:"):
+        st.markdown("The result is a new run; this one stays as it is.")
+        step_form.on_loaded_run("confidence", "Measure again")
+
+
+def found() -> ConfidenceAnalysis:
+    """Return the analysis of the session's run at the current settings."""
+    analysis: ConfidenceAnalysis = cached.diagnosis()["confidence"]
+    return analysis
+
+
+def title_of(name: str) -> str:
+    """Return what people call a signal."""
+    return found().titles.get(name, METRICS[name].title if name in METRICS else name)
+
+
+def use(weights: dict[str, float]) -> None:
+    """Make weights those of the session; a callback of buttons."""
+    session().choose(WEIGHTS_SETTING.name, write_weights(weights))
+
+
+def is_usable() -> bool:
+    """Tell whether an answer has a confidence; where none has, say why and offer what can be done."""
+    analysis = found()
+    if np.isfinite(analysis.confidence).any():
+        return True
+    if analysis.reason:
+        st.warning(plain(analysis.reason), icon=":material/link_off:")
+        st.button(
+            "Back to the default weights", icon=":material/undo:", key="confidence_reset", on_click=reset
+        )
+        return False
+    weights = analysis.weighting.weights
+    there = {name: weight for name, weight in weights.items() if np.isfinite(analysis.signals[name]).any()}
+    missing = " and ".join(analysis.titles[name] for name in weights if name not in there)
+    if not missing or not sum(there.values()):
+        st.info("No answer has all signals that have a weight.", icon=":material/inbox:")
+        return False
+    st.info(
+        f"**No answer has a confidence:** {plain(missing)} has a weight and no value. Measure it, or weigh "
+        "only the signals that are there.",
+        icon=":material/inbox:",
+    )
+    st.button(
+        f"Weigh {plain(' and '.join(analysis.titles[name] for name in there), one_line=True)} only",
+        icon=":material/balance:",
+        type="primary",
+        key="confidence_there",
+        on_click=use,
+        args=(there,),
+    )
+    return False
+
+
+def reset() -> None:
+    """Go back to the default weights; a callback of buttons."""
+    session().choose(WEIGHTS_SETTING.name, "")
+
+
+def bands() -> None:
+    """Draw how many answers have a high, a medium and a low confidence, and how many of them are correct."""
+    frame = found().bands()
+    with st.grid(3, min_column_width=200):
+        for row in frame.itertuples():
+            one = BANDS[str(row.band)]
+            with st.container(border=True, gap="xsmall", height="stretch"):
+                st.badge(f"{one.icon} {one.word.capitalize()}", color=one.colour)  # type: ignore[arg-type]
+                st.markdown(f"**{row.n:,} of {count(int(frame['n'].sum()), 'answer')}**")
+                st.caption(plain(LABELS[one.word].meaning))
+                if row.n_labelled:
+                    share = percent(row.accuracy).replace(" ", headlines.NO_BREAK)
+                    st.markdown(f"{row.n_correct:,} of {row.n_labelled:,} labelled are correct ({share}).")
+                    st.caption(f"{share_interval((row.low, row.high))}.")
+                elif row.n:
+                    st.markdown("None of them is labelled.")
+                if row.n:
+                    band = where("confidence", "queries", band=one.word)
+                    sources.link(router.WORKBENCH, f"Read {count(row.n, 'answer')}", where=band)
+
+
+def reliability() -> None:
+    """Draw the reliability diagram, and say its errors in words."""
+    analysis = found()
+    quality, parts = analysis.quality, analysis.brier
+    show.chart("confidence", "reliability_diagram")
+    if not quality.n:
+        return
+    gap, (low, high) = analysis.gap
+    side = "above" if gap > 0 else "below"
+    n = count(quality.n, "labelled answer")
+    st.markdown(
+        f"- **Gap {number(gap)}:** on average the confidence is {number(abs(gap))} {side} the share of "
+        f"correct answers (95 % interval of the difference {number(low)} to {number(high)}, n = {n}).\n"
+        f"- **Calibration error (ECE) {number(quality.ece)}:** mean gap over the bins. A confidence that is "
+        f"exactly right would have {number(analysis.ece_by_chance)} by chance, with so many answers.\n"
+        f"- **Brier score {number(quality.brier)}:** {number(parts.uncertainty)} from the questions (what "
+        f"always stating the share of correct answers gives), plus {number(parts.reliability)} because bins "
+        f"are off the diagonal, minus {number(parts.resolution)} because they tell correct from incorrect "
+        f"ones, plus {number(parts.within)} within the bins. Lower is better."
+    )
+    show.export("reliability-csv", "Download bins (CSV)")

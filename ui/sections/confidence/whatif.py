@@ -1,0 +1,163 @@
+"""What if: other weights and another threshold, and what they would let through."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import streamlit as st
+
+from core.confidence.analysis import ConfidenceAnalysis, whatif
+from core.confidence.diagnostic import AUTO, THRESHOLD_SETTING, WEIGHTS_SETTING, write_weights
+from core.confidence.labelled import COLUMNS
+from core.text.display import count, number, percent
+from ui import router, show, sources
+from ui.plain import plain
+from ui.sections.confidence import run
+from ui.state import settings
+
+_HERE = "confidence_threshold_here"
+_CERTIFIES = "conformal"  # the diagnostic that finds a threshold with a guarantee
+
+
+def draw() -> None:
+    """Draw sliders for weights and threshold, what they change, and the curve over all thresholds."""
+    analysis = run.found()
+    weights = _weights(analysis)
+    if not sum(weights.values()):
+        st.warning("One weight must be above 0.", icon=":material/balance:")
+        return
+    other = analysis.other(weights, analysis.weighting.threshold)
+    changed = _written(other.weights) != _written(analysis.weighting.weights)
+    _effect(analysis, other.weights, changed)
+    _buttons(other.weights, changed)
+    of = write_weights(other.weights) if changed else ""
+    show.chart("confidence", "threshold_curve", analysis, other if changed else None, of=of)
+    st.caption(
+        "The base rate is what any threshold gives if the confidence knew nothing of correctness. Weights "
+        "chosen on these answers look better on them than they are: *Calibrate* tests them on others."
+    )
+    if (page := router.page_of(_CERTIFIES)) is not None:
+        sources.link(page, "Find a threshold with a guarantee")
+
+
+def _in_use(analysis: ConfidenceAnalysis) -> dict[str, float]:
+    return {name: weight for name, weight in analysis.weighting.weights.items() if weight}
+
+
+def _written(weights: Mapping[str, float]) -> dict[str, str]:
+    """Return what tells weights apart: each as the address has it, those of 0 left out."""
+    return {name: f"{weight:.3g}" for name, weight in weights.items() if weight}
+
+
+def _weights(analysis: ConfidenceAnalysis) -> dict[str, float]:
+    """Draw a slider for each signal and return the weights; they follow the weights in use."""
+    own, in_use = [*COLUMNS.values()], _in_use(analysis)
+    kept = write_weights(in_use)  # a key of its own for each weighting
+    choices = [one.key for one in analysis.choices]
+    choices += [name for name in in_use if name not in (*own, *choices)]
+    joined = [name for name in in_use if name not in own]
+    if choices:
+        joined = st.multiselect(
+            "More signals that join",
+            choices,
+            joined,
+            key=f"confidence_join {kept}",
+            format_func=lambda name: analysis.titles.get(name, name),
+            help="Signals of the run that need no reference answer, each as a confidence from 0 to 1.",
+            placeholder="None",
+        )
+    found = {}
+    with st.grid(4, min_column_width=170):
+        for name in (*own, *joined):
+            found[name] = st.slider(
+                f"Weight of {plain(within(analysis.titles.get(name, name)), one_line=True)}",
+                0.0,
+                1.0,
+                round(in_use.get(name, 0.0), 4) if name in (*own, *in_use) else 0.2,
+                0.05,
+                key=f"confidence_weight {name} {kept}",
+            )
+        _threshold(analysis)
+    return found
+
+
+def within(title: str) -> str:
+    """Return a title as it reads within a sentence; one that begins with an abbreviation stays."""
+    return title[:1].lower() + title[1:] if title[1:2].islower() else title
+
+
+def _threshold(analysis: ConfidenceAnalysis) -> None:
+    """Draw the threshold of the sidebar a second time; there is one value."""
+    chosen = float(settings()[THRESHOLD_SETTING.name])
+    st.session_state[_HERE] = chosen
+    one = THRESHOLD_SETTING
+    st.slider(one.title, one.low, one.high, step=one.step, key=_HERE, help=one.help, on_change=_move)
+    if not math.isclose(chosen, analysis.weighting.threshold):
+        st.caption(f"In use: {number(analysis.weighting.threshold)}, of the calibration or the environment.")
+
+
+def _move() -> None:
+    st.session_state[THRESHOLD_SETTING.name] = st.session_state[_HERE]
+
+
+def _effect(analysis: ConfidenceAnalysis, weights: Mapping[str, float], changed: bool) -> None:
+    threshold = analysis.weighting.threshold
+    now, quality = whatif(analysis.confidence, analysis.correct, threshold), analysis.quality
+    then, other = analysis.at(weights, threshold) if changed else (now, quality)
+
+    def before(value: str) -> str:
+        return f"{value} → " if changed else ""
+
+    labels = f"n = {count(other.n, 'labelled answer')}"
+    show.cards(
+        [
+            (
+                "Answers that pass",
+                before(percent(now.coverage)) + percent(then.coverage),
+                f"{then.n_passing:,} of {count(then.n, 'answer')}",
+                "Coverage: the share of answers with a confidence that reach the threshold.",
+            ),
+            (
+                "Correct among them",
+                before(_share(now.accuracy)) + _share(then.accuracy),
+                f"{then.n_correct:,} of {then.n_labelled:,} labelled"
+                + (f"; 95 %: {percent(0, (then.low, then.high))}" if then.n_labelled else ""),
+                "Accuracy of the labelled answers that pass.",
+            ),
+            (
+                "AUROC",
+                before(number(quality.auroc)) + number(other.auroc),
+                f"{labels}; 0.50 by chance",
+                "Probability that a correct answer has a higher confidence than an incorrect one.",
+            ),
+            (
+                "Brier score",
+                before(number(quality.brier)) + number(other.brier),
+                f"{labels}; lower is better",
+                "Mean squared difference of confidence and correctness.",
+            ),
+        ]
+    )
+
+
+def _share(value: float) -> str:
+    return "—" if math.isnan(value) else percent(value)
+
+
+def _buttons(weights: Mapping[str, float], changed: bool) -> None:
+    with st.container(horizontal=True):
+        st.button(
+            "Use these weights",
+            icon=":material/check:",
+            type="primary",
+            key="confidence_use",
+            disabled=not changed,
+            on_click=run.use,
+            args=({name: weight for name, weight in weights.items() if weight},),
+            help="On every page, and in the address: a link carries them.",
+        )
+        if settings()[WEIGHTS_SETTING.name] != AUTO:
+            st.button(
+                "Back to the default", icon=":material/undo:", key="confidence_default", on_click=run.reset
+            )
