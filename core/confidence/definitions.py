@@ -78,6 +78,8 @@ FINDINGS = by_name(
         advice="Read these answers first; raise the threshold, or let another signal join."),
     Definition("range_mismatch", "Signal out of its range", "The values of a signal contradict its declared range.", MODE,
         advice="Declare the range that the signal has: its weight means nothing otherwise."),
+    Definition("constant_signal", "Constant signal", "A signal with a weight has one value for all answers.", MODE,
+        advice="Give it no weight, or ask another model: it moves every confidence alike."),
 )  # fmt: skip
 
 REASONS = by_name(
