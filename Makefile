@@ -51,7 +51,7 @@ analyze: $(VENV)/.installed
 
 worked: $(VENV)/.installed
 	$(BIN)/python -m sample_data.compose sample_data/worked_answers.jsonl sample_data/articles sample_data/worked_answers
-	$(BIN)/python -m core analyze sample_data/worked_answers --steps claims --out sample_data/worked_answers --overwrite
+	$(BIN)/python -m core analyze sample_data/worked_answers --steps claims,validation --out sample_data/worked_answers --overwrite
 
 bench: $(VENV)/.installed-dev
 	@for script in bench/*.py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script || exit 1; done
