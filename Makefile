@@ -43,7 +43,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-RECORD = $(BIN)/python -m core analyze sample_data/questions.jsonl --llm embedded --repeats 1 --steps influence,claims,uncertainty,conformal \
+RECORD = $(BIN)/python -m core analyze sample_data/questions.jsonl --llm embedded --repeats 1 --steps influence,claims,uncertainty,conformal,validation,confidence \
 	--overwrite
 analyze: $(VENV)/.installed
 	$(RECORD) --k 5 --passage-words 60 --context-questions 24 --name "Sample corpus, 5 passages of 60 words" --out sample_data/recorded_run_short
@@ -51,7 +51,7 @@ analyze: $(VENV)/.installed
 
 worked: $(VENV)/.installed
 	$(BIN)/python -m sample_data.compose sample_data/worked_answers.jsonl sample_data/articles sample_data/worked_answers
-	$(BIN)/python -m core analyze sample_data/worked_answers --steps claims --out sample_data/worked_answers --overwrite
+	$(BIN)/python -m core analyze sample_data/worked_answers --steps claims,validation --out sample_data/worked_answers --overwrite
 
 bench: $(VENV)/.installed-dev
 	@for script in bench/*.py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script || exit 1; done

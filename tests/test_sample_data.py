@@ -27,7 +27,8 @@ KINDS = ("single", "two_passage", "duplicated", "distractor", "unanswerable")
 SETTINGS = {"recorded_run": (10, 100), "recorded_run_short": (5, 60)}  # passages, words of each
 SHOWN = (
     "n_correct n_abstained hit_at_1 hit_at_5 hit_at_10 n_missed_evidence gold_most_influential mean_influence_ndcg "
-    "mean_rho n_inert n_parametric n_harmful_passage n_claims_supported"
+    "mean_rho n_inert n_parametric n_harmful_passage n_claims_supported "
+    "n_passed incorrect_stopped mean_confidence confidence_auroc"
 ).split()
 
 

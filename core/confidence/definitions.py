@@ -27,7 +27,7 @@ METRICS = by_name(
     Definition("llm_score", "Stated confidence", "How likely its answer is correct, as the model itself says.",
         range="[0, 1]", direction="higher = more confident", undefined_when="the model was not asked, or its reply "
         "could not be read", source="Tian et al. 2023, arXiv 2305.14975"),
-    Definition("passes", "Answers that pass", "The confidence, rounded half-up to two places, reaches the threshold.",
+    Definition("passes", "Answers that reach the threshold", "The confidence, rounded half-up to two places, reaches the threshold.",
         undefined_when="the answer has no confidence"),
     Definition("ece", "Calibration error (ECE)",
         "Mean gap of confidence and accuracy over bins of equal width. A confidence that is exactly right has some, "
@@ -78,6 +78,8 @@ FINDINGS = by_name(
         advice="Read these answers first; raise the threshold, or let another signal join."),
     Definition("range_mismatch", "Signal out of its range", "The values of a signal contradict its declared range.", MODE,
         advice="Declare the range that the signal has: its weight means nothing otherwise."),
+    Definition("constant_signal", "Constant signal", "A signal with a weight has one value for all answers.", MODE,
+        advice="Give it no weight, or ask another model: it moves every confidence alike."),
 )  # fmt: skip
 
 REASONS = by_name(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from core.confidence.analysis import ConfidenceAnalysis
 from core.confidence.definitions import FINDINGS
 from core.diagnosis import BAD, UNCLEAR, Finding
@@ -11,6 +13,7 @@ from core.stats import poisson_binomial_tail, wilson_interval
 from core.text.display import count, number, part, percent
 
 _LEVEL = 0.05
+_FEWEST = 5  # equal values that are no coincidence
 
 
 def findings(analysis: ConfidenceAnalysis) -> tuple[Finding, ...]:
@@ -19,7 +22,7 @@ def findings(analysis: ConfidenceAnalysis) -> tuple[Finding, ...]:
     Chance: of answers with the confidence p a share of 1 − p is incorrect; a confidence that knows nothing of
     correctness lets incorrect answers pass as often as all.
     """
-    return (*_ranges(analysis), *_gap(analysis), *_ranking(analysis), *_pass(analysis))
+    return (*_ranges(analysis), *_constant(analysis), *_gap(analysis), *_ranking(analysis), *_pass(analysis))
 
 
 def _ranges(analysis: ConfidenceAnalysis) -> list[Finding]:
@@ -30,6 +33,24 @@ def _ranges(analysis: ConfidenceAnalysis) -> list[Finding]:
         )
         for one in analysis.warnings
     ]  # fmt: skip
+
+
+def _constant(analysis: ConfidenceAnalysis) -> list[Finding]:
+    found = []
+    for name in (name for name, weight in analysis.weighting.weights.items() if weight):
+        known = analysis.signals[name][~np.isnan(analysis.signals[name])]
+        if known.size < _FEWEST or np.ptp(known) > 0:
+            continue
+        title, n = analysis.titles[name], known.size
+        found.append(
+            Finding(
+                "constant_signal",
+                f"{title} is the same for all {count(n, 'answer')}: it tells none from another.",
+                n, n, severity="medium", advice=FINDINGS["constant_signal"].advice,
+                clause=f"{title} is the same for all answers",
+            )
+        )  # fmt: skip
+    return found
 
 
 def _gap(analysis: ConfidenceAnalysis) -> list[Finding]:

@@ -35,7 +35,7 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
     return (
         Number("mean_confidence", "Mean confidence", _value(mean), n=n, noun="answer",
             interval=_ends(interval), define="confidence", place="card", note=analysis.reason),
-        Number("n_passing", "Answers that pass", found.n_passing if n else None, of=n,
+        Number("n_passing", "Answers that reach the threshold", found.n_passing if n else None, of=n,
             define="passes", place="card", note=threshold if n else "", cases="queries.passes:True"),
         Number("confidence_bands", "Answers by band", bands if n else None, noun="answer", define=BANDS,
             place="row"),

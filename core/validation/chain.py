@@ -145,12 +145,12 @@ def _suggestions(question: str, answer: str, failed: Sequence[Verdict], lang: La
     if question and any(verdict.reason.code in _UNGROUNDED for verdict in failed):
         cut = question if len(question) <= _LONGEST_QUESTION else question[: _LONGEST_QUESTION - 1] + "…"
         found.append(_ADD_SOURCES[lang].format(cut))
-    numbers = [
+    numbers = dict.fromkeys(
         answer[start:end]
         for verdict in failed
         if verdict.reason.code is Code.UNSUPPORTED_NUMBER
         for start, end in verdict.spans
-    ]
+    )
     if numbers:
         found.append(_CHECK_NUMBERS[lang].format(("、" if lang.startswith("zh") else ", ").join(numbers)))
     return tuple(found)

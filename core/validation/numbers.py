@@ -21,7 +21,8 @@ def numbers(analysis: ValidationAnalysis) -> tuple[Number, ...]:
     bands = q.loc[q["context_score"].notna(), "band"].value_counts().to_dict()
     critical = Share(int(q["critical"].fillna(False).sum()), analysis.n)
     return (
-        _share("n_passed", found.passed, "passed", "Answers that pass", "card", cases="queries.passed:True"),
+        _share("n_passed", found.passed, "passed", "Answers that pass validation", "card",
+            cases="queries.passed:True"),
         _share("n_stopped", critical, "stopped", "Answers stopped", "card", cases="queries.critical:True"),
         Number("incorrect_stopped", METRICS["incorrect_stopped"].title,
             stopped.wrong.count if stopped.wrong.n else None, of=stopped.wrong.n, define="incorrect_stopped",

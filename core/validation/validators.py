@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.text.citations import citations
+from core.text.display import count
 from core.text.sentences import Span
 from core.validation.figures import check_figures
 from core.validation.types import Case, Code, Reason, Severity, Verdict
@@ -35,7 +36,9 @@ class CitationRequired:
         severity = Severity.WARNING if case.passages else Severity.CRITICAL
         unknown = [one.span for one in cited if not _is_known(one.span, one.numbers, case)]
         if unknown:
-            sentence = f"{len(unknown)} of {len(cited)} citations refer to passages that were not given."
+            refer = "refers" if len(unknown) == 1 else "refer"
+            of = count(len(cited), "citation")
+            sentence = f"{len(unknown)} of {of} {refer} to passages that were not given."
             return _failed(self, severity, Code.UNKNOWN_CITATION, len(unknown), sentence, unknown)
         if cited:
             return _passed(self, f"Citations: {len(cited)}.", Code.FINE, len(cited))
@@ -82,7 +85,8 @@ class NumericUnits:
             return _none(self, "The answer has no number to compare.")
         missing = found.unsupported
         if missing:
-            sentence = f"{len(missing)} of {found.n} numbers are not in the passages."
+            are = "is" if len(missing) == 1 else "are"
+            sentence = f"{len(missing)} of {count(found.n, 'number')} {are} not in the passages."
             return _failed(self, Severity.WARNING, Code.UNSUPPORTED_NUMBER, len(missing), sentence, missing)
         return _passed(self, f"Numbers found in the passages: {found.n}.", Code.FINE, found.n)
 

@@ -181,7 +181,7 @@ def test_the_gravest_answer_is_shown_with_its_objections_and_its_fallback(opened
     assert spans == [("1866", [1])] and [one["sign"] for one in notes] == ["▲", "▲", "◆"]
     said = raw(texts(app))
     assert (
-        "2. ▲ **Unsupported number** (warning, NumericUnits): 1 of 1 numbers are not in the passages." in said
+        "2. ▲ **Unsupported number** (warning, NumericUnits): 1 of 1 number is not in the passages." in said
     )
     assert "3. ◆ **Missing uncertainty** (critical, ConfidenceValidator): No passage supports" in said
     assert "The available sources do not support an answer to this question." in said

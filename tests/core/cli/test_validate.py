@@ -54,7 +54,7 @@ def test_an_answer_that_fails_names_the_words_and_what_is_served(validate):
     assert status == 1
     lines = said.splitlines()
     assert lines[0] == "Failed: 4 of 4 validators object."
-    assert "  NumericUnits (warning): 1 of 1 numbers are not in the passages. “42 km”" in lines
+    assert "  NumericUnits (warning): 1 of 1 number is not in the passages. “42 km”" in lines
     (sure,) = [line for line in lines if "ConfidenceValidator" in line]
     assert sure.startswith("  ConfidenceValidator (critical): ") and sure.endswith("“definitely”")
     assert "Confidence 0.10 (low):" in lines

@@ -284,6 +284,17 @@ def test_a_signal_in_another_range_is_found():
     assert "range_mismatch" not in named(run, weights="similarity=1"), "it has no weight"
 
 
+def test_a_signal_that_never_moves_is_found():
+    values = [0.1, 0.4, 0.6, 0.8, 0.9]
+    run = signal_run(values, [10, 20, 30, 40, 50], [0.5] * 5)
+    found = named(run)["constant_signal"]
+    assert (found.n, found.of, found.severity) == (5, 5, "medium")
+    assert found.sentence == "Stated confidence is the same for all 5 answers: it tells none from another."
+    assert "constant_signal" not in named(run, weights="similarity=1"), "it has no weight"
+    assert "constant_signal" not in named(signal_run(values[:4], [1, 2, 3, 4], [0.5] * 4)), "four are too few"
+    assert "constant_signal" not in named(signal_run(values, values, [0.5] * 4 + [0.51]))
+
+
 def test_retrieval_sampling_and_conformal_prediction_in_one():
     run = planted([10, 8, 5], [True, True, None], [True, False, False])
     passages = pd.DataFrame(
@@ -330,7 +341,7 @@ def test_all_correct():
     assert said["n_correct_passing"].text == "6 of 6" and said["confidence_auroc"].value is None
     assert said["confidence_brier"].chance == 0
     # Six of six come about at 0.7 once in 8.5 times; every gap is −0.3, which says nothing of others.
-    assert named(run, **ALONE) == {} and said["confidence_gap"].interval is None
+    assert [*named(run, **ALONE)] == ["constant_signal"] and said["confidence_gap"].interval is None
 
 
 def test_exports(four):

@@ -42,7 +42,7 @@ def test_every_answer_gets_a_row_of_each_validator():
     )  # fmt: skip
     row = rows_of(run, "lost", "NumericUnits")
     assert (row["passed"], row["severity"], row["value"], row["spans"]) == (False, "warning", 1, ["19:23"])
-    assert row["detail"] == "1 of 1 numbers are not in the passages."
+    assert row["detail"] == "1 of 1 number is not in the passages."
     assert pd.isna(rows_of(run, "fine", "EthicsAdapter")["passed"])
     # Ada, Unwin, designed: all three are in the first passage.
     assert rows_of(run, "fine", "EvidenceOverlap")["value"] == 1

@@ -263,6 +263,9 @@ def test_suggestions_are_in_the_language_of_the_question_or_the_one_given():
 def test_numbers_without_a_source_are_listed():
     said = validate("Who?", "Ada Unwin made 12 or 14 [1].", TWO).learning_suggestions
     assert said == ("Check against a source: 12, 14",)
+    twice = validate("Who?", "Ada Unwin made 12, or 14, or 12 [1].", TWO)
+    assert twice.learning_suggestions == said, "each once"
+    assert by_name(twice)["NumericUnits"].sentence == "3 of 3 numbers are not in the passages."
     said = validate("谁造的？", "李春造了12座或14座[1]。", ["李春造桥。"]).learning_suggestions
     assert said == ("请核对来源：12、14",)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -66,13 +67,14 @@ def _browse(path: str) -> None:
         st.info(f"No answer was counted in the last {longest} days.", icon=":material/inbox:")
         return
     frame = pd.DataFrame([_row(days, one) for days, one in windowed(seen, now).items()])
+    share = partial(st.column_config.TextColumn, help="With its 95 % interval")
     columns = {
-        "window": show.wide("Last", "small"),
+        "window": "Last",
         "n": show.numeric("Answers", "localized"),
-        "passed": show.wide("Pass", "medium", "Share with its 95 % interval"),
-        "fallback": show.wide("Fallbacks", "medium", "Share with its 95 % interval"),
-        "uncertain": show.wide("Uncertainty expressed", "medium", "Share with its 95 % interval"),
-        "confidence": show.wide("Mean context score", "medium", "With its 95 % interval"),
+        "passed": share("Pass"),
+        "fallback": share("Fallbacks"),
+        "uncertain": share("Uncertainty expressed"),
+        "confidence": share("Mean context score"),
     }
     show.table(frame, "Validation in the last days", columns, height="content")
     show.figure(pass_rate_by_day(daily(seen, now, longest)), "pass_rate_by_day")
