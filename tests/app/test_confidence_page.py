@@ -457,6 +457,23 @@ def test_an_answer_with_its_band_and_decision(opened):
     assert "◆ Medium" in said and "**Confidence 0.57** < threshold 0.60: does not pass" in said
 
 
+def test_the_combined_uncertainty_of_one_answer_with_its_parts(opened):
+    bare = planted()
+    signals = pd.DataFrame({"query_id": bare.queries["query_id"], "similarity": 0.5})
+    passages = bare.passages.assign(retrieval_score=1.0)  # all alike: U of retrieval is 1
+    tables = {**bare.tables, "signals": signals, "passages": passages}
+    run = Run.create(dict(bare.manifest), **tables)
+    # Of q003 all five samples repeat the answer: the two other parts are 0.
+    said, _ = section(opened("workbench", shown=run, question="q003"))
+    assert (
+        "**Combined uncertainty 0.20:** not decided. It is 0.2 · 1.00 (retrieval) + 0.4 · 0.00 (sampling) + "
+        "0.4 · 0.00 (conformal)."
+    ) in said
+    tables["passages"] = bare.passages
+    said, _ = section(opened("workbench", shown=Run.create(dict(bare.manifest), **tables), question="q003"))
+    assert "**Combined uncertainty —:** not decided; undefined without retrieval." in said
+
+
 def test_a_low_confidence_has_a_badge_and_advice(opened):
     said, _ = section(opened("workbench", question="q04", weights="llm=1"))
     assert (

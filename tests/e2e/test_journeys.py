@@ -19,6 +19,7 @@ PAGES = (
     "claims",
     "uncertainty",
     "conformal",
+    "confidence",
     "validation",
     "signals",
     "workbench",

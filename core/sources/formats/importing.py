@@ -243,6 +243,11 @@ _ANALYSES: tuple[tuple[str, Callable[[Record], bool], str], ...] = (
         "answers and correct answers to compare them with",
     ),
     (
+        "confidence of the answers",
+        lambda r: bool(r.signals),
+        "similarity, lexical and llm_score, or the step that measures them",
+    ),
+    (
         "the file's own scores beside each question",
         lambda r: any(finite(value) is not None for value in r.reported.values()),
         "scores in the file",

@@ -10,7 +10,7 @@ from core.sources.content import Content
 from core.sources.fields import Fields
 from core.sources.formats import flat
 from core.sources.formats.kept import is_kept
-from core.sources.formats.records import Record, RecordPassage, question_of
+from core.sources.formats.records import SIGNALS, Record, RecordPassage, question_of
 from core.sources.formats.types import Format, ReadRecords, as_dataset
 from core.sources.formats.writing import to_lines
 from core.sources.question import FIELDS, names_of, question_record, read_question, row_of_cells
@@ -21,7 +21,10 @@ _PASSAGES = ("passages", *names_of("documents"))
 _NAMES: flat.Names = {"answer": _ANSWER, "passages": _PASSAGES, "references": names_of("answers")}
 _NUMBERS = ("n_gold", "latency")
 # What the reader takes for something, here or in a data set.
-_OWN = {*(name for field in FIELDS for name in names_of(field)), *_ANSWER, *_NUMBERS, "samples", "reported"}
+_OWN = {
+    *(name for field in FIELDS for name in names_of(field)), *_ANSWER, *_NUMBERS, *SIGNALS, "samples",
+    "reported",
+}  # fmt: skip
 
 
 def recognise(content: Content) -> int:
@@ -56,7 +59,7 @@ def write(records: Sequence[Record]) -> bytes:
 
 
 def _row(cells: Mapping[str, str]) -> dict[str, Any]:
-    return row_of_cells(cells, ("samples", "reported", *flat.PLAIN["passages"]), _NUMBERS)
+    return row_of_cells(cells, ("samples", "reported", *flat.PLAIN["passages"]), (*_NUMBERS, *SIGNALS))
 
 
 def _record(fields: Fields) -> Record:
@@ -75,6 +78,8 @@ def _record(fields: Fields) -> Record:
         kind=question.kind,
         language=question.language,
         latency=fields.seconds("latency"),
+        # Before what is left over is reported.
+        signals={name: value for name in SIGNALS if (value := fields.number(name)) is not None},
         reported={**_named_values(fields), **flat.reported_rest(fields), **reported},
     )
 
@@ -102,6 +107,7 @@ def _line(record: Record, named: bool) -> dict[str, Any]:
         "samples": list(record.samples),
         "gold": gold,
         "latency": record.latency,
+        **record.signals,
         "reported": [
             {"name": name, "by": by, "value": value}
             for (name, by), value in reported.items()

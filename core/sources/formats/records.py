@@ -14,13 +14,16 @@ from typing import Any
 import pandas as pd
 
 from core.run import Run
+from core.schema import TABLES as SCHEMA
 from core.sources.fields import as_id, text_problem
 from core.sources.question import PassageIn, Question
 from core.text import answer_status
 from core.text.strict import finite
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = "Entailment", "Neutral", "Contradiction"
+SIGNALS = SCHEMA["signals"].names[1:]  # beside the question's id
 _PROBABILITY: Mapping[str, float] = {ENTAILMENT: 1.0, NEUTRAL: 0.0, CONTRADICTION: 0.0}
+_TABLES = ("passages", "samples", "claims", "support", "reported", "signals")
 _VERDICTS = ("counterpart", "relevance", "verdict")
 _RIGHT = (("reference_contexts", ""), ("context", ""))
 Row = dict[str, Any]
@@ -61,7 +64,8 @@ class Record:
     ``answer`` is None where the file gives none. Passages are in retrieval order, with unique ids. ``n_gold``
     counts the passages known to be relevant, retrieved or not. ``reported`` maps ``(name, by)`` to whatever
     else the file says, as JSON can hold it; a run gives it back unchanged, and ``by`` is "" where nobody is
-    named. ``latency`` is in seconds; ``judge`` verified the claims, ``model`` gave the answer.
+    named. ``latency`` is in seconds; ``judge`` verified the claims, ``model`` gave the answer. ``signals``
+    are confidence signals, by column of that table.
     """
 
     record_id: str
@@ -78,6 +82,7 @@ class Record:
     latency: float | None = None
     judge: str | None = None
     model: str | None = None
+    signals: Mapping[str, float] = field(default_factory=dict)
 
 
 def run_of(records: Sequence[Record], manifest: Mapping[str, Any]) -> Run:
@@ -91,7 +96,7 @@ def run_of(records: Sequence[Record], manifest: Mapping[str, Any]) -> Run:
 
 def records_of(run: Run) -> list[Record]:
     """Return the records of a run, in its order: the inverse of `run_of` on what records can hold."""
-    frames = {name: run[name] for name in ("passages", "samples", "claims", "support", "reported")}
+    frames = {name: run[name] for name in _TABLES}
     frames["passages"] = frames["passages"].sort_values("retrieval_rank", kind="stable")
     tables = {name: _by_question(frame) for name, frame in frames.items()}
     model = as_id((run.manifest.get("model") or {}).get("name"))
@@ -178,6 +183,8 @@ def _rows(record: Record) -> Iterator[tuple[str, Row]]:
                     "judge": record.judge,
                 },
             )
+    if record.signals:
+        yield "signals", {**record.signals}
     for (name, by), value in record.reported.items():
         yield "reported", {"name": name, "by": by, **stored(value)}
 
@@ -228,6 +235,7 @@ def _record(query: Row, tables: Mapping[str, Sequence[Row]], model: str | None) 
         query["latency"],
         next((s["judge"] for s in tables["support"] if s["judge"] is not None), None),
         model,
+        {name: row[name] for row in tables["signals"] for name in SIGNALS if row[name] is not None},
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from core.confidence.combined import LAMBDAS
 from core.context_score import NO_BAND, RED
 from core.text.display import number
 from ui import headlines, questions, show
@@ -70,7 +71,9 @@ def _combined(row: Any) -> None:
     decision = {True: "reliable", False: "not reliable", None: "not decided"}[reliable]
     missing = [title.lower() for title, value in parts.items() if np.isnan(value)]
     without = f"; undefined without {' and '.join(missing)}" if missing else ""
-    st.markdown(f"**Combined uncertainty:** {decision}{without}.")
-    cards = [("Combined", number(row["combined_uncertainty"]), "", "0 sure, 1 uncertain.")]
-    cards += [(title, number(row[name]), "", about) for name, (title, about) in combined.PARTS.items()]
-    show.cards(cards)
+    parts_of = " + ".join(
+        f"{weight:g} · {number(value)} ({title.lower()})"
+        for weight, (title, value) in zip(LAMBDAS, parts.items(), strict=True)
+    )
+    value = number(row["combined_uncertainty"])
+    st.markdown(f"**Combined uncertainty {value}:** {decision}{without}. It is {parts_of}.")

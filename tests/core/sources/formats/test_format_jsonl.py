@@ -30,6 +30,9 @@ RECORDS = [
         "kind": "single",
         "language": "en",
         "latency": 0.5,
+        "similarity": 0.75,
+        "lexical": 31.5,
+        "llm_score": 0.9,
     },
     {
         "id": "tower",
@@ -99,14 +102,28 @@ def test_other_names_come_back_as_the_first_ones(tmp_path):
 def test_a_csv_with_lists_and_texts_split_by_lines(tmp_path):
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(["question", "answer", "passages", "answers", "samples", "latency", "n_gold", "note"])
-    writer.writerow(["q1", "a", "one\n---\ntwo", "['x', 'y']", '["s1", "s2"]', "1.5", "1", "7"])
-    writer.writerow(["q2", "", '[{"text": "t", "score": 1.5}]', "just one", "", "", "", ""])
+    writer.writerow(
+        ["question", "answer", "passages", "answers", "samples", "latency", "n_gold", "note", "lexical"]
+    )
+    writer.writerow(["q1", "a", "one\n---\ntwo", "['x', 'y']", '["s1", "s2"]', "1.5", "1", "7", "31.5"])
+    writer.writerow(["q2", "", '[{"text": "t", "score": 1.5}]', "just one", "", "", "", "", ""])
     assert there_and_back(out.getvalue().encode(), tmp_path, "x.csv")[1] == [
         {"question": "q1", "passages": [{"text": "one"}, {"text": "two"}], "answer": "a", "answers": ["x", "y"],
-         "samples": ["s1", "s2"], "latency": 1.5, "n_gold": 1, "note": "7"},
+         "samples": ["s1", "s2"], "latency": 1.5, "n_gold": 1, "lexical": 31.5, "note": "7"},
         {"question": "q2", "passages": [{"text": "t", "score": 1.5}], "answer": "", "answers": ["just one"]},
     ]  # fmt: skip
+
+
+def test_confidence_signals_are_measured_values_of_the_run():
+    one = {"question": "q", "answer": "a", "similarity": 0.7, "lexical": 120, "llm_score": 0}
+    found = read(lines([one, {"question": "r", "answer": "b", "similarity": "high"}]))
+    run = import_file(lines([one, {"question": "r", "answer": "b"}]), "x.jsonl").run
+    assert found[0].records[0].signals == {"similarity": 0.7, "lexical": 120.0, "llm_score": 0.0}
+    assert found[0].records[1].signals == {} and not found[0].records[0].reported
+    signals = run["signals"].merge(run.queries[["query_id", "question"]])
+    assert signals[["question", "similarity", "lexical", "llm_score"]].to_numpy().tolist() == [
+        ["q", 0.7, 120.0, 0.0]
+    ]
 
 
 def test_gold_fragments_mark_the_passages():
@@ -173,6 +190,7 @@ def test_records_that_cannot_be_used_are_named(record, field):
         ({"passages": [{"text": "t", "id": {}}]}, "passages[0].id"),
         ({"latency": "slow"}, "latency"),
         ({"latency": -1}, "latency"),
+        ({"similarity": "high"}, "similarity"),
         ({"n_gold": 1.5}, "n_gold"),
         ({"n_gold": 10**30}, "n_gold"),
         ({"n_gold": True}, "n_gold"),

@@ -407,7 +407,7 @@ def test_what_a_file_enables_and_what_is_missing():
         "influence vs retrieval: needs answers with each passage left out, and passages with text to get them"
     )
     assert [line.split(":")[0] for line in bare.missing] == [
-        "influence vs retrieval", "retrieval metrics", "correct and incorrect answers",
+        "influence vs retrieval", "retrieval metrics", "correct and incorrect answers", "confidence of the answers",
         "the file's own scores beside each question", "claims and evidence, with verdicts and uncertainty",
         "sampled answers, kept and exported",
     ]  # fmt: skip
@@ -427,6 +427,7 @@ def test_what_a_file_enables_and_what_is_missing():
     )
     assert [line.split(":")[0] for line in full.missing] == [
         "influence vs retrieval",
+        "confidence of the answers",
         "claims and evidence, with verdicts and uncertainty",
     ]
     assert "continue live with the same passages" in full.missing[0]
