@@ -13,12 +13,12 @@ from core.conformal.snapshot import Snapshot, snapshot
 from core.errors import InputError
 from core.pipeline.asking import Asker
 from core.pipeline.rows import Rows, questions_of
-from core.pipeline.steps import ModelChoice, Option, StepWork, check_ranges
+from core.pipeline.steps import Option, Step, StepWork, check_ranges
 from core.run import Run
 
 
 @dataclass(frozen=True)
-class ConformalStep:
+class ConformalStep(Step):
     """Calibrate on half of the questions with reference answers, or on a store; the others test.
 
     Attributes
@@ -54,15 +54,6 @@ class ConformalStep:
 
     def __post_init__(self) -> None:
         check_ranges(self, {"seed": (0, 2**31 - 1)})
-
-    @property
-    def needs_llm(self) -> bool:
-        """No model is called."""
-        return False
-
-    def model(self, live: ModelChoice) -> ModelChoice | None:
-        """Return None: no model is called."""
-        return None
 
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work."""

@@ -134,7 +134,8 @@ class Step(Protocol):
 
     ``name`` is that of the diagnostic and of its facts in ``manifest["steps"]``, ``title`` stands on screen.
     ``noun`` is the unit of progress, singular: "call" where `StepWork.plan` knows the calls, else "answer" …
-    ``fills`` are the cells it fills, by table: column names, or an empty tuple for whole rows.
+    ``fills`` are the cells it fills, by table: column names, or an empty tuple for whole rows. A step that
+    calls no model subclasses it for the defaults.
     """
 
     name: ClassVar[str]
@@ -145,11 +146,11 @@ class Step(Protocol):
     @property
     def needs_llm(self) -> bool:
         """Whether it calls a language model."""
-        ...
+        return False
 
     def model(self, live: ModelChoice) -> ModelChoice | None:
         """Return the model to call, given the one that answers questions; None where there is none."""
-        ...
+        return None
 
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work on a run; loads no model and makes no call yet.

@@ -13,7 +13,7 @@ from core.errors import InputError, LeadlineError
 from core.llm.prompts import STYLES
 from core.pipeline.asking import Asker
 from core.pipeline.rows import Rows, questions_of
-from core.pipeline.steps import ModelChoice, Option, StepWork, reason_of
+from core.pipeline.steps import Option, Step, StepWork, reason_of
 from core.run import Run
 from core.text.language import LANGUAGES
 from core.validation.chain import ENABLE, default_chain, is_on, least_overlap, outcome_of
@@ -25,7 +25,7 @@ from core.validation.types import Case
 
 
 @dataclass(frozen=True)
-class ValidationStep:
+class ValidationStep(Step):
     """Check every answer against its passages: citations, evidence, numbers, certainty.
 
     Attributes
@@ -93,15 +93,6 @@ class ValidationStep:
         value = self.evidence_threshold
         if value is not None and (isinstance(value, bool) or not 0 <= value <= 1):
             raise InputError(f"evidence_threshold must lie from 0 to 1, got {value!r}.")
-
-    @property
-    def needs_llm(self) -> bool:
-        """No model is called."""
-        return False
-
-    def model(self, live: ModelChoice) -> ModelChoice | None:
-        """Return None: no model is called."""
-        return None
 
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work."""
