@@ -27,7 +27,7 @@ METRICS = by_name(
     Definition("llm_score", "Stated confidence", "How likely its answer is correct, as the model itself says.",
         range="[0, 1]", direction="higher = more confident", undefined_when="the model was not asked, or its reply "
         "could not be read", source="Tian et al. 2023, arXiv 2305.14975"),
-    Definition("passes", "Answers that reach the threshold", "The confidence, rounded half-up to two places, reaches the threshold.",
+    Definition("passes", "Reach the threshold", "The confidence, rounded half-up to two places, reaches the threshold.",
         undefined_when="the answer has no confidence"),
     Definition("ece", "Calibration error (ECE)",
         "Mean gap of confidence and accuracy over bins of equal width. A confidence that is exactly right has some, "
@@ -40,10 +40,10 @@ METRICS = by_name(
         formula="reliability − resolution + uncertainty + within the bins",
         direction="lower is better; who always states the share of correct answers has the chance baseline",
         undefined_when="no answer has a label", source="Brier 1950; Murphy 1973"),
-    Definition("auroc", "AUROC of the confidence", "Probability that a correct answer has a higher confidence than an "
+    Definition("auroc", "Confidence AUROC", "Probability that a correct answer has a higher confidence than an "
         "incorrect one; ties count half.", range="[0, 1]", direction="higher is better; 0.5 by chance",
         undefined_when=_LABELS),
-    Definition("aurc", "AURC of the confidence", "Mean share of incorrect answers when only the most confident are "
+    Definition("aurc", "Confidence AURC", "Mean share of incorrect answers when only the most confident are "
         "given, over all shares given.", range="[0, 1]", direction="lower is better; the share of incorrect answers by "
         "chance", undefined_when="no answer has a label", source="Geifman, Uziel, El-Yaniv 2019"),
     Definition("combined_uncertainty", "Combined uncertainty",

@@ -70,7 +70,7 @@ def _gap(analysis: ConfidenceAnalysis) -> list[Finding]:
         Finding(
             name,
             f"The confidence is too {word}: {said}.",
-            n - n_right, n, wilson_interval(1 - n_right / n, n), float((1 - sure).sum()), p_value,
+            n_right, n, wilson_interval(n_right / n, n), float(sure.sum()), p_value,
             advice=FINDINGS[name].advice, query_ids=tuple(odd["query_id"]),
             clause=f"the confidence is too {word}: {said}",
         )

@@ -21,7 +21,7 @@ def numbers(analysis: ValidationAnalysis) -> tuple[Number, ...]:
     bands = q.loc[q["context_score"].notna(), "band"].value_counts().to_dict()
     critical = Share(int(q["critical"].fillna(False).sum()), analysis.n)
     return (
-        _share("n_passed", found.passed, "passed", "Answers that pass validation", "card",
+        _share("n_passed", found.passed, "passed", "Pass validation", "card",
             cases="queries.passed:True"),
         _share("n_stopped", critical, "stopped", "Answers stopped", "card", cases="queries.critical:True"),
         Number("incorrect_stopped", METRICS["incorrect_stopped"].title,

@@ -231,13 +231,13 @@ def test_overconfident_and_underconfident():
     assert facts(sure, **ALONE)["confidence_gap"].text == "0.65"
     found = named(sure, **ALONE)["overconfident"]
     assert found.sentence == "The confidence is too high: 0.90 on average, where 4 of 16 answers are correct."
-    assert (found.n, found.of, len(found.query_ids)) == (12, 16, 12)
-    # 16 · 0.1; at least 12 of 16 at 0.1 each, twice.
-    assert found.expected_by_chance == pytest.approx(1.6)
+    assert (found.n, found.of, len(found.query_ids)) == (4, 16, 12)
+    # 16 · 0.9; at least 12 of 16 at 0.1 each, twice.
+    assert found.expected_by_chance == pytest.approx(14.4)
     assert found.p_value == pytest.approx(2 * binom.sf(11, 16, 0.1))
     shy = signal_run([0.1] * 16, correct=[True] * 12 + [False] * 4)
     found = named(shy, **ALONE)["underconfident"]
-    assert "too low: 0.10" in found.sentence and (found.n, found.expected_by_chance) == (4, 14.4)
+    assert "too low: 0.10" in found.sentence and (found.n, found.expected_by_chance) == (12, 1.6)
     assert found.query_ids == tuple(f"q{i:02}" for i in range(12))
     fair = signal_run([0.75] * 16, correct=[True] * 12 + [False] * 4)
     assert not {"overconfident", "underconfident"} & set(named(fair, **ALONE))
