@@ -134,5 +134,5 @@ def _failed(base: float, has_context: bool, failures: set[Failure]) -> list[Reas
     if Failure.LOW_OVERLAP in failures:
         found.append(Reason("little of the answer is in the passages", -0.15))
     if failures - known or not failures:
-        found.append(Reason("validation failed otherwise", -0.1))
+        found.append(Reason("another objection of validation", -0.1))
     return found

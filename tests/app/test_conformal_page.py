@@ -442,7 +442,7 @@ def test_an_answer_in_line_is_not_flagged(opened, run):
     assert "**In line:** the answer is no stranger than correct ones are" in said
     assert "**Flagged:**" not in said
     assert "Test: Its reference answer is known and was not used to calibrate" in said
-    assert {"Score", "Conformal p", "Confidence"} <= {one.label for one in app.metric}
+    assert {"Score", "Conformal p", "Confidence by score"} <= {one.label for one in app.metric}
 
 
 def test_a_question_that_calibrates_has_no_verdict(opened, run):

@@ -305,10 +305,10 @@ def test_the_response_metadata_of_a_stopped_answer(opened, texts):
     app = opened("workbench", question="lost")
     said = raw(texts(app))
     shown = cards(app)
-    assert (shown["Confidence score"], shown["Validation"], shown["Fallback"]) == ("0.10", "Stopped", "Used")
+    assert (shown["Context score"], shown["Validation"], shown["Fallback"]) == ("0.10", "Stopped", "Used")
     assert "▼ low, a rule of thumb" in said and "3 objections of 5 validators" in said
     # No passage vouches for it, so it counts as one without passages: 0.2, and 0.1 in all.
-    assert "Confidence score 0.10: **+0.20** no passage supports the answer · **−0.10** and no" in said
+    assert "Context score 0.10: **+0.20** no passage supports the answer · **−0.10** and no" in said
     assert "1. ■ CitationRequired passed: Citations: 1." in said
     assert "3. ▲ **Unsupported number** (warning, NumericUnits)" in said
     assert "5. ■ EthicsAdapter does not apply: No guard is set." in said
@@ -330,7 +330,7 @@ def test_the_response_metadata_of_a_stopped_answer(opened, texts):
 def test_the_response_metadata_of_an_answer_that_passes(opened, texts):
     app = opened("workbench", question="fine")
     shown = cards(app)
-    assert (shown["Confidence score"], shown["Validation"], shown["Fallback"]) == (
+    assert (shown["Context score"], shown["Validation"], shown["Fallback"]) == (
         "0.90",
         "Passed",
         "Not used",

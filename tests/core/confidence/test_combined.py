@@ -138,7 +138,7 @@ def test_reasons_are_visible():
     found = context_score(3, False, [OTHER, OVERLAP, CITATION]).reasons
     assert [one.sentence for one in found] == [
         "3 passages", "passages, but none is cited", "little of the answer is in the passages",
-        "validation failed otherwise",
+        "another objection of validation",
     ]  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def _numbers(found: ConformalAnalysis, row: Any) -> None:
         [
             ("Score", number(row["score"]), title, METRICS["score"].meaning),
             ("Conformal p", number(row["p_value"]), n, METRICS["p_value"].meaning),
-            ("Confidence", number(row["confidence"]), through, METRICS["certified"].meaning),
+            ("Confidence by score", number(row["confidence"]), through, METRICS["certified"].meaning),
         ]
     )
 

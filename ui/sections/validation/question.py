@@ -50,7 +50,7 @@ def draw(query_id: str) -> None:
     show.cards(
         [
             (
-                "Confidence score",
+                "Context score",
                 number(context.score),
                 f"{of.icon} {of.word}, a rule of thumb",
                 METRICS["context_score"].meaning,
@@ -72,7 +72,7 @@ def draw(query_id: str) -> None:
     steps = " · ".join(
         f"**{number(one.change, '{:+.2f}')}** {plain(one.sentence)}" for one in context.reasons
     )
-    st.markdown(f"Confidence score {number(context.score)}: {steps}")
+    st.markdown(f"Context score {number(context.score)}: {steps}")
     if any(verdict.spans for verdict in outcome.verdicts):
         with st.container(border=True):
             pieces.answer(one.original, outcome.verdicts, "validation_question")
