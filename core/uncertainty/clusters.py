@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -102,12 +103,21 @@ def order_dependence(equivalent: ArrayLike, n_orders: int = 200, seed: int = 0) 
     given = int(greedy_clusters(same).max(initial=-1)) + 1
     if not np.any((same.astype(int) @ same > 0) & ~same):  # transitive
         return OrderDependence(given, given, given, 0.0)
-    rng = np.random.default_rng(seed)
-    orders = [rng.permutation(len(same)) for _ in range(n_orders)]
-    counts = np.array([greedy_clusters(same[np.ix_(order, order)]).max() + 1 for order in orders])
+    # All orders at once, place by place: an answer opens a group where no first member is equivalent to it.
+    first, every = np.zeros((n_orders, len(same)), dtype=bool), np.arange(n_orders)
+    for answer in _orders(len(same), n_orders, seed):
+        first[every, answer] = ~(same[answer] & first).any(axis=1)
+    counts = first.sum(axis=1)
     return OrderDependence(
         given, int(min(given, counts.min())), int(max(given, counts.max())), float((counts != given).mean())
     )
+
+
+@lru_cache(maxsize=64)
+def _orders(n: int, n_orders: int, seed: int) -> Ints:
+    """Return random orders of n answers as columns, shape (n, n_orders): those of every question with n."""
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.permutation(n) for _ in range(n_orders)], axis=1)
 
 
 def _square(equivalent: ArrayLike) -> Bools:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from rouge_score.rouge_scorer import RougeScorer
+from scipy.special import entr, logsumexp
 
 from core.text.overlap import rouge_l, rouge_l_matrix
 from core.uncertainty import (
@@ -197,6 +198,16 @@ def test_the_first_match_wins_and_the_order_may_matter():
     assert found.share_other == pytest.approx(0.75, abs=0.1)
 
 
+@given(graphs())
+def test_every_order_is_grouped_as_if_it_were_given(graph):
+    same, rng = graph >= 0.5, np.random.default_rng(3)
+    orders = [rng.permutation(len(same)) for _ in range(20)]
+    counts = [len(set(greedy_clusters(same[np.ix_(order, order)]))) for order in orders]
+    given, low, high, share_other = order_dependence(same, n_orders=20, seed=3)
+    assert (low, high) == (min(given, *counts), max(given, *counts))
+    assert share_other == np.mean([count != given for count in counts])
+
+
 @given(IDS)
 def test_where_equivalence_is_transitive_the_order_does_not_matter(ids):
     same = np.equal.outer(ids, ids)
@@ -228,6 +239,14 @@ def test_entropies_by_hand():
     assert math.isnan(discrete_semantic_entropy([])) and math.isnan(semantic_entropy([], []))
     with pytest.raises(ValueError, match="differ in shape"):
         semantic_entropy([0, 1], [-1.0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.floats(-50, 0)), min_size=1, max_size=30))
+def test_groups_are_weighed_to_the_last_bit_as_scipy_weighs_them(samples):
+    ids, logs = (np.array(one) for one in zip(*samples, strict=True))
+    mass = np.array([logsumexp(logs[ids == number]) for number in np.unique(ids)])
+    assert kuhn_entropy(ids, logs) == -mass.mean()
+    assert semantic_entropy(ids, logs) == entr(np.exp(mass - logsumexp(mass))).sum()
 
 
 @given(IDS, st.randoms(use_true_random=False))
