@@ -133,7 +133,10 @@ def _unsupported(claims: ClaimsAnalysis) -> Finding | None:
     n, of = int(q["n_not_supported"].sum()), int((q["n_supported"] + q["n_not_supported"]).sum())
     if not n:
         return None
-    n_answers = claims.unsupported["query_id"].nunique()
+    # In the order of `unsupported`, which reads every ablated answer first.
+    worst = q[q["n_not_supported"] > 0].sort_values(
+        ["n_not_supported", "grounding"], ascending=[False, True], kind="stable"
+    )
     advice = (
         "Read these answers first. Improve retrieval, or tell the model to answer only from the passages."
     )
@@ -143,14 +146,14 @@ def _unsupported(claims: ClaimsAnalysis) -> Finding | None:
         )
     return Finding(
         UNSUPPORTED,
-        f"{n:,} of {count(of, 'verified claim')} in {count(n_answers, 'answer')} "
+        f"{n:,} of {count(of, 'verified claim')} in {count(len(worst), 'answer')} "
         f"{'has' if n == 1 else 'have'} no supporting passage.",
         n,
         of,
         wilson_interval(n / of, of),
         severity=_severity(n / of, 0.5, 0.2),
         advice=advice,
-        query_ids=tuple(claims.unsupported["query_id"].unique()),
+        query_ids=tuple(worst["query_id"]),
         clause=f"{part(n, of, 'claim')} in the answers have no supporting passage "
         f"({percent(n / of, wilson_interval(n / of, of))})",
     )
@@ -177,7 +180,9 @@ def _unscored(claims: ClaimsAnalysis) -> Finding | None:
 
 def _fragile(claims: ClaimsAnalysis) -> Finding | None:
     """Report that most supported claims depend on a single passage of several."""
-    table = claims.claims[claims.claims["n_passages"] > 1]
+    layout = claims.layout
+    table = claims.scores.assign(query_id=layout.claims["query_id"].array)
+    table = table[layout.of_answer & (table["n_passages"] > 1)]
     fragile = table[table["state"] == FRAGILE]
     n, of = len(fragile), int((table["verdict"] == "SUPPORTED").sum())
     if not n or n / of < _MOSTLY:

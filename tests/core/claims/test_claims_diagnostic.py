@@ -156,6 +156,22 @@ def test_unsupported_claims_are_a_finding_with_the_worst_answers_first():
     assert found([matrix_question([[0.9, 0.9]])]) == {}
 
 
+def test_findings_are_ordered_as_the_table_without_reading_the_ablated_answers():
+    supported, unsupported = [0.9, 0.9], [0.1, 0.1]
+    questions = [
+        matrix_question([supported, unsupported], query_id="half"),
+        matrix_question([supported], query_id="none"),
+        matrix_question([unsupported], query_id="all"),
+        matrix_question([unsupported, supported], query_id="half again"),
+        matrix_question([unsupported, supported, unsupported], query_id="most"),
+    ]
+    claims = analysed(questions)[1]
+    worst = findings(claims)[0].query_ids
+    assert worst == ("most", "all", "half", "half again") == tuple(claims.unsupported["query_id"].unique())
+    fresh = analysed(questions)[1]
+    assert findings(fresh) and "effects" not in vars(fresh.layout)
+
+
 @pytest.mark.parametrize(("n", "severity"), [(1, "low"), (2, "medium"), (4, "medium"), (5, "high")])
 def test_how_severe_unsupported_claims_are(n, severity):
     matrix = [[0.0, 0.0]] * n + [[0.9, 0.9]] * (10 - n)
