@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -14,7 +16,6 @@ from core.conformal.scores import AUTO, chosen
 from core.conformal.snapshot import Snapshot
 from core.conformal.step import ConformalStep
 from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
-from core.run import Run
 from core.signals import label_free, signals_of
 from core.spreadsheet import csv_bytes
 
@@ -48,12 +49,14 @@ def risk_csv(diagnosis: Diagnosis) -> bytes:
     return csv_bytes(diagnosis["conformal"].certificate.to_frame(), diagnosis.run.data_source)
 
 
-def _claims(run: Run, claims: pd.DataFrame) -> pd.DataFrame:
+def _claims(claims: Any) -> pd.DataFrame:
     """Return the claims of the answers with what the reference answer says of them."""
-    key = ["query_id", "claim_id"]
-    label = run["claims"].set_index(key)["counterpart"].reindex(pd.MultiIndex.from_frame(claims[key]))
-    correct = np.where(label.isna(), np.nan, (label == "Entailment").astype("float64"))
-    return claims[["query_id", "support_maximum"]].assign(correct=correct)
+    table, label = claims.layout.claims, claims.layout.claims["counterpart"]
+    frame = table[["query_id"]].assign(
+        support_maximum=claims.scores["support_maximum"].array,
+        correct=np.where(label.isna(), np.nan, (label == "Entailment").astype("float64")),
+    )
+    return frame[claims.layout.of_answer].reset_index(drop=True)
 
 
 def _analyse(diagnosis: Diagnosis) -> ConformalAnalysis:
@@ -85,7 +88,7 @@ def _analyse(diagnosis: Diagnosis) -> ConformalAnalysis:
         scores,
         float(diagnosis.settings["alpha"]),
         meanings=diagnosis["uncertainty"].samples,
-        claims=_claims(run, diagnosis["claims"].claims),
+        claims=_claims(diagnosis["claims"]),
         store=store,
         origin=origin,
         stale=stale,

@@ -243,6 +243,19 @@ def test_claims_are_kept_above_the_highest_wrong_one():
     assert (found.n, found.n_right, found.n_claims, found.n_kept) == (2, 2, 2, 1)
 
 
+def test_claims_are_kept_without_reading_the_ablated_answers():
+    supports, counterparts = [0.9, 0.8, 0.3, 0.6, 0.95], ["Entailment", "Neutral"] + 3 * ["Entailment"]
+    given = claims_run(supports, counterparts, [True] * 4 + [False])
+    # The claims come in any order, and those of a reference, however well supported, are not the answer's.
+    claims = given["claims"].iloc[::-1]
+    other = claims.assign(claim_id="r1", side="reference", counterpart="Contradiction")
+    run = given.derive(claims=pd.concat([other, claims]))
+    diagnosis = Diagnosis(run, {"alpha": 0.3})
+    assert diagnosis["conformal"].kept_claims.rule.threshold == pytest.approx(0.8)
+    assert diagnosis["conformal"].kept_claims.n_claims == 1
+    assert "effects" not in vars(diagnosis["claims"].layout)
+
+
 def test_claims_without_labels_cannot_calibrate():
     assert conformal(claims_run([0.9, 0.8], [None, None], [True, False])).kept_claims is None
 
