@@ -121,9 +121,9 @@ class Run:
         frames = {n: conform(t, tables[n]) if n in tables else empty(t) for n, t in TABLES.items()}
         known = pd.Index(frames["queries"]["query_id"])
         for name, frame in frames.items():
-            stray = frame["query_id"].to_numpy()[known.get_indexer(frame["query_id"]) < 0]
-            if stray.size:
-                raise InputError(f"Table {name}: question {stray[0]!r} is not in the table queries.")
+            stray = frame["query_id"][known.get_indexer(frame["query_id"]) < 0]
+            if len(stray):
+                raise InputError(f"Table {name}: question {stray.iloc[0]!r} is not in the table queries.")
         full = dict(manifest)
         if "run_id" not in full:
             full["run_id"] = _digest(frames)

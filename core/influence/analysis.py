@@ -253,8 +253,10 @@ def _gain(order: Floats, influence: Floats, group: Ints, n: int) -> tuple[dict[s
 
 def _in_retrieval_order(influence: Floats, order: Floats, group: Ints, k: Ints) -> list[list[float] | None]:
     """Return the influences of every question's passages; None where none is known."""
-    parts = np.split(influence[np.lexsort((order, group))], np.cumsum(k)[:-1])[: k.size]
-    return [None if np.isnan(part).all() else part.tolist() for part in parts]
+    ends, known = np.cumsum(k), np.bincount(group, ~np.isnan(influence), k.size) > 0
+    values = influence[np.lexsort((order, group))].tolist()
+    spans = zip((ends - k).tolist(), ends.tolist(), known.tolist(), strict=True)
+    return [values[start:end] if is_known else None for start, end, is_known in spans]
 
 
 def _sorted_within(values: Floats, group: Ints) -> Floats:

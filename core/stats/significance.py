@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -143,9 +144,20 @@ def _successes(probabilities: ArrayLike) -> Floats:
     p = np.asarray(probabilities, dtype=np.float64)
     if not ((p >= 0) & (p <= 1)).all():
         raise ValueError("probabilities must be in [0, 1]")
+    return _distribution(p.tobytes())
+
+
+@lru_cache(maxsize=4)  # a p-value and an interval are asked of the same trials
+def _distribution(trials: bytes) -> Floats:
+    found = _convolved(np.frombuffer(trials, dtype=np.float64))
+    found.flags.writeable = False
+    return found
+
+
+def _convolved(p: Floats) -> Floats:
     if p.size > _RECURSION_UP_TO:
         length = 1 << p.size.bit_length()
-        parts = [np.fft.rfft(_successes(half), length) for half in np.array_split(p, 2)]
+        parts = [np.fft.rfft(_convolved(half), length) for half in np.array_split(p, 2)]
         joined = np.fft.irfft(parts[0] * parts[1], length)[: p.size + 1]
         return np.asarray(np.maximum(0.0, joined), dtype=np.float64)
     found = np.zeros(p.size + 1)
