@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -87,7 +87,7 @@ class Samples:
     @cached_property
     def status(self) -> list[str]:
         """Of each text: ``answered``, ``abstained`` or ``empty``."""
-        return [_status(text) for text in self.texts]
+        return [answer_status(text) for text in self.texts]
 
     @property
     def sampled_status(self) -> list[str]:
@@ -161,8 +161,3 @@ _SIMILARITIES: dict[str, Callable[[Samples], Floats]] = {
     "cosine": lambda s: cosine(s.array("embeddings")),
     "entailment": lambda s: _mean_of_both(s.array("entailment")),
 }
-
-
-@lru_cache(maxsize=16_384)
-def _status(text: str) -> str:
-    return answer_status(text)
