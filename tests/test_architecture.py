@@ -116,7 +116,7 @@ LIBRARIES = {
 }
 # Imported inside functions, so that `import core` needs none of them and takes no time.
 HEAVY = {
-    "accelerate", "bm25s", "datasets", "gguf", "httpx", "jsonschema", "nltk", "ollama", "openai", "opencc", "outlines_core",
+    "accelerate", "datasets", "gguf", "httpx", "jsonschema", "nltk", "ollama", "openai", "opencc", "outlines_core",
     "py3langid", "sentence_transformers", "sklearn", "snowballstemmer", "torch", "transformers",
 }  # fmt: skip
 

@@ -31,8 +31,8 @@ _LOG = logging.getLogger(__name__)
 _PACKAGES = (
     "numpy",
     "pandas",
+    "scipy",
     "rank-bm25",
-    "bm25s",
     "rouge-score",
     "torch",
     "transformers",

@@ -27,4 +27,9 @@ class Retriever(Protocol):
 
 def best(scores: NDArray[np.float64], k: int) -> list[int]:
     """Return the places of the k highest scores, best first; ties keep corpus order."""
-    return [int(i) for i in np.argsort(-np.round(scores, DIGITS), kind="stable")[:k]]
+    key = -np.round(scores, DIGITS)
+    # Only what may be among the first k is sorted: the k-th, what is before it and what is tied with it.
+    places = (
+        np.flatnonzero(~(key > np.partition(key, k - 1)[k - 1])) if 0 < k < key.size else np.arange(key.size)
+    )
+    return [int(i) for i in places[np.argsort(key[places], kind="stable")[:k]]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from string import ascii_lowercase, digits
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,6 @@ import regex
 from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import LCSseq
-from rouge_score import tokenize
 
 from core.text.words import words
 
@@ -21,6 +21,10 @@ from core.text.words import words
 _FOREIGN = regex.compile(r"[^\p{Latin}\p{Common}\p{Inherited}]|[\u1EA0-\u1EF9ơƠưƯ]")
 # A stray Greek letter does not make an English text unreadable; one word in five does.
 _MAX_FOREIGN_SHARE = 0.2
+
+
+# What rouge_score takes for a character of a word, as it stands in a text of lower case; all else separates.
+_SEPARATED = bytes(byte if chr(byte) in ascii_lowercase + digits else 32 for byte in range(256))
 
 
 class RougeL(NamedTuple):
@@ -50,8 +54,9 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _rouge_words(text: str, stem: bool) -> tuple[str, ...]:
-    tokens = tokenize.tokenize(text, None)
-    return tuple(map(_stem, tokens) if stem else tokens)
+    # As its regular expressions find them, at a quarter of their time.
+    found = text.lower().encode("ascii", "replace").translate(_SEPARATED).decode().split()
+    return tuple(map(_stem, found) if stem else found)
 
 
 @lru_cache(maxsize=4096)
@@ -59,10 +64,12 @@ def _unicode_words(text: str) -> tuple[str, ...]:
     return tuple(words(text))
 
 
-@lru_cache(maxsize=4096)
 def _readable(text: str) -> bool:
-    if text.isascii():
-        return True
+    return text.isascii() or _mostly_latin(text)
+
+
+@lru_cache(maxsize=4096)
+def _mostly_latin(text: str) -> bool:
     found = _unicode_words(text)
     return sum(bool(_FOREIGN.search(word)) for word in found) <= _MAX_FOREIGN_SHARE * len(found)
 

@@ -94,4 +94,4 @@ def test_it_runs_and_says_something(script, data):
 
 
 def test_the_scripts_are_found():
-    assert {"claims.py", "influence_csv.py", "overlap.py"} <= {path.name for path in SCRIPTS}
+    assert {"claims.py", "influence_csv.py", "text.py"} <= {path.name for path in SCRIPTS}

@@ -327,11 +327,11 @@ def test_processes_and_threads_add_to_one_file_at_once(tmp_path):
 
 def test_after_a_kill_every_finished_score_is_there(tmp_path):
     path = tmp_path / "c.db"
-    worker = run(ADDING, path, 100_000, "a")
-    said = [worker.stdout.readline() for _ in range(20)]
-    time.sleep(0.003)  # somewhere in an insert
-    os.kill(worker.pid, signal.SIGKILL)
-    said += worker.communicate()[0].splitlines()
+    with run(ADDING, path, 100_000, "a") as worker:
+        said = [worker.stdout.readline() for _ in range(20)]
+        time.sleep(0.003)  # somewhere in an insert
+        os.kill(worker.pid, signal.SIGKILL)
+        said += worker.stdout.read().splitlines()  # `communicate` would lose what is buffered already
     assert worker.returncode == -signal.SIGKILL
     finished = {f"{name}-{number}" for name in ("shared", "a") for number in range(len(said))}
     found = stored(path)

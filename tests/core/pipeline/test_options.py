@@ -87,4 +87,4 @@ def test_the_manifest_names_the_embedding_model(make_dataset, make_llm):
         run = begin(make_dataset(), options, make_llm(), InfluenceStep())
         assert run.manifest["retriever"].get("embedding_model") == model
         assert run.manifest["retriever"]["name"] == options.retriever
-        assert run.manifest["environment"]["packages"]["bm25s"]
+        assert run.manifest["environment"]["packages"]["rank-bm25"]

@@ -1,4 +1,3 @@
-import logging
 import random
 
 import numpy as np
@@ -41,14 +40,18 @@ def test_scores_and_order_are_those_of_rank_bm25_on_a_corpus(tokenizer):
     frequent = sum("w0" in text.split() for text in texts)
     assert frequent > 300  # its idf is negative, so rank_bm25 puts its floor in place
     for query in ["w0", "w0 w1 w250", "w7 w7 w40 unknown", *corpus(20, 6, 2)]:
-        assert fast.scores(query) == pytest.approx(slow.scores(query), abs=1e-9)
+        assert fast.scores(query).tolist() == slow.scores(query).tolist()  # to the last bit
         assert fast.top(query, 50) == slow.top(query, 50)
 
 
-@given(st.lists(st.text("ab c大", max_size=12), max_size=8), st.text("ab c大", max_size=8))
+# One passage, passages without a word, words in many passages, Vietnamese, Chinese, words not in the collection.
+TEXT = st.text("ab c大ồ", max_size=12)
+
+
+@given(st.lists(TEXT, max_size=8), TEXT)
 def test_any_texts_score_as_in_rank_bm25(texts, query):
     slow, fast = BM25Retriever(texts), FastBM25Retriever(texts)
-    assert fast.scores(query) == pytest.approx(slow.scores(query), abs=1e-9)
+    assert fast.scores(query).tolist() == slow.scores(query).tolist()
     assert fast.top(query, 5) == slow.top(query, 5)
 
 
@@ -71,13 +74,7 @@ def test_unknown_tokenizer_names_the_legal_ones():
 def test_ten_thousand_passages_take_little_memory():
     texts = corpus(10_000, 100, 3)
     retriever = FastBM25Retriever(texts)
-    held = sum(array.nbytes for array in (retriever._index.scores[n] for n in ("data", "indices", "indptr")))
+    index = retriever._scores
+    held = index.data.nbytes + index.indices.nbytes + index.indptr.nbytes
     assert held < 12 * sum(len(set(text.split())) for text in texts) + 20_000
     assert retriever.top(texts[77], 1) == [77]
-
-
-def test_the_library_writes_nothing(capfd, caplog):
-    with caplog.at_level(logging.DEBUG):
-        FastBM25Retriever(["a b", "c"]).top("c", 1)
-    assert capfd.readouterr() == ("", "")
-    assert not caplog.records

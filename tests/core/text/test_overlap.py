@@ -17,7 +17,11 @@ def test_published_vectors(vectors):
             assert list(found) == pytest.approx(case[key], abs=1e-9), case
 
 
-@given(st.text("abcé XYZ019.,-'ö", max_size=60), st.text("abcé XYZ019.,-'ö", max_size=60), st.booleans())
+# Also what lower case turns into a letter of ASCII or into two characters, odd white space, half a pair.
+LATIN = st.text("abcé XYZ019.,-'ö\u212aİſß\u00a0\x1c\x85_?\ud800", max_size=60)
+
+
+@given(LATIN, LATIN, st.booleans())
 def test_equal_to_rouge_score_on_latin_text(target, prediction, stem):
     expected = ORACLE[stem].score(target, prediction)["rougeL"]
     found = rouge_l(target, prediction, stem)
@@ -25,6 +29,16 @@ def test_equal_to_rouge_score_on_latin_text(target, prediction, stem):
         assert not any(c.isascii() and c.isalnum() for c in target + prediction)
     else:
         assert tuple(found) == (expected.precision, expected.recall, expected.fmeasure)
+
+
+def test_words_with_endings_are_stemmed_as_in_rouge_score():
+    texts = [
+        f"{a} {b}-{b.upper()} 1{a}" for a in ("Running", "flies", "cafés", "is") for b in ("generally", "x")
+    ]
+    for target in texts:
+        for prediction in texts:
+            expected = ORACLE[True].score(target, prediction)["rougeL"].fmeasure
+            assert rouge_l(target, prediction).f1 == expected
 
 
 def test_nothing_against_nothing_is_undefined_not_zero():

@@ -14,10 +14,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sentence_transformers import SentenceTransformer
+from torch.nn import Linear
 
 from core.influence.step import InfluenceStep
 from core.llm import CompletionCache, Message, Request, open_llm
 from core.llm.embeddings import SentenceEmbedder
+from core.llm.packaged import packaged_embedder
 from core.llm.prompts import answer_messages
 from core.llm.structured import canonical
 from core.run import Run
@@ -246,6 +249,29 @@ def test_embeddings_are_unit_rows_that_know_what_is_alike():
     assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.3
     assert embedder.embed([]).shape == (0, 384)
+
+
+def test_embeddings_are_those_of_the_library_and_multiplied_by_onednn():
+    texts = [
+        "",
+        "A cat.",
+        "Ai sống ở Hà Nội?",
+        "谁改进了造纸术？",
+        "word " * 400,
+        *(f"Town {i} " * i for i in range(20)),
+    ]
+    plain = SentenceTransformer(str(packaged_embedder()), local_files_only=True)
+    embedder = SentenceEmbedder()
+    assert np.abs(embedder.embed(texts) - plain.encode(texts, show_progress_bar=False)).max() < 1e-6
+    assert not any(isinstance(part, Linear) for part in embedder._loaded[0].modules())
+    # Tokens too, and in the order given; each alone in the plain model, "word" cut into pieces there.
+    for text, tokens in zip(texts[1:4], embedder.embed_tokens(texts)[1:4], strict=True):
+        alone = plain.encode(
+            text, output_value="token_embeddings", convert_to_numpy=True, show_progress_bar=False
+        )
+        expected = np.asarray(alone)[1:-1]  # without the marks of start and end
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+        assert np.abs(tokens.vectors - expected).max() < 1e-6
 
 
 @pytest.fixture
