@@ -38,6 +38,12 @@ def make(influences, *, ranks=None, query=None, passage=None, source="upload", *
     return Run.create({"source": source}, queries=queries, passages=passages, **tables)
 
 
+def test_influences_stand_in_retrieval_order_with_gaps_and_none_where_none_is_known():
+    rows = [[0.1, math.nan, 0.9], [math.nan, math.nan], [0.5]]
+    found = analyse(make(rows, ranks=[3.0, 2.0, 1.0, 1.0, 2.0, 1.0])).queries["influences"].to_list()
+    assert repr(found) == "[[0.9, nan, 0.1], None, [0.5]]"
+
+
 @settings(max_examples=50, deadline=None)
 @given(
     st.lists(
