@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from typing import Annotated, Any
 
 import typer
@@ -82,7 +81,7 @@ def calibrate(
     facts = {"store": store, "alpha": alpha, **found, "labels_needed": labels_needed(alpha)}
     facts["statement"] = "" if facts["reason"] else statement(alpha)
     if as_json:
-        print_json({key: None if _is_undefined(value) else value for key, value in facts.items()})
+        print_json(facts)
     else:
         print_text(_text(facts))
 
@@ -162,10 +161,6 @@ def _sampling() -> str:
 def _of_fields(step: str, names: tuple[str, ...]) -> list[inspect.Parameter]:
     every = field_options(step, step_types()[step])
     return [one for one in every if one.name.removeprefix(f"{step}__") in names]
-
-
-def _is_undefined(value: object) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _text(facts: dict[str, Any]) -> str:

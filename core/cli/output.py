@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import sys
 import threading
@@ -29,12 +30,20 @@ def print_text(text: str) -> None:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Write one JSON object to standard output."""
+    """Write one JSON object to standard output; null stands for what is undefined or infinite."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    text = json.dumps(value, ensure_ascii=not unicode, indent=2, allow_nan=False, default=str)
+    text = json.dumps(_finite(value), ensure_ascii=not unicode, indent=2, allow_nan=False, default=str)
     # JSON escapes some control characters only; in all others the value stays what it is, too.
     sys.stdout.write(INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     sys.stdout.flush()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import Any
 
@@ -27,7 +26,7 @@ def learned_weights(source: str, path: str, overwrite: bool) -> tuple[dict[str, 
     target = free_file(path, overwrite, "--weights")
     rows = labelled_run(Diagnosis(Run.load(source))) if is_run(source) else _from_file(source)
     if not rows.n:
-        raise InputError(f"{source} has no answer with a label and all signals{_left_out(rows, ': ')}.")
+        raise InputError(f"{source} has no answer with a label and all signals{rows.left_out(': ')}.")
     log(f"Learning from {count(rows.n, 'answer')}; thousands take minutes.")
     found = learn(rows, configured())
     if found.proposed is None:
@@ -44,7 +43,7 @@ def _from_file(source: str) -> Labelled:
 
 def _facts(path: str, rows: Labelled, found: Learned) -> dict[str, Any]:
     weights, mapped = found.weights, found.saved.map
-    facts = {
+    return {
         "file": path,
         "n": rows.n,
         "n_correct": weights.n_correct,
@@ -68,8 +67,6 @@ def _facts(path: str, rows: Labelled, found: Learned) -> dict[str, Any]:
             for kind, one in found.maps.items()
         },
     }
-    plain: dict[str, Any] = _plain(facts)
-    return plain
 
 
 def _text(path: str, rows: Labelled, found: Learned) -> str:
@@ -81,7 +78,7 @@ def _text(path: str, rows: Labelled, found: Learned) -> str:
         lines = [f"Use the weights learned by {weights.best.method}: {chosen}."]
     lines += [
         f"n = {count(rows.n, 'answer')} to {count(weights.n_questions, 'question')}, {weights.n_correct:,} "
-        f"of them correct{_left_out(rows, '; ')}.",
+        f"of them correct{rows.left_out('; ')}.",
         f"AUROC of the default {number(weights.default_auroc)} (0.50 by chance).",
     ]
     for one in weights.learned:
@@ -117,18 +114,3 @@ def _named(weights: Any) -> str:
 
 def _interval(ends: Interval) -> str:
     return f"({number(ends[0])} to {number(ends[1])})"
-
-
-def _left_out(rows: Labelled, before: str) -> str:
-    left = {"without a label": rows.n_unlabelled, "without all signals": rows.n_without_signal}
-    said = ", ".join(f"{n:,} {why}" for why, n in left.items() if n)
-    return f"{before}{said} left out" if said else ""
-
-
-def _plain(value: Any) -> Any:
-    """Return a value for JSON, None in place of what is undefined."""
-    if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

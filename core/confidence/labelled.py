@@ -48,6 +48,12 @@ class Labelled:
         """Labelled answers."""
         return self.correct.size
 
+    def left_out(self, before: str) -> str:
+        """Say behind ``before`` how many rows were left out and why; "" where none was."""
+        left = {"without a label": self.n_unlabelled, "without all signals": self.n_without_signal}
+        said = ", ".join(f"{n:,} {why}" for why, n in left.items() if n)
+        return f"{before}{said} left out" if said else ""
+
 
 def labelled(rows: pd.DataFrame) -> Labelled:
     """Return the labelled answers of a table.

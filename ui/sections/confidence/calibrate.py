@@ -97,11 +97,11 @@ def _run() -> _Source | None:
         return None
     if not rows.n:
         st.info(
-            f"No answer of the run has a label and all three signals{_left_out(rows, ': ')}.",
+            f"No answer of the run has a label and all three signals{rows.left_out(': ')}.",
             icon=":material/inbox:",
         )
         return None
-    return _Source(rows, f"run {session().run_key}", _left_out(rows, "; "))
+    return _Source(rows, f"run {session().run_key}", rows.left_out("; "))
 
 
 def _uploaded() -> _Source | None:
@@ -125,14 +125,8 @@ def _uploaded() -> _Source | None:
     bad = f"; {count(rejected, 'row')} could not be read" if rejected else ""
     st.caption(f"Read: {plain(name, one_line=True)}.")
     if not rows.n:
-        raise InputError(f"{name} has no answer with a label and all signals{_left_out(rows, ': ')}{bad}.")
-    return _Source(rows, f"file {file_id}", f"{_left_out(rows, '; ')}{bad}")
-
-
-def _left_out(rows: Labelled, before: str) -> str:
-    left = {"without a label": rows.n_unlabelled, "without all signals": rows.n_without_signal}
-    said = ", ".join(f"{n:,} {why}" for why, n in left.items() if n)
-    return f"{before}{said} left out" if said else ""
+        raise InputError(f"{name} has no answer with a label and all signals{rows.left_out(': ')}{bad}.")
+    return _Source(rows, f"file {file_id}", f"{rows.left_out('; ')}{bad}")
 
 
 def _learn(source: _Source) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.confidence.combined import LAMBDAS, RELIABLE_ABOVE
 from core.text.display import count, number
 from ui import cached, headlines, questions, router, show, sources
 from ui.plain import plain
@@ -31,7 +32,7 @@ def draw() -> None:
     if len(decided):
         st.markdown(
             f"**{int(decided.sum()):,} of {count(len(decided), 'answer')}** are reliable: they agree with "
-            "their samples by more than 0.7, and conformal prediction does not flag them."
+            f"their samples by more than {RELIABLE_ABOVE:g}, and conformal prediction does not flag them."
         )
     _missing()
     if not known:
@@ -39,7 +40,11 @@ def draw() -> None:
     columns = {
         "question": show.wide("Question"),
         "combined_uncertainty": show.numeric(
-            "Combined", about="0.2 · retrieval + 0.4 · sampling + 0.4 · conformal"
+            "Combined",
+            about=" + ".join(
+                f"{weight:g} · {title.lower()}"
+                for weight, (title, _) in zip(LAMBDAS, PARTS.values(), strict=True)
+            ),
         ),
         **{name: show.numeric(title, about=about) for name, (title, about) in PARTS.items()},
         "is_reliable": st.column_config.CheckboxColumn("Reliable", width="small"),
