@@ -39,8 +39,9 @@ def asked(page, name: str) -> str:
 def test_weights_that_were_tried_and_used_are_in_the_link(app, new_page, width, theme):
     page = new_page(width, 900, color_scheme=theme)
     upload(page, app, "answers.jsonl", answers(theme))  # a run that is not saved yet
-    page.get_by_role("button", name="Save to my runs").click()
-    page.wait_for_url("**run=**")
+    save = page.get_by_role("button", name="Save to my runs")
+    save.click()
+    save.wait_for(state="detached")  # the address names a run from the upload on, so it cannot tell
     run = asked(page, "run")
     page.goto(f"{app}/confidence?run={run}")
     settle(page)
