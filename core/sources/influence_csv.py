@@ -156,8 +156,16 @@ def _own_export(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Undo the neutralised formulas of our own export, and see which source it is marked with."""
     if _MARK_COLUMN not in frame.columns:
         return frame, ""
-    restored = pd.DataFrame({column: restore(frame[column]) for column in frame.columns})
+    restored = pd.DataFrame({name: _restored(frame[name]) for name in frame.columns}, copy=False)
     return restored, next(filter(None, map(marked_source, frame[_MARK_COLUMN].unique())), "")
+
+
+def _restored(column: pd.Series) -> pd.Series:
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return restore(column)
+    texts = pd.Series(column.cat.categories)
+    # Two texts may become one, which categories cannot.
+    return column if restore(texts).equals(texts) else restore(column.astype("str"))
 
 
 def _log_ragged(table: RawTable, log: IssueLog) -> None:
@@ -168,7 +176,7 @@ def _log_ragged(table: RawTable, log: IssueLog) -> None:
 
 
 def _report(checks: ColumnChecks, rows: Rows, table: RawTable, notes: list[str]) -> ValidationReport:
-    rejected = checks.frame[checks.bad].rename(columns=_not_ours)
+    rejected = checks.frame[checks.bad].astype("str").rename(columns=_not_ours)
     rejected.insert(0, "reason", pd.Series(checks.reason[checks.bad], index=rejected.index, dtype="str"))
     rejected.insert(0, "row", rejected.index)
     if len(table.rejected):

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from core.schema import PASSAGES
 from core.sources.checks import ColumnChecks, Floats, outside_range
-from core.sources.grouping import Grouping, Ints, group_rows, position_within
+from core.sources.grouping import Grouping, Ints, group_rows, position_within, repeated
 from core.sources.question import MAX_PASSAGES
 from core.sources.report import counted
+from core.sources.table import stripped, text_codes
 
 _ROUGE_SLACK = 1e-3  # both numbers may be rounded to three places
 
@@ -34,18 +35,17 @@ class Rows:
 def check_rows(checks: ColumnChecks) -> Rows:
     """Check every row; what is wrong goes into ``checks`` (its ``bad`` rows and its log)."""
     notes: list[str] = []
-    asked = checks.text("question").str.strip()
+    asked = stripped(checks.text("question"))
     checks.flag((asked == "").to_numpy(dtype=bool), "question", "a question")
     influence = _influence(checks, notes)
     rank = _ranks(checks)
 
     usable = np.flatnonzero(~checks.bad)
-    key = checks.text("query_id").str.strip() if checks.has("query_id") else asked
-    question = _codes(key.iloc[usable])
-    passage = None if rank is None else _codes(pd.Series(rank[usable]))
+    key = text_codes(stripped(checks.text("query_id")) if checks.has("query_id") else asked)
+    passage = None if rank is None else pd.factorize(rank[usable])[0]
     if checks.has("passage_id"):
-        passage = _codes(checks.text("passage_id").iloc[usable].str.strip())
-    grouping = group_rows(question, passage)
+        passage = text_codes(stripped(checks.text("passage_id")))[usable]
+    grouping = group_rows(key[usable], passage)
     if rank is None:
         rank = np.full(len(asked), np.nan)
         rank[usable] = position_within(grouping.group) + 1
@@ -117,8 +117,9 @@ def _ranks(checks: ColumnChecks) -> Floats | None:
 
 def _from_one(checks: ColumnChecks, rank: Floats, grouping: Grouping, usable: Ints, notes: list[str]) -> None:
     """Shift ranks that count from 0 in every question; ranks below 1 are errors otherwise."""
-    lowest = pd.Series(rank[usable]).groupby(grouping.group).min()
-    if len(lowest) and (lowest == 0).all():
+    lowest = np.full(grouping.question.size, np.inf)
+    np.minimum.at(lowest, grouping.group, rank[usable])
+    if lowest.size and (lowest == 0).all():
         rank += 1
         notes.append("Retrieval ranks count from 0 in this file; 1 was added.")
         return
@@ -129,27 +130,26 @@ def _from_one(checks: ColumnChecks, rank: Floats, grouping: Grouping, usable: In
 def _duplicates(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
     if not checks.has("passage_id"):
         return
-    passage = checks.text("passage_id").iloc[usable].str.strip()
-    blank = (passage == "").to_numpy(dtype=bool)
-    again = pd.DataFrame({"group": grouping.group, "passage": _codes(passage)}).duplicated().to_numpy()
+    passage = stripped(checks.text("passage_id"))
+    blank = (passage == "").to_numpy(dtype=bool)[usable]
+    again = repeated(grouping.group, text_codes(passage)[usable])
     checks.flag(usable[blank], "passage_id", "the id of the passage")
     checks.flag(usable[again & ~blank], "passage_id", "an id that no earlier row of the question has")
 
 
 def _too_many(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
     # A question cut off at the limit would look complete, so it is left out as a whole.
-    long = np.unique(grouping.group[position_within(grouping.group) >= MAX_PASSAGES])
-    rows = usable[np.isin(grouping.group, long)]
-    checks.flag(rows, "question", f"a question with at most {MAX_PASSAGES} passages")
+    long = np.bincount(grouping.group) > MAX_PASSAGES
+    checks.flag(usable[long[grouping.group]], "question", f"a question with at most {MAX_PASSAGES} passages")
 
 
-def _incomplete_note(checks: ColumnChecks, key: pd.Series, kept: Ints, notes: list[str]) -> None:
+def _incomplete_note(checks: ColumnChecks, key: Ints, kept: Ints, notes: list[str]) -> None:
     if not checks.bad.any():
         return
-    hit = pd.Index(key[checks.bad].unique()).intersection(pd.Index(key.iloc[kept].unique()))
-    if len(hit):
+    hit = np.intersect1d(key[checks.bad], key[kept])
+    if hit.size:
         notes.append(
-            f"At least one row was lost to an error in {counted(len(hit), 'question')}; "
+            f"At least one row was lost to an error in {counted(hit.size, 'question')}; "
             "its numbers use the passages that are left."
         )
 
@@ -157,15 +157,10 @@ def _incomplete_note(checks: ColumnChecks, key: pd.Series, kept: Ints, notes: li
 def _warn_within(checks: ColumnChecks, rank: Floats, grouping: Grouping, kept: Ints) -> None:
     """Warn of the same passage text, or the same retrieval rank, twice in one question."""
     if checks.has("text"):
-        text = checks.text("text").iloc[kept]
-        pairs = pd.DataFrame({"group": grouping.group, "text": _codes(text)})
-        again = pairs.duplicated().to_numpy() & (text != "").to_numpy(dtype=bool)
-        checks.flag(kept[again], "text", "passages that differ within the question", "warning")
+        filled = (checks.text("text") != "").to_numpy(dtype=bool)[kept]
+        again = repeated(grouping.group, text_codes(checks.text("text"))[kept])
+        checks.flag(kept[again & filled], "text", "passages that differ within the question", "warning")
     if checks.has("retrieval_rank"):
-        tied = pd.DataFrame({"group": grouping.group, "rank": rank}).duplicated().to_numpy()
+        tied = repeated(grouping.group, pd.factorize(rank)[0])
         expected = "a rank of its own; tied passages share their average rank"
         checks.flag(kept[tied], "retrieval_rank", expected, "warning")
-
-
-def _codes(values: pd.Series) -> Ints:
-    return np.asarray(pd.factorize(values)[0], dtype=np.int64)

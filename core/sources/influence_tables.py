@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from core.schema import PASSAGES, QUERIES, Column
 from core.sources.checks import ColumnChecks
 from core.sources.fields import MAX_LIST
-from core.sources.grouping import position_within
+from core.sources.grouping import first_rows, position_within
 from core.sources.influence_rows import Rows
+from core.sources.table import text_codes
 from core.text.abstention import answer_status
 from core.text.strict import read_json
 
@@ -24,10 +25,10 @@ def query_table(checks: ColumnChecks, rows: Rows) -> pd.DataFrame:
     Rows that say otherwise get a warning.
     """
     group = rows.grouping.group
-    first = rows.kept[np.unique(group, return_index=True)[1]]
+    first = rows.kept[first_rows(group)]
     columns: dict[str, object] = {
         "query_id": _query_ids(checks, rows, first),
-        "question": checks.text("question").iloc[first].str.strip().array,
+        "question": _texts(checks, "question", first).str.strip().array,
     }
     for definition in QUERIES.columns:
         if definition.name in checks.mapping and checks.has(definition.name):
@@ -35,9 +36,9 @@ def query_table(checks: ColumnChecks, rows: Rows) -> pd.DataFrame:
             if definition.name in _DONE:
                 continue
             if definition.type == "list":
-                values = [_texts(cell) for cell in checks.text(definition.name).iloc[first]]
+                values = [_listed(cell) for cell in checks.text(definition.name).iloc[first]]
             else:
-                values = _values(checks, definition).take(first).array
+                values = _values(checks, definition, first)
             columns[definition.name] = values
     if "answer" in columns:
         columns["answer_status"] = _statuses(pd.Series(columns["answer"]))
@@ -52,7 +53,7 @@ def passage_table(checks: ColumnChecks, rows: Rows, queries: pd.DataFrame) -> pd
     """Return the table ``passages``, one row per kept row of the file, in its order."""
     group, kept = rows.grouping.group, rows.kept
     if checks.has("passage_id"):
-        identifier = checks.text("passage_id").iloc[kept].str.strip().array
+        identifier = _texts(checks, "passage_id", kept).str.strip().array
     else:
         identifier = "p" + pd.Series(position_within(group) + 1).astype("str").array
     columns: dict[str, object] = {
@@ -62,37 +63,42 @@ def passage_table(checks: ColumnChecks, rows: Rows, queries: pd.DataFrame) -> pd
         "influence_score": rows.influence,
     }
     if checks.has("ablated_answer"):
-        columns |= _ablated(checks.text("ablated_answer").iloc[kept], rows.influence)
+        columns |= _ablated(_texts(checks, "ablated_answer", kept), rows.influence)
     for definition in PASSAGES.columns:
         name = definition.name
         if name in checks.mapping and name not in _DONE and checks.has(name):
-            columns[name] = _values(checks, definition).take(kept).array
-    return pd.DataFrame(columns)
+            columns[name] = _values(checks, definition, kept)
+    return pd.DataFrame(columns, copy=False)
 
 
 def _query_ids(checks: ColumnChecks, rows: Rows, first: NDArray[np.int64]) -> pd.Series:
     run = pd.Series(rows.grouping.run)
     if checks.has("query_id"):
-        base = checks.text("query_id").iloc[first].str.strip().reset_index(drop=True)
+        base = _texts(checks, "query_id", first).str.strip()
     else:
         number = pd.Series(pd.factorize(rows.grouping.question)[0] + 1).astype("str")
         base = "q" + number.str.zfill(max(4, int(number.str.len().max())))
     return (base + ("-" + run.astype("str")).where(run > 1, "")).array
 
 
-def _values(checks: ColumnChecks, definition: Column) -> pd.Series:
+def _values(checks: ColumnChecks, definition: Column, rows: NDArray[np.int64]) -> object:
     name = definition.name
     if definition.type in ("float", "int"):
-        return pd.Series(checks.optional_numbers(name, definition), index=checks.frame.index)
+        return checks.optional_numbers(name, definition)[rows]
     if definition.type == "bool":
-        return checks.optional_flags(name)
-    text = checks.text(name)
+        return checks.optional_flags(name).take(rows).array
+    text = _texts(checks, name, rows)
     # A blank answer is an answer; any other blank text is not there.
-    return text if name == "answer" else text.mask(text == "")
+    return (text if name == "answer" else text.mask(text == "")).array
+
+
+def _texts(checks: ColumnChecks, name: str, rows: NDArray[np.int64]) -> pd.Series:
+    """Return some rows of a column as strings, numbered from 0."""
+    return checks.text(name).iloc[rows].astype("str").reset_index(drop=True)
 
 
 def _warn_where_differing(checks: ColumnChecks, rows: Rows, first: NDArray[np.int64], name: str) -> None:
-    codes = pd.factorize(checks.text(name))[0]
+    codes = text_codes(checks.text(name))
     differs = codes[rows.kept] != codes[first][rows.grouping.group]
     expected = "the same value in all rows of the question; the first was used"
     checks.flag(rows.kept[differs], name, expected, "warning")
@@ -112,7 +118,7 @@ def _statuses(answers: pd.Series) -> pd.Series:
     return pd.Series(names.reindex(codes).array).where(codes >= 0).array
 
 
-def _texts(cell: str) -> list[str] | None:
+def _listed(cell: str) -> list[str] | None:
     """Read reference answers: a JSON list of texts, or one text."""
     cell = cell.strip()
     if cell.startswith("[") and cell.endswith("]"):
