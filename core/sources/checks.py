@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from core.schema import Column
 from core.sources.cells import MISSING
 from core.sources.report import IssueLog, Severity
-from core.sources.table import each_text
+from core.sources.table import each_text, is_blank
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -41,7 +41,7 @@ class ColumnChecks:
     def has(self, field: str) -> bool:
         """Whether the field is mapped and at least one of its cells is filled."""
         if field not in self._has:
-            self._has[field] = field in self.mapping and bool((self.text(field) != "").any())
+            self._has[field] = field in self.mapping and not is_blank(self.text(field)).all()
         return self._has[field]
 
     def text(self, field: str) -> pd.Series:

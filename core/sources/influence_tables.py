@@ -11,7 +11,7 @@ from core.sources.checks import ColumnChecks
 from core.sources.fields import MAX_LIST
 from core.sources.grouping import first_rows, position_within
 from core.sources.influence_rows import Rows
-from core.sources.table import text_codes
+from core.sources.table import is_blank, some_rows, text_codes
 from core.text.abstention import answer_status
 from core.text.strict import read_json
 
@@ -28,7 +28,7 @@ def query_table(checks: ColumnChecks, rows: Rows) -> pd.DataFrame:
     first = rows.kept[first_rows(group)]
     columns: dict[str, object] = {
         "query_id": _query_ids(checks, rows, first),
-        "question": _texts(checks, "question", first).str.strip().array,
+        "question": some_rows(checks.text("question"), first, strip=True).array,
     }
     for definition in QUERIES.columns:
         if definition.name in checks.mapping and checks.has(definition.name):
@@ -36,10 +36,10 @@ def query_table(checks: ColumnChecks, rows: Rows) -> pd.DataFrame:
             if definition.name in _DONE:
                 continue
             if definition.type == "list":
-                values = [_listed(cell) for cell in checks.text(definition.name).iloc[first]]
+                cells = checks.text(definition.name).iloc[first]
+                columns[definition.name] = [_listed(cell) for cell in cells]
             else:
-                values = _values(checks, definition, first)
-            columns[definition.name] = values
+                columns[definition.name] = _values(checks, definition, first)
     if "answer" in columns:
         columns["answer_status"] = _statuses(pd.Series(columns["answer"]))
     elif "answer" in checks.mapping:
@@ -53,7 +53,7 @@ def passage_table(checks: ColumnChecks, rows: Rows, queries: pd.DataFrame) -> pd
     """Return the table ``passages``, one row per kept row of the file, in its order."""
     group, kept = rows.grouping.group, rows.kept
     if checks.has("passage_id"):
-        identifier = _texts(checks, "passage_id", kept).str.strip().array
+        identifier = some_rows(checks.text("passage_id"), kept, strip=True).array
     else:
         identifier = "p" + pd.Series(position_within(group) + 1).astype("str").array
     columns: dict[str, object] = {
@@ -63,7 +63,7 @@ def passage_table(checks: ColumnChecks, rows: Rows, queries: pd.DataFrame) -> pd
         "influence_score": rows.influence,
     }
     if checks.has("ablated_answer"):
-        columns |= _ablated(_texts(checks, "ablated_answer", kept), rows.influence)
+        columns |= _ablated(some_rows(checks.text("ablated_answer"), kept), rows.influence)
     for definition in PASSAGES.columns:
         name = definition.name
         if name in checks.mapping and name not in _DONE and checks.has(name):
@@ -74,7 +74,7 @@ def passage_table(checks: ColumnChecks, rows: Rows, queries: pd.DataFrame) -> pd
 def _query_ids(checks: ColumnChecks, rows: Rows, first: NDArray[np.int64]) -> pd.Series:
     run = pd.Series(rows.grouping.run)
     if checks.has("query_id"):
-        base = _texts(checks, "query_id", first).str.strip()
+        base = some_rows(checks.text("query_id"), first, strip=True)
     else:
         number = pd.Series(pd.factorize(rows.grouping.question)[0] + 1).astype("str")
         base = "q" + number.str.zfill(max(4, int(number.str.len().max())))
@@ -84,17 +84,14 @@ def _query_ids(checks: ColumnChecks, rows: Rows, first: NDArray[np.int64]) -> pd
 def _values(checks: ColumnChecks, definition: Column, rows: NDArray[np.int64]) -> object:
     name = definition.name
     if definition.type in ("float", "int"):
-        return checks.optional_numbers(name, definition)[rows]
+        numbers = checks.optional_numbers(name, definition)
+        return numbers if rows.size == numbers.size else numbers[rows]
     if definition.type == "bool":
         return checks.optional_flags(name).take(rows).array
-    text = _texts(checks, name, rows)
+    text = some_rows(checks.text(name), rows)
     # A blank answer is an answer; any other blank text is not there.
-    return (text if name == "answer" else text.mask(text == "")).array
-
-
-def _texts(checks: ColumnChecks, name: str, rows: NDArray[np.int64]) -> pd.Series:
-    """Return some rows of a column as strings, numbered from 0."""
-    return checks.text(name).iloc[rows].astype("str").reset_index(drop=True)
+    blank = is_blank(text)
+    return (text if name == "answer" or not blank.any() else text.mask(blank)).array
 
 
 def _warn_where_differing(checks: ColumnChecks, rows: Rows, first: NDArray[np.int64], name: str) -> None:
@@ -106,8 +103,8 @@ def _warn_where_differing(checks: ColumnChecks, rows: Rows, first: NDArray[np.in
 
 def _ablated(answer: pd.Series, influence: NDArray[np.float64]) -> dict[str, object]:
     """Ablated answers; a blank one beside an influence below 1 was not recorded rather than empty."""
-    blank = (answer == "").to_numpy(dtype=bool)
-    known = answer.mask(blank & ~np.isnan(influence) & (influence < _FULL))
+    blank = is_blank(answer)
+    known = answer.mask(blank & ~np.isnan(influence) & (influence < _FULL)) if blank.any() else answer
     return {"ablated_answer": known.array, "ablated_status": _statuses(known)}
 
 

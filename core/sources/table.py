@@ -17,7 +17,7 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.sources.encoding import read_source, to_utf8
+from core.sources.encoding import Text, read_source, to_utf8
 from core.sources.report import counted, shorten
 
 MAX_ROWS = 5_000_000
@@ -28,8 +28,9 @@ _MAX_COMMENTS = 200
 # A line break inside quotation marks belongs to the record.
 _RECORD = re.compile(rb'(?:[^"\r\n]++|"[^"]*+"?+)*+')
 _QUOTED = re.compile(rb'"[^"]*+"?+')
-# Files are read in small blocks, and again in large ones where a row does not fit: a cell may hold a megabyte.
-_BLOCK, _LARGEST_BLOCK = 1 << 21, 1 << 25
+# A row must fit into one block: a file is read again in large ones where a cell holds a megabyte.
+_BLOCK, _LARGEST_BLOCK = 1 << 19, 1 << 25
+_TAKEN = 10_000
 
 
 class OneColumn(InputError):
@@ -44,9 +45,9 @@ class OneColumn(InputError):
 class RawTable:
     """A delimited file, not yet interpreted.
 
-    ``frame`` holds strings, "" where a cell is empty, as categories in columns where they repeat; its index is
-    the 1-based spreadsheet row (comment lines counted), with gaps where rows were left out. ``rejected`` holds
-    the rows that do not have as many cells as the header: ``row, reason, text``.
+    ``frame`` holds strings, "" where a cell is empty, as categories in columns where they repeat; its index
+    is the 1-based spreadsheet row (comment lines counted), with gaps where rows were left out. ``rejected``
+    holds the rows that do not have as many cells as the header: ``row, reason, text``.
     """
 
     frame: pd.DataFrame = field(repr=False)
@@ -69,7 +70,11 @@ def read_table(
     has an unusable header (one column, an empty or repeated name) or no rows.
     """
     label = name or str(source if not isinstance(source, bytes) else "The file")
-    text = to_utf8(read_source(source, label), label)
+    return table_of(to_utf8(read_source(source, label), label), label, max_rows=max_rows)
+
+
+def table_of(text: Text, label: str, *, max_rows: int = MAX_ROWS) -> RawTable:
+    """Read the text of a CSV-like file; see `read_table`."""
     start, n_comments = _after_comments(text.utf8)
     delimiter = _delimiter(text.utf8, start, label)
     header = _header(text.utf8, start, delimiter, label)
@@ -82,7 +87,7 @@ def read_table(
     blank = _blank(frame)
     # A line of delimiters only is blank too, however many there are.
     void = (rejected["text"].str.strip(delimiter + '" \t\r\n') == "").to_numpy(dtype=bool)
-    frame, rejected = _rows(frame, ~blank.to_numpy()), rejected[~void].reset_index(drop=True)
+    frame, rejected = _rows(frame, ~blank), rejected[~void].reset_index(drop=True)
     n_blank = int(blank.sum()) + int(void.sum())
     if frame.empty and rejected.empty:
         raise InputError(f"{label} has a header ({shorten(', '.join(header))}) but no rows below it.")
@@ -103,33 +108,58 @@ def read_columns(source: bytes | str | os.PathLike[str], name: str | None = None
     return tuple(_header(utf8, start, _delimiter(utf8, start, label), label))
 
 
+def _repeats(column: pd.Series) -> bool:
+    return isinstance(column.dtype, pd.CategoricalDtype)
+
+
 def each_text(column: pd.Series, work: Callable[[pd.Series], NDArray[Any]]) -> NDArray[Any]:
     """Return what an elementwise function makes of the texts of a column of `RawTable.frame`.
 
     In a column of categories it sees each different text once.
     """
-    if not isinstance(column.dtype, pd.CategoricalDtype):
+    if not _repeats(column):
         return work(column)
     return work(pd.Series(column.cat.categories)).take(column.cat.codes.to_numpy())
 
 
-def text_codes(column: pd.Series) -> NDArray[Any]:
-    """Return an integer for each row of a column of `RawTable.frame`, the same for equal texts."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
+def text_codes(column: pd.Series, *, strip: bool = False) -> NDArray[Any]:
+    """Return an integer from 0 for each row of a column of `RawTable.frame`, the same for equal texts.
+
+    ``strip``: white space around them makes no difference.
+    """
+    if _repeats(column) and not strip:
         return column.cat.codes.to_numpy()
-    return pd.factorize(column)[0]
+    texts = pd.Series(column.cat.categories) if _repeats(column) else column
+    codes = pd.factorize(texts.str.strip() if strip else texts)[0].astype(np.int32)
+    return codes.take(column.cat.codes) if _repeats(column) else codes
 
 
-def stripped(column: pd.Series) -> pd.Series:
-    """Return a column of `RawTable.frame` without white space around its texts."""
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        return column.str.strip()
-    texts = pd.Series(column.cat.categories)
-    codes, different = pd.factorize(texts.str.strip())
-    if len(different) == len(texts):
-        return column.cat.rename_categories(different)
-    merged = pd.Categorical.from_codes(codes.take(column.cat.codes), categories=different)
-    return pd.Series(merged, index=column.index)
+def is_blank(column: pd.Series, *, strip: bool = False) -> NDArray[np.bool_]:
+    """Return which cells of a column of `RawTable.frame` are empty, or hold nothing but white space."""
+    return each_text(
+        column, lambda texts: ((texts.str.strip() if strip else texts) == "").to_numpy(dtype=bool)
+    )
+
+
+def some_rows(column: pd.Series, rows: NDArray[np.int64], *, strip: bool = False) -> pd.Series:
+    """Return rows, in rising order, of a column of `RawTable.frame` as strings, numbered from 0.
+
+    ``strip``: without white space around them.
+
+    Rows that follow each other are not copied. To take others, pyarrow would first copy the whole column into
+    one piece, so they are taken some at a time.
+    """
+    if _repeats(column):
+        texts = pd.Series(column.cat.categories)
+        texts = texts.str.strip() if strip else texts
+        return texts.take(column.cat.codes.to_numpy()[rows]).reset_index(drop=True)
+    pieces = [column.iloc[:0]]
+    for some in np.array_split(rows, 1 + rows.size // _TAKEN):
+        if some.size:
+            piece = column.iloc[some[0] : some[-1] + 1]
+            pieces.append(piece if len(piece) == some.size else piece.iloc[some - some[0]])
+    texts = pd.concat(pieces, ignore_index=True)
+    return texts.str.strip() if strip else texts
 
 
 def _after_comments(utf8: bytes) -> tuple[int, int]:
@@ -214,6 +244,7 @@ def _parse(
     total = len(columns[0]) + 1 + len(ragged)
     numbers = pd.RangeIndex(n_comments + 1, n_comments + total + 1)
     numbers = numbers[1:] if not bad else numbers[~numbers.isin(bad)][1:]
+    pa.default_memory_pool().release_unused()
     frame = pd.DataFrame(dict(zip(header, columns, strict=True)), copy=False)
     frame.index = numbers
     return frame, _ragged_frame(ragged, len(header))
@@ -249,35 +280,52 @@ def _columns(
     )
     header_left = 1
     repeat: list[bool] = []
-    chunks: list[list[pa.Array]] = [[] for _ in names]
+    chunks: list[list[Any]] = [[] for _ in names]
     for batch in reader:
         rows, header_left = batch.slice(header_left), max(0, header_left - batch.num_rows)
         if not rows.num_rows:
             continue
         repeat = repeat or [2 * len(column.unique()) < len(column) for column in rows.columns]
         for i, column in enumerate(rows.columns):
-            chunks[i].append(column.dictionary_encode() if repeat[i] else column)
-    return [_series(column) for column in chunks], ragged
+            chunks[i].append(_encoded(column) if repeat[i] else column)
+    # Each column's chunks are free when it is done.
+    kinds = [_categories if one else _strings for one in repeat] or [_strings] * n_columns
+    return [kind(chunks.pop(0)) for kind in kinds], ragged
 
 
-def _series(chunks: list[pa.Array]) -> pd.Series:
-    if not chunks:
-        return pd.Series([], dtype="str")
-    return pa.chunked_array(chunks).unify_dictionaries().to_pandas()
+def _encoded(column: pa.Array) -> tuple[NDArray[Any], pa.Array]:
+    """Return the place of each text among the different ones, in as few bytes as it takes, and those."""
+    found = column.dictionary_encode()
+    return found.indices.to_numpy().astype(np.min_scalar_type(len(found.dictionary))), found.dictionary
+
+
+def _categories(chunks: list[tuple[NDArray[Any], pa.Array]]) -> pd.Series:
+    # pyarrow's unify_dictionaries() takes several times the memory.
+    texts = pa.chunked_array([texts for _, texts in chunks]).combine_chunks().dictionary_encode()
+    place, start, codes = texts.indices.to_numpy(), 0, []
+    for chunk, own in chunks:
+        codes.append(place[start : start + len(own)][chunk])
+        start += len(own)
+    dtype = pd.CategoricalDtype(pd.Index(_strings([texts.dictionary])))
+    return pd.Series(pd.Categorical.from_codes(np.concatenate(codes), dtype=dtype, validate=False))
+
+
+def _strings(chunks: list[pa.Array]) -> pd.Series:
+    return pa.chunked_array(chunks, pa.large_string()).to_pandas()
 
 
 def _rows(frame: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
     """Return some of the rows; categories are always those that occur."""
     if kept.all():
         return frame
-    frame = frame[kept]
-    return frame.assign(
-        **{
-            name: frame[name].cat.remove_unused_categories()
-            for name in frame
-            if isinstance(frame[name].dtype, pd.CategoricalDtype)
-        }
-    )
+    rows = np.flatnonzero(kept)
+    columns = {name: some_rows(frame[name], rows) for name in frame if not _repeats(frame[name])}
+    columns |= {
+        name: frame[name].iloc[rows].cat.remove_unused_categories().reset_index(drop=True)
+        for name in frame
+        if _repeats(frame[name])
+    }
+    return pd.DataFrame({name: columns[name] for name in frame}, copy=False).set_axis(frame.index[rows])
 
 
 def _ragged_frame(ragged: list[tuple[int, int, str]], n_columns: int) -> pd.DataFrame:
@@ -316,12 +364,12 @@ def _without_open_quote(
     return _rows(frame, frame.index != frame.index[-1]), rejected
 
 
-def _blank(frame: pd.DataFrame) -> pd.Series:
-    blank = pd.Series(True, index=frame.index)
+def _blank(frame: pd.DataFrame) -> NDArray[np.bool_]:
+    blank = np.ones(len(frame), dtype=bool)
     for column in frame.columns:
         if not blank.any():
             break
-        blank &= frame[column] == ""
+        blank &= is_blank(frame[column])
     return blank
 
 

@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import random
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,9 @@ def _made(chance: random.Random) -> bytes:
         for place in range(size):
             given = question | {"doc_id": str(place), "retrieval_rank": str(place + chance.choice((0, 1, 1)))}
             row = [
-                given[name] if name in given and not shuffled else chance.choice(_VALUES.get(name, ["0", "0.5"]))
+                given[name]
+                if name in given and not shuffled
+                else chance.choice(_VALUES.get(name, ["0", "0.5"]))
                 for name in head
             ]
             row = [chance.choice(_ODD) if chance.random() < odd else cell for cell in row]
@@ -157,4 +160,4 @@ def _damaged(data: bytes, chance: random.Random) -> bytes:
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: digest(data, read) for name, data, read in cases()}, indent=0))
+    sys.stdout.write(json.dumps({name: digest(data, read) for name, data, read in cases()}, indent=0))
