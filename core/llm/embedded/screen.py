@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from core.llm.embedded.scoring import token_logprobs
@@ -21,6 +22,7 @@ from core.llm.types import IsCancelled, stop_if
 Span = tuple[int, int]
 _ATTENTION = "leadline_screen"
 _PACK_BYTES = 512 * 2**20  # of what grows with the rows that are read together
+_AGAIN = 8  # first tokens of each later passage that are read again
 _TRIED, _MOVED = 24, 37  # tokens of the trial, and how far it moves them
 # Frequencies that depend on the length of the prompt: a key kept from a longer one is no rotation away.
 _CHANGING = ("dynamic", "longrope")
@@ -58,6 +60,30 @@ class Screen:
         self._turns: list[_Turn | None] = []
         self.works = self._try()
 
+    def scores(
+        self,
+        full: Sequence[int],
+        without: Sequence[Sequence[int]],
+        answers: Sequence[Sequence[int]],
+        cancelled: IsCancelled | None = None,
+    ) -> list[list[tuple[float, ...] | None]]:
+        """Return what `logprobs` finds for a prompt as it is, then for others that lack a span each.
+
+        ``[prompt][answer]``. None for an answer without tokens, for a prompt that is not the first without a
+        span or lacks its end, and everywhere where the screen does not work.
+        """
+        spans = [(0, 0), *(removed_span(full, one) for one in without)]
+        asked = {i: span for i, span in enumerate(spans) if span is not None and span[1] < len(full)}
+        texts = {i: answer for i, answer in enumerate(answers) if answer}
+        found: list[list[tuple[float, ...] | None]] = [[None] * len(answers) for _ in spans]
+        if not self.works or len(asked) == 1 or not texts:
+            return found
+        read = self.logprobs(full, list(asked.values()), list(texts.values()), cancelled)
+        for i, of_span in zip(asked, read or [], strict=read is not None):
+            for j, logprobs in zip(texts, of_span, strict=True):
+                found[i][j] = logprobs
+        return found
+
     def logprobs(
         self,
         prompt: Sequence[int],
@@ -81,39 +107,58 @@ class Screen:
         kept = self._read(prompt[:tail], len(prompt) + max(map(len, answers)))
         if kept is None:
             return None
-        rows = [_Row(span, tuple(prompt[tail:]), tuple(answer)) for span in spans for answer in answers]
+        rows = [self._row(prompt, span, spans, tail, answer) for span in spans for answer in answers]
         found: list[tuple[float, ...]] = []
-        for pack in self._packs(rows, tail):
+        for pack in self._packs(rows):
             stop_if(cancelled)
-            found += self._scored(pack, kept, tail)
+            found += self._scored(pack, kept)
         return [found[i : i + len(answers)] for i in range(0, len(found), len(answers))]
 
     def _read(self, tokens: Sequence[int], most: int) -> list[Any] | None:
         """Return the cache layers of tokens; None where one of them forgets before ``most`` tokens."""
-        layers = self._forward([list(tokens)], use_cache=True, logits_to_keep=1).past_key_values.layers
+        layers = self._forward(list(tokens), use_cache=True, logits_to_keep=1).past_key_values.layers
         for layer in layers:
             if layer.keys.shape[-2] != len(tokens) or getattr(layer, "sliding_window", most) < most:
                 return None
         return list(layers)
 
-    def _packs(self, rows: Sequence[_Row], tail: int) -> Iterator[Sequence[_Row]]:
+    def _row(
+        self, prompt: Sequence[int], span: Span, spans: Sequence[Span], tail: int, answer: Sequence[int]
+    ) -> _Row:
+        """Choose what is read again without a span."""
+        begin, end = span
+        behind = [first for first, last in spans if end <= first < last] if begin < end else []
+        again = sorted({i for first in behind for i in range(first, min(first + _AGAIN, tail))})
+        tokens = [prompt[i] for i in again] + [*prompt[tail:], *answer[:-1]]
+        places = [*again, *range(tail, len(prompt) + len(answer) - 1)]
+        kept = sorted({*range(end, tail)}.difference(again))
+        return _Row(
+            begin, begin - end, tokens, places, list(answer), self._indices(kept), self._indices(places)
+        )
+
+    def _indices(self, numbers: Sequence[int]) -> Any:
+        import torch
+
+        return torch.tensor(numbers, dtype=torch.long, device=self._device)
+
+    def _packs(self, rows: Sequence[_Row]) -> Iterator[Sequence[_Row]]:
+        """Split rows so that those read together fit into memory."""
         config = self._model.config.get_text_config()
-        longest = max(len(row.answer) for row in rows)
-        logits = 2 * longest * config.vocab_size  # and their logarithms
-        states = 8 * (len(rows[0].tail) + longest) * (config.hidden_size + config.intermediate_size)
+        logits = 2 * max(len(row.answer) for row in rows) * config.vocab_size  # and their logarithms
+        states = 8 * max(len(row.tokens) for row in rows) * (config.hidden_size + config.intermediate_size)
         most = max(1, _PACK_BYTES // (4 * (logits + states)))
         for i in range(0, len(rows), most):
             yield rows[i : i + most]
 
-    def _scored(self, rows: Sequence[_Row], kept: Sequence[Any], tail: int) -> list[tuple[float, ...]]:
+    def _scored(self, rows: Sequence[_Row], kept: Sequence[Any]) -> list[tuple[float, ...]]:
         """Return the log-probabilities of the answers of some rows, from one forward pass."""
         import torch
         from transformers import AttentionInterface, Cache
 
-        longest = max(len(row.answer) for row in rows)
-        ids = [[*row.tail, *row.answer[:-1], *[0] * (longest - len(row.answer))] for row in rows]
+        ends = list(accumulate(len(row.tokens) for row in rows))
+        wanted = [i for row, end in zip(rows, ends, strict=True) for i in range(end - len(row.answer), end)]
         layers = [
-            _Kept(layer.keys[0], layer.values[0], turn, [row.span for row in rows])
+            _Kept(layer.keys[0], layer.values[0], turn, rows)
             for layer, turn in zip(kept, self._turns, strict=True)
         ]
         config = self._model.config.get_text_config()
@@ -121,25 +166,23 @@ class Screen:
         AttentionInterface.register(_ATTENTION, _attention)
         config._attn_implementation = _ATTENTION
         try:
-            # Every token has its old place; what is nearer with the gap closed is seen to in `_attention`.
-            places = torch.arange(tail, tail + len(ids[0]), device=self._device).expand(len(ids), -1)
-            cache = Cache(layers=layers)
             logits = self._forward(
-                ids, position_ids=places, past_key_values=cache, use_cache=True, logits_to_keep=longest
-            ).logits
+                [token for row in rows for token in row.tokens],
+                # Every token keeps its place; `_attention` sees to what is nearer with the gap closed.
+                position_ids=torch.cat([row.at for row in rows])[None],
+                past_key_values=Cache(layers=layers),
+                use_cache=True,
+                logits_to_keep=self._indices(wanted),
+            ).logits[0]
         finally:
             config._attn_implementation = before
             _LAYERS.reset(now)
-        answers = [torch.tensor(row.answer, device=self._device) for row in rows]
-        return [
-            tuple(token_logprobs(of_row[: len(answer)], answer).tolist())
-            for of_row, answer in zip(logits, answers, strict=True)
-        ]
+        answers = [row.answer for row in rows]
+        found = token_logprobs(logits, self._indices([token for answer in answers for token in answer]))
+        return [tuple(one.tolist()) for one in found.split([len(answer) for answer in answers])]
 
-    def _forward(self, ids: Sequence[Sequence[int]], **inputs: Any) -> Any:
-        import torch
-
-        return self._model(input_ids=torch.tensor(ids, device=self._device), **inputs)
+    def _forward(self, tokens: Sequence[int], **inputs: Any) -> Any:
+        return self._model(input_ids=self._indices(tokens)[None], **inputs)
 
     def _try(self) -> bool:
         """Find out how the keys of every layer move, and whether a gap is exact where it must be."""
@@ -157,27 +200,34 @@ class Screen:
             begin, end, n = _TRIED // 6, _TRIED // 3, 2 * _TRIED // 3
             prompt, answer = ids[:n], ids[n:]
             found = self.logprobs(prompt, [(begin, end)], [answer])
-            plain = self._forward([ids[:begin] + ids[end:]], logits_to_keep=len(answer) + 1).logits[0, :-1]
-            true = token_logprobs(plain, torch.tensor(answer, device=self._device))
+            plain = self._forward(ids[:begin] + ids[end:], logits_to_keep=len(answer) + 1).logits[0, :-1]
+            true = token_logprobs(plain, self._indices(answer))
             return found is not None and _apart(torch.tensor(found[0][0]), true.cpu()) < close
         except Exception:  # a model's own code may fail in any way on a cache that it does not expect
             return False
 
     def _keys(self, ids: Sequence[int], first: int) -> list[Any]:
-        import torch
-
-        places = torch.arange(first, first + len(ids), device=self._device)[None]
-        read = self._forward([ids], position_ids=places, use_cache=True, logits_to_keep=1)
+        places = self._indices(range(first, first + len(ids)))[None]
+        read = self._forward(ids, position_ids=places, use_cache=True, logits_to_keep=1)
         return [layer.keys for layer in read.past_key_values.layers]
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What is read again without a span: the tail and an answer, both with at least one token."""
+    """What is read again without a span: the beginnings of later passages, the tail and an answer.
 
-    span: Span
-    tail: tuple[int, ...]
-    answer: tuple[int, ...]
+    ``begin`` is where the gap is, ``by`` how far it moves what is behind it: 0 or below. ``tokens``, at their
+    ``places`` in the prompt, are read again, and what was kept behind the gap is at ``kept``. The last
+    ``answer`` tokens but one are the answer's.
+    """
+
+    begin: int
+    by: int
+    tokens: list[int]
+    places: list[int]
+    answer: list[int]
+    kept: Any
+    at: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +258,8 @@ class _Kept:
 
     is_initialized, is_sliding, is_compileable = True, False, False
 
-    def __init__(self, keys: Any, values: Any, turn: _Turn | None, spans: Sequence[Span]) -> None:
-        self.keys, self.values, self.turn, self.spans = keys, values, turn, spans
+    def __init__(self, keys: Any, values: Any, turn: _Turn | None, rows: Sequence[_Row]) -> None:
+        self.keys, self.values, self.turn, self.rows = keys, values, turn, rows
 
     def get_seq_length(self) -> int:
         return int(self.keys.shape[-2])
@@ -236,29 +286,32 @@ def _attention(
     import torch
 
     layer = _LAYERS.get()[module.layer_idx]
-    n_rows, n_heads, n, size = query.shape
-    shared = key.shape[1]  # each by several heads of the queries
-    query = query * (size**-0.5 if scaling is None else scaling)
-    future = torch.ones(n, n, dtype=torch.bool, device=query.device).triu(1)
-    found = query.new_empty(n_rows, n, n_heads, value.shape[-1])
-    for row, (begin, end) in enumerate(layer.spans):
-        asked = query[row]
+    query = query * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    sizes = [len(row.tokens) for row in layer.rows]
+    found = []
+    for row, *own in zip(
+        layer.rows, *(states[0].split(sizes, dim=1) for states in (query, key, value)), strict=True
+    ):
+        asked, keys, values = own
+        n_heads, n, size = asked.shape
         # With the gap closed, what stands before it is that much nearer.
-        nearer = asked if layer.turn is None or begin == end else layer.turn.moved(asked, begin - end)
+        nearer = layer.turn.moved(asked, row.by) if layer.turn is not None and row.by else asked
         parts = (
-            (nearer, layer.keys[:, :begin], layer.values[:, :begin]),
-            (asked, layer.keys[:, end:], layer.values[:, end:]),
-            (asked, key[row], value[row]),
+            (nearer, layer.keys[:, : row.begin], layer.values[:, : row.begin]),
+            (asked, layer.keys[:, row.kept], layer.values[:, row.kept]),
+            (asked, keys, values),
         )
-        scores = torch.cat([q.reshape(shared, -1, size) @ k.mT for q, k, _ in parts], dim=2)
+        # Several heads of the queries share one of the keys.
+        scores = torch.cat([q.reshape(len(k), -1, size) @ k.mT for q, k, _ in parts], dim=2)
         if softcap is not None:
             scores = softcap * torch.tanh(scores / softcap)
-        scores.view(n_heads, n, -1)[..., -n:].masked_fill_(future, float("-inf"))
-        weights = scores.softmax(-1, dtype=torch.float32).to(value.dtype)
+        later = row.at[:, None] < torch.cat([row.kept, row.at])
+        scores.view(n_heads, n, -1)[..., row.begin :].masked_fill_(later, float("-inf"))
+        weights = scores.softmax(-1, dtype=torch.float32).to(values.dtype)
         split = weights.split([k.shape[1] for _, k, _ in parts], dim=2)
         read = sum(w @ v for w, (_, _, v) in zip(split, parts, strict=True))
-        found[row] = read.view(n_heads, n, -1).transpose(0, 1)
-    return found, None
+        found.append(read.view(n_heads, n, -1))
+    return torch.cat(found, dim=1).transpose(0, 1)[None], None
 
 
 def _turns(model: Any) -> list[_Turn]:

@@ -4,8 +4,10 @@ import random
 
 import pytest
 
+from core.errors import Cancelled
 from core.llm.embedded import screen
 from core.llm.embedded.screen import Screen, removed_span
+from core.llm.types import Message
 from tests.core.llm.embedded.tiny_model import one_thread
 
 pytestmark = pytest.mark.model
@@ -117,7 +119,17 @@ def test_exact_with_one_passage():
     assert found == pytest.approx(exact(model, (4, 33), ANSWERS[0]), abs=1e-4)
 
 
-def test_approximate_in_between():
+def test_exact_where_everything_behind_the_gap_is_read_again(monkeypatch):
+    monkeypatch.setattr(screen, "_AGAIN", len(PROMPT))
+    model = model_of("Llama", layers=3)
+    found = Screen(model, "cpu").logprobs(PROMPT, SPANS, ANSWERS)
+    for span, of_span in zip(SPANS, found, strict=True):
+        for answer, logprobs in zip(ANSWERS, of_span, strict=True):
+            assert logprobs == pytest.approx(exact(model, span, answer), abs=1e-4)
+
+
+def test_approximate_in_between(monkeypatch):
+    monkeypatch.setattr(screen, "_AGAIN", 2)
     model = model_of("Llama")
     found = Screen(model, "cpu").logprobs(PROMPT, SPANS, ANSWERS)
     assert found[1][0] != pytest.approx(exact(model, SPANS[1], ANSWERS[0]), abs=1e-2)
@@ -167,3 +179,45 @@ def test_none_where_the_model_forgets():
     # 58 tokens of the prompt and 6 of the answer fill the window of 64; one more does not fit.
     assert small.logprobs(TOKENS[:58], [(4, 12)], [TOKENS[:6]]) is not None
     assert small.logprobs(TOKENS[:59], [(4, 12)], [TOKENS[:6]]) is None
+
+
+PASSAGES = ["true tower\n", "Paris\n", "abab\n"]
+
+
+def asked(passages, question="Where?"):
+    return Message("user", "".join(passages) + question), Message("assistant", "Answer:")
+
+
+def test_of_a_back_end(llm):
+    without = [asked(PASSAGES[:i] + PASSAGES[i + 1 :]) for i in range(3)]
+    answers = ["Paris", " ", "abab true"]
+    found = llm.screen(asked(PASSAGES), without, answers)
+    n_tokens = [5, None, 5]  # " P" is one token, and so are "ab" and "true"
+    assert [[one and len(one) for one in of_prompt] for of_prompt in found] == [n_tokens] * 4
+    for i, prompt in ((0, asked(PASSAGES)), (3, without[2])):  # all passages, and all but the last
+        for j in (0, 2):
+            [exact] = llm.score([prompt], [answers[j]])
+            assert found[i][j] == pytest.approx(exact, abs=1e-4)
+
+
+def test_of_a_back_end_with_one_passage(llm):
+    [_, [one]] = llm.screen(asked(PASSAGES[:1]), [asked([])], ["Paris"])
+    assert one == pytest.approx(llm.score([asked([])], ["Paris"])[0], abs=1e-4)
+
+
+def test_nothing_for_a_prompt_that_differs_in_more_than_a_part(llm):
+    found = llm.screen(asked(PASSAGES), [asked(PASSAGES[:2]), asked(PASSAGES, "Who?")], ["Paris"])
+    assert [of[0] is None for of in found] == [False, False, True]
+
+
+def test_nothing_for_what_does_not_fit(llm):
+    room = llm.capabilities.context_length - llm.count_tokens(asked(PASSAGES))
+    fits, too_long = ("b" * n for n in (room - 1, room))  # a space comes first
+    [found, _] = llm.screen(asked(PASSAGES), [asked(PASSAGES[:2])], [fits, too_long])
+    assert len(found[0]) == room
+    assert found[1] is None
+
+
+def test_a_cancelled_screen(llm):
+    with pytest.raises(Cancelled):
+        llm.screen(asked(PASSAGES), [asked(PASSAGES[:2])], ["Paris"], lambda: True)
