@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.errors import BackendError, InputError
 from core.llm.embedded import loading
@@ -38,6 +39,10 @@ from core.llm.types import (
     stop_if,
 )
 
+if TYPE_CHECKING:
+    from core.llm.embedded.prefixes import PrefixReader
+
+Read = Callable[[], Any]
 DTYPES = ("auto", "bfloat16", "float16", "float32")
 _SAMPLES = 10  # of one prompt, drawn together: each keeps its own copy of what was read
 _CANCEL_SECONDS = 0.2  # between checks for a cancel while another thread uses the model
@@ -166,16 +171,10 @@ class EmbeddedLLM:
                 else:
                     done([index], [refusal])
 
-            # A processor answers one prompt at a time, but many samples of it.
-            most = _SAMPLES if self._batch == 1 else self._batch
-            sampled = [i for i in todo if requests[i].temperature > 0]
-            groups = together(sampled, most, lambda i: (*prompts[i], requests[i].max_tokens))
-            shared = [group for group in groups if len(group) > 1]
-            rest = [i for i in todo if not any(i in group for group in shared)]
-            alone = batches(rest, self._batch, lambda i: (requests[i].max_tokens, len(prompts[i])))
-            for batch in (*shared, *alone):
+            for batch, read in self._batches(requests, prompts, todo):
                 stop_if(cancelled)
-                done(batch, self._run([requests[i] for i in batch], [prompts[i] for i in batch], cancelled))
+                asked = [requests[i] for i in batch], [prompts[i] for i in batch]
+                done(batch, self._run(*asked, read, cancelled))
         return [results[index] for index in range(len(requests))]
 
     def score(
@@ -200,23 +199,15 @@ class EmbeddedLLM:
             pairs = [self._chat.encode_answer(*pair) for pair in zip(messages, answers, strict=True)]
             lengths = [len(prompt) + len(answer) for prompt, answer in pairs]
             most = max(lengths, default=0) if self._context is None else self._context
-            of_prompt: dict[tuple[int, ...], list[int]] = {}
-            for i, (prompt, answer) in enumerate(pairs):
-                if answer and lengths[i] <= most:
-                    of_prompt.setdefault(tuple(prompt), []).append(i)
-            prompts = list(of_prompt)
-            for some in batches(range(len(prompts)), self._batch, lambda p: (0, len(prompts[p]))):
-                stop_if(cancelled)
-                model, pad = self._ready(), loading.pad_token(self._tokenizer)
-                chosen = [list(prompts[p]) for p in some]
-                with self._computing(len(some), max(map(len, chosen))):
-                    read = Prompts(model, chosen, pad, self._device)
-                which = {i: n for n, p in enumerate(some) for i in of_prompt[prompts[p]]}
-                for batch in batches(list(which), self._batch, lambda i: (0, lengths[i])):
+            todo = [i for i, (_, answer) in enumerate(pairs) if answer and lengths[i] <= most]
+            if todo and self._reads_prefixes:
+                reader = self._prefix_reader()
+                for i in sorted(todo, key=lambda i: pairs[i]):
                     stop_if(cancelled)
-                    with self._computing(len(batch), max(lengths[i] for i in batch)):
-                        scored = read.answer_logprobs([(which[i], pairs[i][1]) for i in batch])
-                    results.update(zip(batch, scored, strict=True))
+                    with self._computing(1, lengths[i]):
+                        results[i] = reader.answer_logprobs(*pairs[i])
+            else:
+                self._score_padded(pairs, todo, results, cancelled)
         return [results.get(i) for i in range(len(pairs))]
 
     def _refusal(self, request: Request, n_prompt: int) -> Completion | None:
@@ -238,8 +229,88 @@ class EmbeddedLLM:
             self._grammars = Grammars(self._tokenizer, own if own is not None else min(ends, default=None))
         return self._grammars.guide(schema)
 
+    def _score_padded(
+        self,
+        pairs: Sequence[tuple[list[int], list[int]]],
+        todo: Sequence[int],
+        results: dict[int, tuple[float, ...]],
+        cancelled: IsCancelled | None,
+    ) -> None:
+        lengths = [len(prompt) + len(answer) for prompt, answer in pairs]
+        of_prompt: dict[tuple[int, ...], list[int]] = {}
+        for i in todo:
+            of_prompt.setdefault(tuple(pairs[i][0]), []).append(i)
+        prompts = list(of_prompt)
+        for some in batches(range(len(prompts)), self._batch, lambda p: (0, len(prompts[p]))):
+            stop_if(cancelled)
+            model, pad = self._ready(), loading.pad_token(self._tokenizer)
+            chosen = [list(prompts[p]) for p in some]
+            with self._computing(len(some), max(map(len, chosen))):
+                read = Prompts(model, chosen, pad, self._device)
+            which = {i: n for n, p in enumerate(some) for i in of_prompt[prompts[p]]}
+            for batch in batches(list(which), self._batch, lambda i: (0, lengths[i])):
+                stop_if(cancelled)
+                with self._computing(len(batch), max(lengths[i] for i in batch)):
+                    scored = read.answer_logprobs([(which[i], pairs[i][1]) for i in batch])
+                results.update(zip(batch, scored, strict=True))
+
+    @property
+    def _reads_prefixes(self) -> bool:
+        """Whether prompts are read by a `PrefixReader`: in half precision the answers would be others."""
+        if self._device != "cpu" or self._dtype != "float32":
+            return False
+        from core.llm.embedded.prefixes import PrefixReader
+
+        return PrefixReader.suits(self._ready())
+
+    def _prefix_reader(self) -> PrefixReader:
+        from core.llm.embedded.prefixes import PrefixReader
+
+        with self._computing(1, 1):
+            return PrefixReader(self._ready())
+
+    def _batches(
+        self, requests: Sequence[Request], prompts: Sequence[list[int]], todo: Sequence[int]
+    ) -> Iterator[tuple[list[int], Read]]:
+        """Yield what is answered together, and how its prompts are read: as a cache, or by ``generate``."""
+        if todo and self._reads_prefixes:
+            yield from self._prefix_batches(requests, prompts, todo)
+            return
+        # A processor answers one prompt at a time, but many samples of it.
+        most = _SAMPLES if self._batch == 1 else self._batch
+        sampled = [i for i in todo if requests[i].temperature > 0]
+        groups = together(sampled, most, lambda i: (*prompts[i], requests[i].max_tokens))
+        for group in (group for group in groups if len(group) > 1):
+            yield group, partial(self._copies, prompts[group[0]], len(group))
+            todo = [i for i in todo if i not in group]
+        for batch in batches(todo, self._batch, lambda i: (requests[i].max_tokens, len(prompts[i]))):
+            yield batch, lambda: None
+
+    def _copies(self, prompt: list[int], n: int) -> Any:
+        return Prompts(self._ready(), [prompt], loading.pad_token(self._tokenizer), self._device).copies(n)
+
+    def _prefix_batches(
+        self, requests: Sequence[Request], prompts: Sequence[list[int]], todo: Sequence[int]
+    ) -> Iterator[tuple[list[int], Read]]:
+        reader, batch, longest = self._prefix_reader(), list[int](), 0
+        for i in sorted(todo, key=lambda i: (requests[i].max_tokens, prompts[i])):
+            n_more = requests[i].max_tokens
+            longest = max(longest, len(prompts[i]))
+            if batch and (
+                requests[batch[0]].max_tokens != n_more
+                or (len(batch) + 1) * (longest + n_more) > reader.most_tokens
+            ):
+                yield batch, partial(reader.together, [prompts[j] for j in batch], n_more)
+                batch, longest = [], len(prompts[i])
+            batch.append(i)
+        yield batch, partial(reader.together, [prompts[j] for j in batch], requests[batch[0]].max_tokens)
+
     def _run(
-        self, requests: Sequence[Request], prompts: Sequence[list[int]], cancelled: IsCancelled | None
+        self,
+        requests: Sequence[Request],
+        prompts: Sequence[list[int]],
+        read: Read,
+        cancelled: IsCancelled | None,
     ) -> list[Completion]:
         from transformers import StoppingCriteriaList
 
@@ -252,13 +323,11 @@ class EmbeddedLLM:
         ending = Ending(self._tokenizer, requests, guides, width, cancelled)
         start = time.perf_counter()
         with self._computing(len(prompts), width):
-            # Samples of one prompt: it is read once, whatever their number.
-            same = len(prompts) > 1 and all(prompt == prompts[0] for prompt in prompts)
-            read = Prompts(model, prompts[:1], pad, self._device).copies(len(prompts)) if same else None
+            cache = read()
             output = model.generate(
                 input_ids=ids,
                 attention_mask=mask,
-                **({} if read is None else {"past_key_values": read}),
+                **({} if cache is None else {"past_key_values": cache}),
                 generation_config=generation_config(model, requests[0].max_tokens, pad),
                 logits_processor=logits_processors(
                     requests, guides, recorder, self._word_first(requests, width)

@@ -54,12 +54,14 @@ def load_model(source: str, name: str, *, dtype: str, device: str, local: bool) 
     import torch
     from transformers import AutoModelForCausalLM, GenerationConfig
 
+    from core.llm.embedded.arithmetic import speed_up
+
     try:
         with quiet():
             model = AutoModelForCausalLM.from_pretrained(
                 source, dtype=getattr(torch, dtype), local_files_only=local
             )
-            model = model.to(device).eval()
+            model = speed_up(model.to(device).eval())
     except _LOAD_ERRORS as error:
         raise _unloadable(name, error) from error
     # A model's own settings (repetition penalty, top_k …) would change what temperature 0 means; only its
