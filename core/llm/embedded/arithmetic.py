@@ -68,7 +68,13 @@ def _mask(
 
 
 def _attention(
-    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **more: Any
+    module: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attention_mask: Any,
+    scaling: float | None = None,
+    **more: Any,
 ) -> tuple[Any, None]:
     if attention_mask is not None or query.shape[2] == 1:
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **more)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import BackendError, InputError
 from core.llm.embedded import loading
-from core.llm.embedded.batching import batches, left_padded, together
+from core.llm.embedded.batching import batches, fitting, left_padded, together
 from core.llm.embedded.chat_format import ChatFormat
 from core.llm.embedded.constrained import Grammars, Guided
 from core.llm.embedded.decoding import (
@@ -57,11 +57,11 @@ class EmbeddedLLM:
         None is the packaged model, which needs no network. Else a Hugging Face name or a folder, e.g.
         ``Qwen/Qwen2.5-7B-Instruct``.
     dtype : {"auto", "bfloat16", "float16", "float32"}
-        ``auto`` is bfloat16 where the processor or the GPU supports it, else float32.
+        ``auto`` is float32 on a processor, bfloat16 on a GPU that supports it, else float16.
     device : {"auto", "cpu", "cuda", ...}
         ``auto`` takes a GPU if available.
     batch_size : int
-        Prompts processed together on a GPU. On a processor it is always one at a time.
+        Prompts processed together on a GPU.
 
     Raises
     ------
@@ -72,12 +72,16 @@ class EmbeddedLLM:
 
     Notes
     -----
-    On a processor every prompt runs alone and without padding, so an answer depends only on its own prompt: a
-    resumed run equals an uninterrupted one. Samples of one prompt (temperature above 0) are drawn together,
-    up to ten at a time (on a GPU as many as a batch), and the prompt is read once; in bfloat16 a rare sample
-    may depend on how many are drawn with it. On a GPU prompts of similar length run together, padded on the
-    left; in bfloat16 the last digits may then depend on the other prompts of the batch, and a resumed run may
-    differ in a rare answer.
+    On a processor, in single precision, the requests of a call are worked on together: what their prompts
+    begin with is read once, and the answers are written side by side; the keys and values of their tokens
+    take at most 2 GiB, else there are several batches. The answers are those of each prompt by itself: sums
+    differ in their last digits only, and `bench/engine.py` compares every token. Models whose memory cannot
+    be cut back to the beginning of a prompt, as recurrent ones, answer one prompt at a time.
+
+    In half precision rounding shows in the answers, so that a change of an answer may be no influence. On a
+    processor every prompt then runs alone and without padding, and only samples of one prompt are drawn
+    together, up to ten. On a GPU prompts of similar length run together, padded on the left; there a rare
+    answer may depend on the other prompts of the batch, and a resumed run may differ from another.
 
     Safe to share between threads: calls wait for each other.
     """
@@ -171,7 +175,7 @@ class EmbeddedLLM:
                 else:
                     done([index], [refusal])
 
-            for batch, read in self._batches(requests, prompts, todo):
+            for batch, read in self._batches(requests, prompts, todo, cancelled):
                 stop_if(cancelled)
                 asked = [requests[i] for i in batch], [prompts[i] for i in batch]
                 done(batch, self._run(*asked, read, cancelled))
@@ -200,8 +204,8 @@ class EmbeddedLLM:
             lengths = [len(prompt) + len(answer) for prompt, answer in pairs]
             most = max(lengths, default=0) if self._context is None else self._context
             todo = [i for i, (_, answer) in enumerate(pairs) if answer and lengths[i] <= most]
-            if todo and self._reads_prefixes:
-                reader = self._prefix_reader()
+            reader = self._prefix_reader() if todo else None
+            if reader is not None:
                 for i in sorted(todo, key=lambda i: pairs[i]):
                     stop_if(cancelled)
                     with self._computing(1, lengths[i]):
@@ -254,27 +258,32 @@ class EmbeddedLLM:
                     scored = read.answer_logprobs([(which[i], pairs[i][1]) for i in batch])
                 results.update(zip(batch, scored, strict=True))
 
-    @property
-    def _reads_prefixes(self) -> bool:
-        """Whether prompts are read by a `PrefixReader`: in half precision the answers would be others."""
-        if self._device != "cpu" or self._dtype != "float32":
-            return False
+    def _prefix_reader(self) -> PrefixReader | None:
+        """Return what reads prompts that begin alike, None where that is impossible or changes answers."""
         from core.llm.embedded.prefixes import PrefixReader
 
-        return PrefixReader.suits(self._ready())
-
-    def _prefix_reader(self) -> PrefixReader:
-        from core.llm.embedded.prefixes import PrefixReader
-
-        with self._computing(1, 1):
-            return PrefixReader(self._ready())
+        model = self._ready()
+        # In half precision the order of reading would show; a GPU reads a batch at once.
+        exact = self._batch == 1 and self._dtype == "float32"
+        return PrefixReader(model) if exact and PrefixReader.suits(model) else None
 
     def _batches(
-        self, requests: Sequence[Request], prompts: Sequence[list[int]], todo: Sequence[int]
+        self,
+        requests: Sequence[Request],
+        prompts: Sequence[list[int]],
+        todo: Sequence[int],
+        cancelled: IsCancelled | None,
     ) -> Iterator[tuple[list[int], Read]]:
         """Yield what is answered together, and how its prompts are read: as a cache, or by ``generate``."""
-        if todo and self._reads_prefixes:
-            yield from self._prefix_batches(requests, prompts, todo)
+        reader = self._prefix_reader() if todo else None
+        if reader is not None:
+            check = partial(stop_if, cancelled)
+            order = sorted(todo, key=lambda i: (requests[i].max_tokens, prompts[i]))
+            for batch in fitting(
+                order, reader.most_tokens, lambda i: (requests[i].max_tokens, len(prompts[i]))
+            ):
+                asked = [prompts[i] for i in batch]
+                yield batch, partial(reader.together, asked, requests[batch[0]].max_tokens, check)
             return
         # A processor answers one prompt at a time, but many samples of it.
         most = _SAMPLES if self._batch == 1 else self._batch
@@ -288,22 +297,6 @@ class EmbeddedLLM:
 
     def _copies(self, prompt: list[int], n: int) -> Any:
         return Prompts(self._ready(), [prompt], loading.pad_token(self._tokenizer), self._device).copies(n)
-
-    def _prefix_batches(
-        self, requests: Sequence[Request], prompts: Sequence[list[int]], todo: Sequence[int]
-    ) -> Iterator[tuple[list[int], Read]]:
-        reader, batch, longest = self._prefix_reader(), list[int](), 0
-        for i in sorted(todo, key=lambda i: (requests[i].max_tokens, prompts[i])):
-            n_more = requests[i].max_tokens
-            longest = max(longest, len(prompts[i]))
-            if batch and (
-                requests[batch[0]].max_tokens != n_more
-                or (len(batch) + 1) * (longest + n_more) > reader.most_tokens
-            ):
-                yield batch, partial(reader.together, [prompts[j] for j in batch], n_more)
-                batch, longest = [], len(prompts[i])
-            batch.append(i)
-        yield batch, partial(reader.together, [prompts[j] for j in batch], requests[batch[0]].max_tokens)
 
     def _run(
         self,

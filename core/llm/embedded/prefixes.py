@@ -6,7 +6,7 @@ Imports torch and transformers: import it only where a model is loaded.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -16,10 +16,10 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from core.llm.embedded.scoring import token_logprobs
 
 _CUT_BACK = (DynamicLayer, DynamicSlidingWindowLayer)  # kinds of layers; a `_Layer` stands in for both
-MOST_BYTES = 2 * 2**30  # of the keys and values of prompts that are answered together
+_MOST_BYTES = 2 * 2**30  # of the keys and values of prompts that are answered together
 
 
-class _Layer(DynamicLayer):
+class _Layer(DynamicLayer):  # type: ignore[misc]
     """Keys and values in a buffer that has room for more, so that a token more does not copy all others."""
 
     def update(self, key_states: Any, value_states: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
@@ -55,18 +55,28 @@ def _empty(like: Any, rows: int, width: int, room: int) -> Any:
     return layer
 
 
+def _tokens_together(config: Any) -> int:
+    # Each has a key and a value in every layer, in single precision.
+    text = config.get_text_config()
+    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    size = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    return int(_MOST_BYTES // (2 * text.num_hidden_layers * heads * size * 4))
+
+
 class PrefixReader:
     """Reads prompts one after the other, each from where it differs from the one before.
 
     Where they come sorted by their tokens, no token is read twice that prompts have in common
     with all before it: a prompt and what is left of it without each of its passages cost about half.
 
+    ``most_tokens``, of prompts and answers, may be kept `together`: they take 2 GiB.
     A model must keep what it has read as one key and one value for each token; see `suits`.
     """
 
     def __init__(self, model: Any) -> None:
         self._model = model
         self._accepted = inspect.signature(model.forward).parameters
+        self.most_tokens = _tokens_together(model.config)
         self._cache = Cache(layer_class_to_replicate=_Layer)
         self._read: list[int] = []
 
@@ -77,16 +87,18 @@ class PrefixReader:
             return False
         return all(type(layer) in _CUT_BACK for layer in DynamicCache(config=model.config).layers)
 
-    def together(self, prompts: Sequence[list[int]], n_more: int) -> Any:
+    def together(self, prompts: Sequence[list[int]], n_more: int, before_each: Callable[[], object]) -> Any:
         """Read prompts but for their last tokens; return keys and values of all, padded on the left.
 
         There is room for ``n_more`` tokens of an answer to each. None where a prompt has only one token.
+        ``before_each`` may raise, to stop between two prompts.
         """
         if min(map(len, prompts)) < 2:
             return None  # nothing is read yet
         width = max(map(len, prompts)) - 1
         layers: list[Any] = []
         for row, prompt in enumerate(prompts):
+            before_each()
             self._go_to(prompt[:-1], 1)
             n = len(prompt) - 1
             for number, layer in enumerate(self._cache.layers):
@@ -102,13 +114,6 @@ class PrefixReader:
         self._cut(len(prompt) - 1)
         logits = self._go_to(prompt + answer[:-1], len(answer))
         return tuple(token_logprobs(logits[0], torch.tensor(answer, device=logits.device)).tolist())
-
-    @property
-    def most_tokens(self) -> int:
-        """How many tokens of prompts and answers fit into memory together; each takes as much as the first."""
-        if not self._read:
-            self._go_to([0], 1)
-        return MOST_BYTES // sum(2 * layer.keys[0, :, 0].nbytes for layer in self._cache.layers)
 
     def _go_to(self, tokens: list[int], n_logits: int) -> Any:
         """Read what is not read yet of some tokens; return the last logits."""
