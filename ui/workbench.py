@@ -33,7 +33,7 @@ def draw(query_id: str) -> None:
 
 def _steps() -> None:
     """Draw the way to the questions before and after this one in the worklist, and where it stands there."""
-    listed, at = worklist.ids(), session().question
+    at = worklist.place(session().question)
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, key, icon, by in (("Previous", "K", "before", -1), ("Next", "J", "next", 1)):
             target = worklist.step(by)
@@ -46,8 +46,8 @@ def _steps() -> None:
                 on_click=session().open,
                 args=(target,),
             )
-        among = f"of {len(listed):,}" + (" (filtered)" if worklist.said() else "")
-        place = f"{listed.index(at) + 1:,}" if at in listed else "Not in the list"
+        among = f"of {len(worklist.ids()):,}" + (" (filtered)" if worklist.said() else "")
+        place = "Not in the list" if at is None else f"{at + 1:,}"
         st.markdown(f"{place} {among}", width="content")
 
 
