@@ -1,14 +1,17 @@
 """A run of any size: the recorded one again and again, with ids, words and numbers of each copy's own.
 
-Every diagnostic has data, as in the recorded run. Rare words end on letters of the copy, in all texts of a
-question alike, so that a wrong answer stays wrong and no two copies share a text that has such a word; their
-length stays, and with it every place in a text. Signals and log-probabilities differ by up to 1 %.
+Every diagnostic has data, as in the recorded run. Rare words have another ending in every copy, in all texts
+of a question alike, so that a wrong answer stays wrong, and copies share no text of two such words; each word
+has 200 endings, so that the number of different words is that of real answers. Length and place of every word
+stay. Signals and log-probabilities differ by up to 1 %.
 """
 
 from __future__ import annotations
 
 import re
+import zlib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,7 @@ _NUMBERS = ("logprob_sum", "similarity", "lexical", "llm_score", "probability", 
 _IDS = ("query_id", "passage_id", "second_passage_id")
 _LONG_WORD = re.compile(r"\b[A-Za-z]{6,}\b")
 _RARE = 0.02  # of the texts
-_MARK = "\0\0\0"
+_ENDINGS = 200  # of a word
 
 
 def tiled(n_questions: int, seed: int = 0) -> Run:
@@ -49,16 +52,16 @@ def _tiled(frame: pd.DataFrame, copies: int, rare: frozenset[str], rng: np.rando
     number = np.repeat(np.arange(copies), n)
     for name in frame:
         if name in _IDS:
-            found[name] = found[name] + pd.Series(np.where(number, [f"-{i}" for i in number], "")).astype(
-                "str"
-            )
+            suffix = [f"-{copy}" if copy else "" for copy in number]
+            found[name] = found[name] + pd.Series(suffix, dtype="str")
         elif name in _TEXTS:
-            marked = [_each(value, lambda text: _marked(text, rare)) for value in frame[name]]
-            originals = list(frame[name])
-            found[name] = pd.Series(
-                originals + [_each(one, _said(copy)) for copy in range(1, copies) for one in marked],
-                dtype=frame[name].dtype,
-            )
+            cut = [_each(value, lambda text: _cut(text, rare)) for value in frame[name]]
+            new = [
+                _each(one, lambda parts, copy=copy: _said(parts, copy))
+                for copy in range(1, copies)
+                for one in cut
+            ]
+            found[name] = pd.Series([*frame[name], *new], dtype=frame[name].dtype)
         elif name in _NUMBERS:
             factor = np.where(number, 1 - 0.01 * rng.random(len(found)), 1.0)
             found[name] = found[name] * factor
@@ -67,18 +70,32 @@ def _tiled(frame: pd.DataFrame, copies: int, rare: frozenset[str], rng: np.rando
 
 def _each(value: Any, change: Any) -> Any:
     """Change a text, or each text of a list; what is missing stays so."""
-    if isinstance(value, str):
-        return change(value)
-    return [change(one) for one in value] if isinstance(value, (list, np.ndarray)) else value
+    if isinstance(value, list):
+        return [change(one) for one in value]
+    return change(value) if isinstance(value, (str, tuple)) else value
 
 
-def _said(copy: int) -> Any:
-    letters = "".join(chr(ord("a") + copy // 26**place % 26) for place in range(3))
-    return lambda text: text.replace(_MARK, letters)
+def _cut(text: str, rare: frozenset[str]) -> tuple[str, ...]:
+    """Cut a text into what stays and, at every second place, the ends of its rare words."""
+    parts, last = [], 0
+    for word in _LONG_WORD.finditer(text):
+        if word[0].casefold() in rare:
+            parts += [text[last : word.end() - 3], word[0].casefold()]
+            last = word.end()
+    return (*parts, text[last:])
 
 
-def _marked(text: str, rare: frozenset[str]) -> str:
-    return _LONG_WORD.sub(lambda word: word[0][:-3] + _MARK if word[0].casefold() in rare else word[0], text)
+def _said(parts: tuple[str, ...], copy: int) -> str:
+    found = list(parts)
+    found[1::2] = [_ending(word, copy) for word in parts[1::2]]
+    return "".join(found)
+
+
+@cache
+def _ending(word: str, copy: int) -> str:
+    """Return a word's last letters in a copy: one of so many, which differ from word to word."""
+    number = zlib.crc32(f"{word} {copy}".encode()) % _ENDINGS
+    return "".join(chr(ord("a") + number // 26**place % 26) for place in range(3))
 
 
 def _rare_words(run: Run) -> frozenset[str]:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from core import diagnostics
 from core.diagnosis import Diagnostic
+from core.rows import rows_of
 from core.sources.formats.kept import is_kept
 from core.text.display import count
 from ui import headlines, questions, router, sections, show, sources, worklist
@@ -60,9 +61,7 @@ def _question(query_id: str) -> None:
         st.markdown(sentence)
     with st.container(border=True):
         _head(parts)
-        found = run.passages[run.passages["query_id"] == query_id].sort_values(
-            "retrieval_rank", kind="stable"
-        )
+        found = rows_of(run.passages, query_id).sort_values("retrieval_rank", kind="stable")
         evidence.draw(rows.evidence(raw, found, parts))
         _lacking(found, parts)
     _reported(query_id)
@@ -94,8 +93,8 @@ def _reported(query_id: str) -> None:
     """Draw what an imported file says of the question beyond its texts, as the file says it."""
     run = session().run
     assert run is not None, "the workbench is drawn only when a run is there"
-    frame = run["reported"]
-    frame = frame[(frame["query_id"] == query_id) & ~frame["name"].map(is_kept).astype(bool)]
+    frame = rows_of(run["reported"], query_id)
+    frame = frame[~frame["name"].map(is_kept).astype(bool)]
     if frame.empty:
         return
     with st.expander(f"Values from the file ({count(len(frame), 'value')})"):
