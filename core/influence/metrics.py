@@ -69,7 +69,7 @@ def influence_scores(baselines: Sequence[str], ablated: Sequence[str]) -> Floats
     status = np.array([answer_status(text) for text in baselines], dtype=object)
     # fmax: as in `influence_score`, two answers whose words ROUGE-L cannot read are unchanged.
     found = np.fmax(0.0, 1.0 - rouge_l_pairs(baselines, ablated))
-    for row in np.flatnonzero(status == "abstained"):
+    for row in np.flatnonzero(status == "abstained").tolist():
         if answer_status(ablated[row]) == "abstained":
             found[row] = 0.0
     return np.asarray(np.where(status == "empty", np.nan, found))
