@@ -8,7 +8,7 @@ SAMPLE ?= 150
 # Open a browser window only where there is a screen to open it on.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),false,true)
 
-.PHONY: run test test-fast lint format analyze worked bench mutants glossary screenshots clean help
+.PHONY: run test test-fast lint format analyze worked bench bench-quick mutants glossary screenshots clean help
 
 help:
 	@echo "make run          install, then open the dashboard on a recorded real run"
@@ -16,7 +16,8 @@ help:
 	@echo "make lint         ruff and mypy"
 	@echo "make analyze      record both sample runs again (three hours on two cores)"
 	@echo "make worked       compose the worked answers and verify their claims again (no model)"
-	@echo "make bench        side-by-side measurements"
+	@echo "make bench        measure speed side by side and write docs/benchmarks.md"
+	@echo "make bench-quick  the same on less data, in five minutes"
 	@echo "make mutants      how many small wrong changes the tests notice (SAMPLE=150 of them)"
 	@echo "make glossary     docs/glossary.md from the definitions in the code"
 	@echo "make screenshots  pictures of every page, light and dark, wide and narrow"
@@ -54,7 +55,10 @@ worked: $(VENV)/.installed
 	$(BIN)/python -m core analyze sample_data/worked_answers --steps claims,validation --out sample_data/worked_answers --overwrite
 
 bench: $(VENV)/.installed-dev
-	@for script in bench/*.py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script || exit 1; done
+	$(BIN)/python -m bench
+
+bench-quick: $(VENV)/.installed-dev
+	$(BIN)/python -m bench --quick
 
 mutants: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutants --sample $(SAMPLE)

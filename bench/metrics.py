@@ -1,24 +1,20 @@
 """Every influence metric of a million passages at once, against pandas ``groupby.apply``.
 
-Run from the repository root: ``python -m bench.metrics``. Both take turns in one process; times are of the
-processor. ``groupby.apply`` is timed on some of the questions and scaled: its time grows with their number.
-Floor 100 times, goal 200 times.
+``groupby.apply`` is timed on some of the questions and scaled: its time grows with their number.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-import statistics
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 from scipy.stats import entropy, rankdata, spearmanr
 
 from bench.influence_csv import PASSAGES, make_frame
+from bench.lines import Line, Size, in_turn
 from core.arrays import equal_sized, ranks_within, spearman_within
 from core.influence import analyse
 from core.influence.metrics import RBO_PERSISTENCE, dominance_within, entropy_within, expected_rbo
@@ -87,17 +83,9 @@ def metrics_of(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(dict(zip(METRICS, columns, strict=True)))
 
 
-def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Return a result and the processor's seconds that it took."""
-    start = time.process_time()
-    return work(), time.process_time() - start
-
-
-def main() -> None:
-    """Print the ratios: median, and the range over the repeats."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes: only whether it runs")
-    n, n_plain, repeats = (100, 100, 1) if parser.parse_args().smoke else (100_000, 5_000, 5)
+def lines(size: Size) -> Iterator[Line]:
+    """Measure in seconds of the processor: both sides use one core."""
+    n, n_plain = size.pick(100, 20_000, 100_000), size.pick(100, 500, 5_000)
     frame = make_frame(n)
     run = Run.create(
         {"source": "upload"},
@@ -112,27 +100,27 @@ def main() -> None:
         ),
     )
     part, columns = frame.head(n_plain * PASSAGES), ["retrieval_rank", "influence_score"]
-    analyse(run)  # what is loaded and cached once
-    ratios: dict[str, list[float]] = {"the same metrics": [], "the whole analysis": []}
-    for _ in range(repeats):
-        plain, slow = timed(lambda: part.groupby("query", sort=False)[columns].apply(plain_metrics))
-        slow *= n / n_plain
-        ours, fast = timed(lambda: metrics_of(frame))
+
+    def plain(_: int) -> pd.DataFrame:
+        return part.groupby("query", sort=False)[columns].apply(plain_metrics)
+
+    def whole(_: int) -> pd.DataFrame:
         significance._distribution.cache_clear()
-        whole, all_of_it = timed(lambda: analyse(run).queries)
-        ratios["the same metrics"].append(slow / fast)
-        ratios["the whole analysis"].append(slow / all_of_it)
-        print(
-            f"groupby.apply {slow:.1f} s, the same metrics {fast:.2f} s, the whole analysis {all_of_it:.2f} s"
+        return analyse(run).queries
+
+    analyse(run)  # what is loaded and cached once
+    for name, ours, asked in (
+        ("the same metrics", lambda _: metrics_of(frame), {"floor": 100, "goal": 200}),
+        ("the whole analysis, which also tests and labels", whole, {}),
+    ):
+        ratios = []
+        for slow, fast, ratio in in_turn(plain, ours, size.pick(1, 3, 5), time.process_time):
+            ratios.append(ratio * n / n_plain)
+            np.testing.assert_allclose(fast[list(METRICS)].head(n_plain), slow, rtol=0, atol=1e-12)
+        yield Line.of(
+            f"{name}, {len(frame):,} passages",
+            "groupby.apply",
+            ratios,
+            f"{len(METRICS)} metrics of {n_plain:,} questions equal to 1e-12",
+            **asked,
         )
-        for found in (ours, whole):
-            np.testing.assert_allclose(found[list(METRICS)].head(n_plain), plain, rtol=0, atol=1e-12)
-    print(f"{n:,} questions x {PASSAGES} passages; {', '.join(METRICS)}")
-    print(f"all equal to 1e-12 on {n_plain:,} questions; floor 100 x, goal 200 x")
-    for what, values in ratios.items():
-        middle, low, high = statistics.median(values), min(values), max(values)
-        print(f"{what:<20}{middle:6.0f} x ({low:.0f} to {high:.0f}) as fast as groupby.apply")
-
-
-if __name__ == "__main__":
-    main()

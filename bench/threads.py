@@ -5,15 +5,14 @@ OMP_WAIT_POLICY=PASSIVE is what the program sets by itself; without it OpenMP le
 
 from __future__ import annotations
 
-import argparse
-import os
-import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-ROUNDS, ANSWERS, WORDS = 3, 2, 300
+from bench.lines import Line, Size, in_turn
+
+WORDS = 300
 BUSY = "while True: pass"
 # Whatever comes first decides: torch without the program's setting, or the program.
 WORK = f"""
@@ -54,25 +53,21 @@ def seconds(policy: str, n: int) -> float:
     return float(done.stdout)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes: only whether it runs")
-    smoke = parser.parse_args().smoke
-    rounds, n_answers = (1, 1) if smoke else (ROUNDS, ANSWERS)
-    print(f"{n_answers} answers and scores, {rounds} rounds in turn; {os.cpu_count()} cores")
-    for n in (0,) if smoke else (0, 1):
-        spin, sleep = [], []
-        for _ in range(rounds):
-            with neighbours(n):
-                spin.append(seconds("spin", n_answers))
-                sleep.append(seconds("sleep", n_answers))
-        ratios = [a / b for a, b in zip(spin, sleep, strict=True)]
-        name = "beside one busy program" if n else "alone"
-        print(
-            f"{name}: {statistics.median(spin):.1f} s spinning, {statistics.median(sleep):.1f} s sleeping; "
-            f"ratio {statistics.median(ratios):.1f} (min {min(ratios):.1f}, max {max(ratios):.1f})"
+def lines(size: Size) -> Iterator[Line]:
+    """Measure processes in turn."""
+    n_answers = size.pick(1, 1, 2)
+    for n in size.pick((0,), (0,), (0, 1)):
+        with neighbours(n):
+            paired = list(
+                in_turn(
+                    lambda _: seconds("spin", n_answers),
+                    lambda _: seconds("sleep", n_answers),
+                    size.pick(1, 1, 3),
+                )
+            )
+        yield Line.of(
+            f"sleeping threads, {'beside a busy program' if n else 'alone'}",
+            "threads that spin",
+            [spin / sleep for spin, sleep, _ in paired],
+            "the same prompts; loading is not counted",
         )
-
-
-if __name__ == "__main__":
-    main()

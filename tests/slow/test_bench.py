@@ -10,14 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from bench.__main__ import names
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-# Modules that only serve others are run by those.
+# Modules that only serve others are run by those; the runner finds what measures speed.
 SCRIPTS = {
     path: text
     for path in sorted((ROOT / "bench").glob("*.py"))
-    if '__name__ == "__main__"' in (text := path.read_text(encoding="utf-8"))
+    if path.stem not in ("__main__", "page")
+    and '__name__ == "__main__"' in (text := path.read_text(encoding="utf-8"))
 }
 
 
@@ -79,8 +82,19 @@ def data(tmp_path):
 def test_it_runs_and_says_something(script, data):
     assert '"--smoke"' in SCRIPTS[script], f"{script.name} needs an option --smoke with tiny sizes"
     options = ["--data", str(data)] if '"--data"' in SCRIPTS[script] else []
+    finished([str(script), "--smoke", *options])
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_measures_speed_runs_and_keeps_nothing(name):
+    before = {path: path.read_bytes() for path in (ROOT / "bench/results").iterdir()}
+    assert " (" in finished(["-m", "bench", "--smoke", name])
+    assert {path: path.read_bytes() for path in (ROOT / "bench/results").iterdir()} == before
+
+
+def finished(arguments):
     done = subprocess.run(
-        [sys.executable, str(script), "--smoke", *options],
+        [sys.executable, *arguments],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -91,7 +105,9 @@ def test_it_runs_and_says_something(script, data):
     # A script whose data is not there says so in words and ends well; it need not measure anything.
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip()
+    return done.stdout
 
 
 def test_the_scripts_are_found():
-    assert {"claims.py", "influence_csv.py", "text.py"} <= {path.name for path in SCRIPTS}
+    assert {"claims.py", "conformal.py"} <= {path.name for path in SCRIPTS}
+    assert {"metrics", "text"} <= set(names())
