@@ -49,7 +49,7 @@ def _stemmer() -> Any:
     return DefaultTokenizer(use_stemmer=True)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=262_144)
 def _stem(word: str) -> str:
     # Stemming takes most of rouge_score's time, and texts repeat their words.
     return str(_stemmer().tokenize(word)[0])

@@ -64,6 +64,8 @@ def read(text: str) -> tuple[Token, ...]:
     cues = negations(text)
     # A lone "one" is mostly a pronoun.
     figures = [n for n in numbers(plain) if n.values != (1.0,) or plain[n.start].isdecimal()]
+    if not figures and not cues and plain.isascii() and "n't" not in plain.lower():
+        return _read_plain(plain)
     found = [(n.start, n.end, f"#{n.values[0]:.15g}", True) for n in figures]
     taken = {i for start, end, _, _ in found for i in range(start, end)}
     words = _words(plain)
@@ -83,6 +85,19 @@ def read(text: str) -> tuple[Token, ...]:
         key = word if is_number else stem(word)
         shown = plain[start:end].casefold() if is_number else word
         tokens.append(Token(shown, key, origin[start], origin[end], clause, is_number, negates, content))
+        last = end
+    return tuple(tokens)
+
+
+def _read_plain(plain: str) -> tuple[Token, ...]:
+    """Read a text of plain ASCII in which no number and no negation was found, as most answers are."""
+    tokens: list[Token] = []
+    last = clause = 0
+    for match in _ASCII_PLAIN.finditer(plain):
+        start, end = match.span()
+        clause += bool(tokens and plain[last:start] != " " and _CLAUSE.search(plain, last, start))
+        word = match[0].lower()
+        tokens.append(Token(word, stem(word), start, end, clause, False, False, word not in STOP_WORDS))
         last = end
     return tuple(tokens)
 

@@ -41,6 +41,11 @@ def test_words_numbers_and_refusals_are_those_of_any_text(text):
     assert {one.start for one in numbers.numbers(text)} <= {match.start() for match in every}
 
 
+@given(ASCII)
+def test_a_text_is_read_as_it_is_before_a_word_that_is_not_ascii(text):
+    assert r.read(text) == r.read(f"{text} é")[:-1]
+
+
 @pytest.mark.parametrize("run", ["recorded_run", "worked_answers"])
 def test_a_reference_that_the_letters_rule_out_is_not_said(run):
     """The look at the letters alone must never say no where reading the text says yes."""
