@@ -6,6 +6,7 @@ from core.confidence.diagnostic import CONFIDENCE
 from core.conformal.diagnostic import CONFORMAL
 from core.diagnosis import Diagnostic
 from core.influence.diagnostic import INFLUENCE
+from core.likelihood.diagnostic import LIKELIHOOD
 from core.retrieval_quality.diagnostic import RETRIEVAL_QUALITY
 from core.uncertainty.diagnostic import UNCERTAINTY
 from core.validation.diagnostic import VALIDATION
@@ -13,6 +14,7 @@ from core.validation.diagnostic import VALIDATION
 DIAGNOSTICS: tuple[Diagnostic, ...] = (
     ANSWERS,
     INFLUENCE,
+    LIKELIHOOD,
     RETRIEVAL_QUALITY,
     CLAIMS,
     UNCERTAINTY,

@@ -119,6 +119,8 @@ PASSAGES = Table(
                direction="higher = leaving the passage out changes the answer more", aliases=("influence",)),
         Column("logprob_drop", "float", "log p(baseline | all) - log p(baseline | without this passage).", unit="nats",
                direction="higher = the passage helped more"),
+        Column("reference_logprob_drop", "float", "log p(first reference answer | all) - log p(it | without this passage).",
+               unit="nats", direction="higher = the passage makes the correct answer likelier"),
         Column("is_gold", "bool", "Whether the passage is known to hold the answer."),
         Column("reported_influence_rank", "float", "Influence rank in an imported file.", range=(1, None),
                aliases=("influence_rank",)),

@@ -64,7 +64,7 @@ def opened_work(source: str, given: Given) -> Work:
     # In any order on the command line: the step that answers first, then who is read before who reads.
     order = [*known]
     wanted = sorted(set(wanted), key=lambda name: (not asks_questions(known[name]), order.index(name)))
-    steps = tuple(_step(known[name], given[name], live) for name in wanted)
+    steps = tuple(_step(known[name], given.get(name, {}), live) for name in wanted)
     opened: dict[ModelChoice | None, LLM | None] = {None: None}
     llms = {}
     for step in steps:

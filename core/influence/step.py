@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from core.llm.prompts import DEFAULT_STYLE, STYLES, answer_messages, closed_book_messages, prompt_style
+from core.llm.prompts import DEFAULT_STYLE, STYLES, closed_book_messages, leave_one_out, prompt_style
 from core.llm.types import DEFAULT_MAX_TOKENS, Completion, Message, Request
 from core.pipeline.per_question import Answers, PerQuestion
 from core.pipeline.rows import AskedQuestion, Rows
@@ -29,6 +29,7 @@ _WITHHELD = {
 }
 _WHY_EMPTY = {"length": "The token limit was used up without an answer.", **_WITHHELD}
 _NO_PASSAGE = "The question has no passage to answer from."
+_OF_ANSWER = ("logprob_drop", "reference_logprob_drop")  # others fill them; they go with the answer
 _STYLES = (("short", "Short answers"), ("full", "Whole sentences with sources"))
 
 
@@ -66,7 +67,7 @@ class InfluenceStep(PerQuestion):
             "prompt_tokens",
             "completion_tokens",
         ),
-        "passages": ("ablated_answer", "ablated_status"),
+        "passages": ("ablated_answer", "ablated_status", *_OF_ANSWER),
         "repeats": (),
     }
     kinds: ClassVar[Mapping[str, str]] = {
@@ -111,12 +112,9 @@ class InfluenceStep(PerQuestion):
         if not question.passages:
             return []
         text = str(question.query["question"])
-        labelled = [(i, p["title"] or "", p["text"] or "") for i, p in enumerate(question.passages, start=1)]
-        full = answer_messages(text, labelled, self.style)
+        full, *others = leave_one_out(text, question.numbered, self.style)
         calls = [self._call(BASELINE, 1, full)]
-        for i in range(len(labelled)):
-            rest = labelled[:i] + labelled[i + 1 :]
-            calls.append(self._call(ABLATION, i + 1, answer_messages(text, rest, self.style)))
+        calls += [self._call(ABLATION, slot, without) for slot, without in enumerate(others, start=1)]
         calls += [self._call(REPEAT, r, full, self.seed + r) for r in range(1, self.repeats + 1)]
         if self.closed_book:
             calls.append(self._call(CLOSED_BOOK, 1, closed_book_messages(text, self.style)))
@@ -194,7 +192,7 @@ def _ablated(question: AskedQuestion, answers: Answers) -> list[dict[str, object
     for slot, passage in enumerate(question.passages, start=1):
         answer, status = _observed(answers.get((ABLATION, slot)))
         key = {"query_id": question.query_id, "passage_id": passage["passage_id"]}
-        rows.append({**key, "ablated_answer": answer, "ablated_status": status})
+        rows.append({**key, "ablated_answer": answer, "ablated_status": status, **dict.fromkeys(_OF_ANSWER)})
     return rows
 
 

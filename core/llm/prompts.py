@@ -96,6 +96,17 @@ def answer_messages(
     return _turns(chosen, chosen.instruction, *map(passage_block, passages), f"Question: {question}")
 
 
+def leave_one_out(
+    question: str, passages: Sequence[NumberedPassage], style: str = DEFAULT_STYLE
+) -> list[tuple[Message, ...]]:
+    """Return the conversation with all passages, then those without each, in the order of the passages.
+
+    Passages keep their labels when another one is left out.
+    """
+    rests = [[*passages[:i], *passages[i + 1 :]] for i in range(len(passages))]
+    return [answer_messages(question, shown, style) for shown in (passages, *rests)]
+
+
 def passage_block(passage: NumberedPassage) -> str:
     """Return a passage as it stands in a prompt.
 

@@ -155,12 +155,13 @@ class Asker:
         return [found[key] for key in keys]
 
     def score(
-        self, messages: Sequence[Sequence[Message]], answers: Sequence[str]
+        self, messages: Sequence[Sequence[Message]], answers: Sequence[str], *, at_once: bool = False
     ) -> list[tuple[float, ...] | None]:
         """Return the log-probabilities of each given answer's tokens, by the model's ``score``.
 
         For models with ``capabilities.answer_logprob``; None, which is not cached, where scoring failed.
-        After a cancel finished forward passes are in the cache.
+        After a cancel finished forward passes are in the cache. ``at_once`` passes everything that is not in
+        the cache to the model in one call, in the order given: what conversations share can be read once.
         """
         llm: Any = self._model
         pairs = list(zip(messages, answers, strict=True))
@@ -168,7 +169,7 @@ class Asker:
         found = {key: kept.logprobs for key, kept in self._cache.get_many(keys).items()}
         self._answered(sum(key in found for key in keys), cached=True)
         todo = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in found}
-        for part in _parts(todo):
+        for part in [list(todo)] if at_once and todo else _parts(todo):
             self._stop_if_cancelled()
             read = llm.score([todo[key][0] for key in part], [todo[key][1] for key in part])
             for key, logprobs in zip(part, read, strict=True):

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from core.errors import InputError
+from core.llm.prompts import NumberedPassage
 from core.run import Run
 from core.schema import TABLES
 
@@ -31,6 +32,11 @@ class AskedQuestion:
     query: Mapping[str, Any]
     passages: tuple[Mapping[str, Any], ...]
     filled: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+
+    @property
+    def numbered(self) -> list[NumberedPassage]:
+        """Its passages as a prompt takes them: label, title, text."""
+        return [(i, p["title"] or "", p["text"] or "") for i, p in enumerate(self.passages, start=1)]
 
 
 def questions_of(run: Run, added: Iterable[str] = ()) -> Callable[[str], AskedQuestion]:

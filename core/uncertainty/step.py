@@ -140,8 +140,7 @@ class UncertaintyStep(PerQuestion):
         """Yield the calls for the rows that a question lacks."""
         if not question.passages:
             return
-        labelled = [(i, p["title"] or "", p["text"] or "") for i, p in enumerate(question.passages, start=1)]
-        request = self._request(question, labelled)
+        request = self._request(question, question.numbered)
         there = {row["sample_id"] for row in question.filled["samples"]}
         for number in range(1, self.samples + 1):
             if _id(number) not in there:

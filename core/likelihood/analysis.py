@@ -1,0 +1,139 @@
+"""Which passage made an answer likelier, which the correct one, and whether these are the gold ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from core.arrays import Bools, Floats, Ints, extremes_within, ranks_within
+from core.run import Run
+from core.stats import mean_in_unit
+from core.text.matching import correctness
+
+MEASURES = ("gold_by_retrieval", "gold_by_rouge", "gold_by_answer", "gold_by_reference")
+
+
+class GoldShare(NamedTuple):
+    """How often the passage that a measure puts first is a gold one.
+
+    ``mean`` in [0, 1] with its 95 % interval over ``n`` questions, and ``chance``, the mean share of gold
+    among their passages. NaN without questions.
+    """
+
+    measure: str
+    n: int
+    mean: float
+    low: float
+    high: float
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class LikelihoodAnalysis:
+    """Drops of log-probability of a run.
+
+    Attributes
+    ----------
+    queries : DataFrame
+        One row per question, in the run's order: ``query_id, question, correct``; ``reason`` and
+        ``reference_reason``, why the drops of the answer and of the reference are undefined;
+        ``made_by, made_drop``, the passage that raises the answer most, and ``needed, needed_drop``, the one
+        that raises the reference most (none where no passage raises it); the columns of `MEASURES`, in
+        [0, 1], 1 = a gold passage comes first, and ``gold_by_chance``.
+    passages : DataFrame
+        One row per passage: ``query_id, passage_id, retrieval_rank, is_gold, drop, reference_drop`` in nats.
+    gold : tuple of GoldShare
+        One for each measure.
+    run : Run
+        What was analysed.
+    """
+
+    queries: pd.DataFrame
+    passages: pd.DataFrame
+    gold: tuple[GoldShare, ...]
+    run: Run = field(repr=False)
+
+
+def analyse_likelihood(run: Run, rouge: Floats) -> LikelihoodAnalysis:
+    """Compare what made the answers of a run likelier with what makes the reference answers likelier.
+
+    Parameters
+    ----------
+    run : Run
+        Any run; what was not scored is undefined, with a reason.
+    rouge : ndarray, shape (n_passages,)
+        The influence of each passage by ROUGE-L.
+
+    Notes
+    -----
+    Cost: no LLM calls; vectorised.
+    """
+    queries = run.queries
+    p = run.passages[["query_id", "passage_id", "retrieval_rank", "is_gold"]].copy()
+    p["drop"], p["reference_drop"] = run.passages["logprob_drop"], run.passages["reference_logprob_drop"]
+    group = np.asarray(pd.Index(queries["query_id"]).get_indexer(p["query_id"]), dtype=np.int64)
+    n, own, reference = len(queries), p["drop"].to_numpy(), p["reference_drop"].to_numpy()
+    q = queries[["query_id", "question"]].copy()
+    q["correct"] = correctness(queries["answer"], queries["reference_answers"], queries["question"])
+    answer, known = queries["answer"].fillna("").str.strip(), queries["reference_answers"].notna()
+    unanswered = answer.eq("") | queries["answer_status"].isin(["empty", "error"])
+    q["reason"] = _reasons(run, own, group, "without_answer", unanswered.to_numpy(dtype=bool))
+    q["reference_reason"] = _reasons(run, reference, group, "without_reference", ~known.to_numpy(dtype=bool))
+    for name, drop, values in (("made_by", "made_drop", own), ("needed", "needed_drop", reference)):
+        q[name], q[drop] = _first_passage(p["passage_id"].to_numpy(), values, group, n)
+    order = ranks_within(p["retrieval_rank"].to_numpy(dtype=np.float64), group)
+    gold = p["is_gold"].fillna(False).to_numpy(dtype=bool)
+    for name, values in zip(MEASURES, (-order, rouge, own, reference), strict=True):
+        q[name] = _gold_first(values, gold, group, n)
+    with np.errstate(invalid="ignore"):
+        q["gold_by_chance"] = np.bincount(group, gold, n) / np.bincount(group, minlength=n)
+    return LikelihoodAnalysis(q, p, tuple(_share(q, name) for name in MEASURES), run)
+
+
+def _reasons(run: Run, drops: Floats, group: Ints, lacking: str, lacks: Bools) -> pd.Series:
+    """Say why the drops of a question are undefined; the first reason that applies."""
+    n, texts = len(run.queries), run.passages["text"].fillna("").str.strip()
+    k, missing = np.bincount(group, minlength=n), np.bincount(group, np.isnan(drops), n)
+    rules: Sequence[tuple[str, Bools]] = (
+        ("without_passages", k == 0),
+        (lacking, lacks),
+        ("without_text", np.bincount(group, texts == "", n) > 0),
+        ("not_read", missing == k),
+        ("partly_read", missing > 0),
+    )
+    # What was scored elsewhere needs no text here.
+    codes = np.select([mask & (missing > 0) | (k == 0) for _, mask in rules], [name for name, _ in rules], "")
+    return pd.Series(codes, dtype="str").replace("", None)
+
+
+def _top(values: Floats, group: Ints, n: int) -> tuple[Floats, Bools]:
+    """Return the largest value of each question, NaN where one is missing, and the passages that have it."""
+    _, largest = extremes_within(values, group, n)
+    return largest, values == largest[group]
+
+
+def _first_passage(ids: np.ndarray, values: Floats, group: Ints, n: int) -> tuple[np.ndarray, Floats]:
+    """Return the passage of the largest value of each question and the value, where that is above 0."""
+    largest, at_top = _top(values, group, n)
+    rows = np.flatnonzero(at_top & (values > 0))[::-1]
+    found = np.full(n, None, dtype=object)
+    found[group[rows]] = ids[rows]
+    return found, np.where(largest > 0, largest, np.nan)
+
+
+def _gold_first(values: Floats, gold: Bools, group: Ints, n: int) -> Floats:
+    """Return the share of gold among the passages of the largest value: ties are broken at random."""
+    _, at_top = _top(values, group, n)
+    with np.errstate(invalid="ignore"):
+        share = np.bincount(group, at_top & gold, n) / np.bincount(group, at_top, n)
+    return np.where(np.bincount(group, gold, n) > 0, share, np.nan)
+
+
+def _share(q: pd.DataFrame, measure: str) -> GoldShare:
+    values = q[measure].dropna()
+    estimate = mean_in_unit(values, share=bool(values.isin([0, 1]).all()))
+    return GoldShare(measure, len(values), *estimate, float(q.loc[values.index, "gold_by_chance"].mean()))
