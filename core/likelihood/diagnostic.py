@@ -10,7 +10,7 @@ from core.likelihood.step import LikelihoodStep
 
 
 def _analyse(diagnosis: Diagnosis) -> LikelihoodAnalysis:
-    influence = diagnosis["influence"]
+    influence = diagnosis.at({**diagnosis.settings, "influence": "rouge"})["influence"]
     return analyse_likelihood(diagnosis.run, influence.passages["influence"].to_numpy())
 
 
