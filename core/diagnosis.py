@@ -42,8 +42,8 @@ class Setting:
         A bool makes it a switch, a text a choice; then ``low``, ``high`` and ``step`` mean nothing.
     low, high, step : float
         Range, both ends included, and the slider's step.
-    choices : tuple of (value, title)
-        Of a choice, where they are known without a run; else the page of its diagnostic offers the values.
+    choices : tuple of str
+        The names, where they are known without a run; else the page of its diagnostic offers them.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Setting:
     low: float = 0.0
     high: float = 1.0
     step: float = 0.05
-    choices: tuple[tuple[str, str], ...] = ()
+    choices: tuple[str, ...] = ()
 
     @property
     def is_switch(self) -> bool:
@@ -79,8 +79,8 @@ class Setting:
         if self.is_choice:
             if not isinstance(value, str):
                 raise InputError(f"{self.name} must be a name, got {value!r}.")
-            if self.choices and value not in dict(self.choices):
-                raise InputError(f"{self.name} must be {' or '.join(dict(self.choices))}, got {value!r}.")
+            if self.choices and value not in self.choices:
+                raise InputError(f"{self.name} must be {' or '.join(self.choices)}, got {value!r}.")
             return value
         if (
             isinstance(value, bool)

@@ -22,8 +22,7 @@ def panel() -> None:
             continue  # which names there are is known where the diagnostic is shown
         shown: dict[str, Any] = {"key": one.name, "bind": "query-params", "help": one.help}
         if one.choices:
-            titles = dict(one.choices)
-            st.selectbox(one.title, list(titles), format_func=titles.__getitem__, **shown)
+            st.selectbox(one.title, one.choices, **shown)
         elif one.is_switch:
             st.toggle(one.title, bool(one.default), **shown)
         else:

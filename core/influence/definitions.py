@@ -5,7 +5,6 @@ from __future__ import annotations
 from core.diagnosis import MODE, REASON, Definition, by_name
 
 ROUGE, LOGPROB = "rouge", "logprob"
-MEASURES = ((ROUGE, "Words of the answer (ROUGE-L)"), (LOGPROB, "Log-probability of the answer"))
 
 METRICS = by_name(
     Definition("influence", "Influence", "How much the answer changes when this one passage is left out.",

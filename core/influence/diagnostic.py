@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.diagnosis import Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.influence.analysis import InfluenceAnalysis, analyse
-from core.influence.definitions import DEFAULT_THRESHOLD, DEFINITIONS, LOGPROB, MEASURES, ROUGE
+from core.influence.definitions import DEFAULT_THRESHOLD, DEFINITIONS, LOGPROB, ROUGE
 from core.influence.export import influence_csv, questions_csv
 from core.influence.findings import findings
 from core.influence.step import InfluenceStep
@@ -33,7 +33,7 @@ MEASURE = Setting(
     ROUGE,
     "rouge: how much the words of the answer change without a passage. logprob: how much less likely the "
     "answer becomes, by the step likelihood.",
-    choices=MEASURES,
+    choices=(ROUGE, LOGPROB),
 )
 
 
