@@ -26,6 +26,29 @@ def batches(todo: Sequence[int], most: int, order: Callable[[int], tuple[int, in
     return found
 
 
+def fitting(todo: Sequence[int], most: int, size: Callable[[int], tuple[int, int]]) -> list[list[int]]:
+    """Cut indices, in their order, into batches of at most ``most`` tokens, or of one index.
+
+    ``size`` maps an index to the tokens of its answer, of which a batch has one number only, and those of its
+    prompt; every row takes as many as the longest.
+
+    >>> fitting([0, 1, 2, 3], 60, lambda index: (10, [5, 10, 20, 50][index]))
+    [[0, 1], [2], [3]]
+    """
+    found: list[list[int]] = []
+    longest = 0
+    for index in todo:
+        answer, prompt = size(index)
+        longest = max(longest, prompt)
+        fits = found and size(found[-1][0])[0] == answer and (len(found[-1]) + 1) * (longest + answer) <= most
+        if fits:
+            found[-1].append(index)
+        else:
+            found.append([index])
+            longest = prompt
+    return found
+
+
 def together(todo: Sequence[int], most: int, prompt: Callable[[int], Hashable]) -> list[list[int]]:
     """Group indices that have the same prompt, at most ``most`` together.
 

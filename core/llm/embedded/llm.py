@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.errors import BackendError, InputError
 from core.llm.embedded import loading
-from core.llm.embedded.batching import batches, left_padded, together
+from core.llm.embedded.batching import batches, fitting, left_padded, together
 from core.llm.embedded.chat_format import ChatFormat
 from core.llm.embedded.constrained import Grammars, Guided
 from core.llm.embedded.decoding import (
@@ -24,6 +25,7 @@ from core.llm.embedded.decoding import (
     to_completion,
 )
 from core.llm.embedded.scoring import Prompts, Recorder
+from core.llm.embedded.screen import Screen
 from core.llm.packaged import PACKAGED_MODEL, converted_model
 from core.llm.quiet import quiet
 from core.llm.storage import fingerprint
@@ -38,6 +40,10 @@ from core.llm.types import (
     stop_if,
 )
 
+if TYPE_CHECKING:
+    from core.llm.embedded.prefixes import PrefixReader
+
+Read = Callable[[], Any]
 DTYPES = ("auto", "bfloat16", "float16", "float32")
 _SAMPLES = 10  # of one prompt, drawn together: each keeps its own copy of what was read
 _CANCEL_SECONDS = 0.2  # between checks for a cancel while another thread uses the model
@@ -52,11 +58,11 @@ class EmbeddedLLM:
         None is the packaged model, which needs no network. Else a Hugging Face name or a folder, e.g.
         ``Qwen/Qwen2.5-7B-Instruct``.
     dtype : {"auto", "bfloat16", "float16", "float32"}
-        ``auto`` is bfloat16 where the processor or the GPU supports it, else float32.
+        ``auto`` is float32 on a processor, bfloat16 on a GPU that supports it, else float16.
     device : {"auto", "cpu", "cuda", ...}
         ``auto`` takes a GPU if available.
     batch_size : int
-        Prompts processed together on a GPU. On a processor it is always one at a time.
+        Prompts processed together on a GPU.
 
     Raises
     ------
@@ -67,12 +73,16 @@ class EmbeddedLLM:
 
     Notes
     -----
-    On a processor every prompt runs alone and without padding, so an answer depends only on its own prompt: a
-    resumed run equals an uninterrupted one. Samples of one prompt (temperature above 0) are drawn together,
-    up to ten at a time (on a GPU as many as a batch), and the prompt is read once; in bfloat16 a rare sample
-    may depend on how many are drawn with it. On a GPU prompts of similar length run together, padded on the
-    left; in bfloat16 the last digits may then depend on the other prompts of the batch, and a resumed run may
-    differ in a rare answer.
+    On a processor, in single precision, the requests of a call are worked on together: what their prompts
+    begin with is read once, and the answers are written side by side; the keys and values of their tokens
+    take at most 2 GiB, else there are several batches. The answers are those of each prompt by itself: sums
+    differ in their last digits only, and `bench/engine.py` compares every token. Models whose memory cannot
+    be cut back to the beginning of a prompt, as recurrent ones, answer one prompt at a time.
+
+    In half precision rounding shows in the answers, so that a change of an answer may be no influence. On a
+    processor every prompt then runs alone and without padding, and only samples of one prompt are drawn
+    together, up to ten. On a GPU prompts of similar length run together, padded on the left; there a rare
+    answer may depend on the other prompts of the batch, and a resumed run may differ from another.
 
     Safe to share between threads: calls wait for each other.
     """
@@ -98,6 +108,7 @@ class EmbeddedLLM:
         self._tokenizer, config = loading.load_tokenizer(self._source, self.name, local=self._local)
         self._chat = ChatFormat(self._tokenizer, self.name)
         self._grammars: Grammars | None = None
+        self._screen: Screen | None = None
         self._beginnings: Beginnings | None = None
         self._context = getattr(config.get_text_config(), "max_position_embeddings", None)
         self._revision = (
@@ -124,6 +135,7 @@ class EmbeddedLLM:
         return Capabilities(
             token_logprobs=True,
             answer_logprob=True,
+            screen=True,
             json_schema=True,
             seed=True,
             context_length=self._context,
@@ -166,16 +178,10 @@ class EmbeddedLLM:
                 else:
                     done([index], [refusal])
 
-            # A processor answers one prompt at a time, but many samples of it.
-            most = _SAMPLES if self._batch == 1 else self._batch
-            sampled = [i for i in todo if requests[i].temperature > 0]
-            groups = together(sampled, most, lambda i: (*prompts[i], requests[i].max_tokens))
-            shared = [group for group in groups if len(group) > 1]
-            rest = [i for i in todo if not any(i in group for group in shared)]
-            alone = batches(rest, self._batch, lambda i: (requests[i].max_tokens, len(prompts[i])))
-            for batch in (*shared, *alone):
+            for batch, read in self._batches(requests, prompts, todo, cancelled):
                 stop_if(cancelled)
-                done(batch, self._run([requests[i] for i in batch], [prompts[i] for i in batch], cancelled))
+                asked = [requests[i] for i in batch], [prompts[i] for i in batch]
+                done(batch, self._run(*asked, read, cancelled))
         return [results[index] for index in range(len(requests))]
 
     def score(
@@ -200,24 +206,43 @@ class EmbeddedLLM:
             pairs = [self._chat.encode_answer(*pair) for pair in zip(messages, answers, strict=True)]
             lengths = [len(prompt) + len(answer) for prompt, answer in pairs]
             most = max(lengths, default=0) if self._context is None else self._context
-            of_prompt: dict[tuple[int, ...], list[int]] = {}
-            for i, (prompt, answer) in enumerate(pairs):
-                if answer and lengths[i] <= most:
-                    of_prompt.setdefault(tuple(prompt), []).append(i)
-            prompts = list(of_prompt)
-            for some in batches(range(len(prompts)), self._batch, lambda p: (0, len(prompts[p]))):
-                stop_if(cancelled)
-                model, pad = self._ready(), loading.pad_token(self._tokenizer)
-                chosen = [list(prompts[p]) for p in some]
-                with self._computing(len(some), max(map(len, chosen))):
-                    read = Prompts(model, chosen, pad, self._device)
-                which = {i: n for n, p in enumerate(some) for i in of_prompt[prompts[p]]}
-                for batch in batches(list(which), self._batch, lambda i: (0, lengths[i])):
+            todo = [i for i, (_, answer) in enumerate(pairs) if answer and lengths[i] <= most]
+            reader = self._prefix_reader() if todo else None
+            if reader is not None:
+                for i in sorted(todo, key=lambda i: pairs[i]):
                     stop_if(cancelled)
-                    with self._computing(len(batch), max(lengths[i] for i in batch)):
-                        scored = read.answer_logprobs([(which[i], pairs[i][1]) for i in batch])
-                    results.update(zip(batch, scored, strict=True))
+                    with self._computing(1, lengths[i]):
+                        results[i] = reader.answer_logprobs(*pairs[i])
+            else:
+                self._score_padded(pairs, todo, results, cancelled)
         return [results.get(i) for i in range(len(pairs))]
+
+    def screen(
+        self,
+        messages: Sequence[Message],
+        without: Sequence[Sequence[Message]],
+        answers: Sequence[str],
+        cancelled: IsCancelled | None = None,
+    ) -> list[list[tuple[float, ...] | None]]:
+        """Estimate what `score` returns for answers to a prompt, and to others that each lack a part of it.
+
+        One list for each prompt, the whole one first, with one entry for each answer. Approximate but for the
+        whole prompt and one without its last passage; see `core.llm.embedded.screen`. None where `score` has
+        none, and where no estimate is possible: a model or prompt that does not allow it.
+
+        Notes
+        -----
+        Cost: the prompt is read once; what follows its last passage, once for each prompt and answer.
+        """
+        with self._alone(cancelled):
+            full, *rest = map(self._chat.encode, (messages, *without))
+            tokens = [self._chat.encode_answer(messages, answer)[1] for answer in answers]
+            if self._context is not None:
+                tokens = [one if len(full) + len(one) <= self._context else [] for one in tokens]
+            with self._computing(len(rest) + 1, len(full)):
+                if self._screen is None:
+                    self._screen = Screen(self._ready(), self._device)
+                return self._screen.scores(full, rest, tokens, cancelled)
 
     def _refusal(self, request: Request, n_prompt: int) -> Completion | None:
         """Return the completion of a request that the model cannot answer, else None."""
@@ -238,8 +263,77 @@ class EmbeddedLLM:
             self._grammars = Grammars(self._tokenizer, own if own is not None else min(ends, default=None))
         return self._grammars.guide(schema)
 
+    def _score_padded(
+        self,
+        pairs: Sequence[tuple[list[int], list[int]]],
+        todo: Sequence[int],
+        results: dict[int, tuple[float, ...]],
+        cancelled: IsCancelled | None,
+    ) -> None:
+        lengths = [len(prompt) + len(answer) for prompt, answer in pairs]
+        of_prompt: dict[tuple[int, ...], list[int]] = {}
+        for i in todo:
+            of_prompt.setdefault(tuple(pairs[i][0]), []).append(i)
+        prompts = list(of_prompt)
+        for some in batches(range(len(prompts)), self._batch, lambda p: (0, len(prompts[p]))):
+            stop_if(cancelled)
+            model, pad = self._ready(), loading.pad_token(self._tokenizer)
+            chosen = [list(prompts[p]) for p in some]
+            with self._computing(len(some), max(map(len, chosen))):
+                read = Prompts(model, chosen, pad, self._device)
+            which = {i: n for n, p in enumerate(some) for i in of_prompt[prompts[p]]}
+            for batch in batches(list(which), self._batch, lambda i: (0, lengths[i])):
+                stop_if(cancelled)
+                with self._computing(len(batch), max(lengths[i] for i in batch)):
+                    scored = read.answer_logprobs([(which[i], pairs[i][1]) for i in batch])
+                results.update(zip(batch, scored, strict=True))
+
+    def _prefix_reader(self) -> PrefixReader | None:
+        """Return what reads prompts that begin alike, None where that is impossible or changes answers."""
+        from core.llm.embedded.prefixes import PrefixReader
+
+        model = self._ready()
+        # In half precision the order of reading would show; a GPU reads a batch at once.
+        exact = self._batch == 1 and self._dtype == "float32"
+        return PrefixReader(model) if exact and PrefixReader.suits(model) else None
+
+    def _batches(
+        self,
+        requests: Sequence[Request],
+        prompts: Sequence[list[int]],
+        todo: Sequence[int],
+        cancelled: IsCancelled | None,
+    ) -> Iterator[tuple[list[int], Read]]:
+        """Yield what is answered together, and how its prompts are read: as a cache, or by ``generate``."""
+        reader = self._prefix_reader() if todo else None
+        if reader is not None:
+            check = partial(stop_if, cancelled)
+            order = sorted(todo, key=lambda i: (requests[i].max_tokens, prompts[i]))
+            for batch in fitting(
+                order, reader.most_tokens, lambda i: (requests[i].max_tokens, len(prompts[i]))
+            ):
+                asked = [prompts[i] for i in batch]
+                yield batch, partial(reader.together, asked, requests[batch[0]].max_tokens, check)
+            return
+        # A processor answers one prompt at a time, but many samples of it.
+        most = _SAMPLES if self._batch == 1 else self._batch
+        sampled = [i for i in todo if requests[i].temperature > 0]
+        groups = together(sampled, most, lambda i: (*prompts[i], requests[i].max_tokens))
+        for group in (group for group in groups if len(group) > 1):
+            yield group, partial(self._copies, prompts[group[0]], len(group))
+            todo = [i for i in todo if i not in group]
+        for batch in batches(todo, self._batch, lambda i: (requests[i].max_tokens, len(prompts[i]))):
+            yield batch, lambda: None
+
+    def _copies(self, prompt: list[int], n: int) -> Any:
+        return Prompts(self._ready(), [prompt], loading.pad_token(self._tokenizer), self._device).copies(n)
+
     def _run(
-        self, requests: Sequence[Request], prompts: Sequence[list[int]], cancelled: IsCancelled | None
+        self,
+        requests: Sequence[Request],
+        prompts: Sequence[list[int]],
+        read: Read,
+        cancelled: IsCancelled | None,
     ) -> list[Completion]:
         from transformers import StoppingCriteriaList
 
@@ -252,13 +346,11 @@ class EmbeddedLLM:
         ending = Ending(self._tokenizer, requests, guides, width, cancelled)
         start = time.perf_counter()
         with self._computing(len(prompts), width):
-            # Samples of one prompt: it is read once, whatever their number.
-            same = len(prompts) > 1 and all(prompt == prompts[0] for prompt in prompts)
-            read = Prompts(model, prompts[:1], pad, self._device).copies(len(prompts)) if same else None
+            cache = read()
             output = model.generate(
                 input_ids=ids,
                 attention_mask=mask,
-                **({} if read is None else {"past_key_values": read}),
+                **({} if cache is None else {"past_key_values": cache}),
                 generation_config=generation_config(model, requests[0].max_tokens, pad),
                 logits_processor=logits_processors(
                     requests, guides, recorder, self._word_first(requests, width)

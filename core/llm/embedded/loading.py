@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from core.errors import BackendError
@@ -54,12 +53,14 @@ def load_model(source: str, name: str, *, dtype: str, device: str, local: bool) 
     import torch
     from transformers import AutoModelForCausalLM, GenerationConfig
 
+    from core.llm.embedded.arithmetic import speed_up
+
     try:
         with quiet():
             model = AutoModelForCausalLM.from_pretrained(
                 source, dtype=getattr(torch, dtype), local_files_only=local
             )
-            model = model.to(device).eval()
+            model = speed_up(model.to(device).eval())
     except _LOAD_ERRORS as error:
         raise _unloadable(name, error) from error
     # A model's own settings (repetition penalty, top_k …) would change what temperature 0 means; only its
@@ -91,20 +92,12 @@ def choose_device(asked: str) -> str:
 
 
 def best_dtype(device: str) -> str:
-    """Return the fastest dtype the device computes in natively."""
+    """Return the fastest dtype of a GPU; on a processor single precision, as fast there as half and exact."""
     import torch
 
     if device.startswith("cuda"):
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
-    return "bfloat16" if device == "cpu" and _processor_has_bfloat16() else "float32"
-
-
-def _processor_has_bfloat16() -> bool:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return not {"avx512_bf16", "amx_bf16", "bf16"}.isdisjoint(text.split())
+    return "float32"
 
 
 def _unloadable(name: str, error: Exception) -> BackendError:

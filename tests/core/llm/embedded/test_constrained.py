@@ -177,17 +177,18 @@ def test_a_guide_allows_exactly_what_can_follow(llm):
     assert spelled() == {"<|end|>"}
 
 
-def test_generation_is_cancelled_between_two_tokens_and_between_two_prompts(llm):
+def test_generation_is_cancelled_between_two_tokens_and_two_prompts(llm):
     finished, looks = [], []
 
     def cancelled():
         looks.append(len(finished))
         return len(looks) > 12
 
-    requests = [Request(PROMPT, max_tokens=5)] * 4
+    requests = [Request(PROMPT, max_tokens=n) for n in (4, 5, 4, 5)]
     with pytest.raises(Cancelled, match="everything finished so far is kept"):
         llm.generate(requests, lambda index, _: finished.append(index), cancelled)
-    # One look at the beginning, and one before each prompt and after each of its 5 tokens: 1 + 6 + 5.
-    assert looks == [0] * 7 + [1] * 6
-    assert finished == [0]
+    # One look at the beginning; then one before each batch and each of its prompts, one after each token: 1 + 7,
+    # and 3 + 2 of those that get 5 tokens.
+    assert looks == [0] * 8 + [2] * 5
+    assert finished == [0, 2]
     assert llm.generate(requests[:1])[0].error is None
