@@ -25,7 +25,7 @@ class GoldShare(NamedTuple):
 
     ``mean`` in [0, 1] with its 95 % interval over ``n`` questions, and ``chance``, the mean share of gold
     among their passages; ``beyond`` with its interval is the mean difference to the retriever's first passage
-    in the questions that have both. NaN without questions.
+    in the questions that have both. NaN without questions, and of the retriever itself.
     """
 
     measure: str
@@ -170,7 +170,8 @@ def _share(q: pd.DataFrame, measure: str) -> GoldShare:
     values, first = q[measure].dropna(), q[MEASURES[0]]
     estimate = mean_in_unit(values, share=bool(values.isin([0, 1]).all()))
     pairs = q.loc[values.index[first[values.index].notna()], [MEASURES[0], measure]]
-    beyond = float((pairs.iloc[:, 1] - pairs.iloc[:, 0]).mean())
+    itself = measure == MEASURES[0]
+    beyond = math.nan if itself else float((pairs.iloc[:, 1] - pairs.iloc[:, 0]).mean())
     chance = float(q.loc[values.index, "gold_by_chance"].mean())
     interval = paired_interval(pairs.iloc[:, 0], pairs.iloc[:, 1])
     return GoldShare(measure, len(values), *estimate, chance, beyond, *interval)

@@ -38,15 +38,11 @@ def evidence() -> None:
         "Bottom right, a passage speaks for the answer given and against the correct one. Top left, it "
         "speaks for the correct answer, and the answer does not rest on it. 0.69 nats double a probability."
     )
-    titles = {None: "All answers", True: "Correct", False: "Not correct"}
+    chosen = {"All answers": None, "Correct": True, "Not correct": False}
     shown = st.segmented_control(
-        "Answers",
-        list(titles),
-        default=None,
-        key="likelihood_shown",
-        format_func=titles.__getitem__,
+        "Answers", list(chosen), default="All answers", key="likelihood_shown", required=True
     )
-    show.chart("likelihood", "answer_against_reference", correct=shown)
+    show.chart("likelihood", "answer_against_reference", correct=chosen[shown or "All answers"])
     q = cached.diagnosis()["likelihood"].queries
     rows = q[q["made_by"].notna() | q["needed"].notna()]
     columns = {
