@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from core.likelihood.definitions import MODES
+from core.rows import rows_of
 from core.text.display import number
 from ui import cached, headlines, questions, show
 from ui.plain import plain
@@ -15,8 +16,8 @@ from ui.sections import Part
 
 def part(query_id: str) -> Part:
     """Return both drops of every passage, and what is wrong with them."""
-    row, found = questions.row(query_id, "likelihood"), cached.diagnosis()["likelihood"].passages
-    found = found[found["query_id"] == query_id]
+    row = questions.row(query_id, "likelihood")
+    found = rows_of(cached.diagnosis()["likelihood"].passages, query_id)
     return Part(
         rows={str(one["passage_id"]): {"facts": _facts(one)} for one in found.to_dict("records")},
         says=tuple(
