@@ -54,7 +54,8 @@ class LikelihoodAnalysis:
         `core.likelihood.definitions`), missing where they could not be told, with ``<name>_by_chance``: how
         often the drops of the reference, dealt at random to the question's passages, would show it.
     passages : DataFrame
-        One row per passage: ``query_id, passage_id, retrieval_rank, is_gold, drop, reference_drop`` in nats.
+        One row per passage: ``query_id, passage_id, retrieval_rank, is_gold, drop, reference_drop`` in nats,
+        and whether these are ``approximate``, estimated by the quick screen.
     gold : tuple of GoldShare
         One for each measure.
     run : Run
@@ -84,6 +85,7 @@ def analyse_likelihood(run: Run, rouge: Floats) -> LikelihoodAnalysis:
     queries = run.queries
     p = run.passages[["query_id", "passage_id", "retrieval_rank", "is_gold"]].copy()
     p["drop"], p["reference_drop"] = run.passages["logprob_drop"], run.passages["reference_logprob_drop"]
+    p["approximate"] = run.passages["approximate_drop"].fillna(value=False).astype(bool)
     group = np.asarray(pd.Index(queries["query_id"]).get_indexer(p["query_id"]), dtype=np.int64)
     n, own, reference = len(queries), p["drop"].to_numpy(), p["reference_drop"].to_numpy()
     q = queries[["query_id", "question"]].copy()

@@ -27,7 +27,6 @@ EXPECTED = {
     CHECKED: "the first 3 as exact, the others as the screen; agreement is measured on the way",
     SCREENED: "rank agreement with exact drops: see docs/benchmarks.md",
 }
-AGAIN = 8  # tokens of each later passage that the screen reads again
 FIRST, CONTROL = 3, 2  # passages of a question that are read exactly after the screen, and others as a check
 
 

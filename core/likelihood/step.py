@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar
 
 from core.errors import InputError
 from core.likelihood.screening import (
-    AGAIN,
     CHECKED,
     CHOICES,
     EXACT,
@@ -31,6 +30,7 @@ from core.text.display import count
 _Drops = Mapping[str, float | None]
 ANSWER, REFERENCE = "logprob_drop", "reference_logprob_drop"
 _CHARACTERS = 4  # of a token, roughly
+_AGAIN = 6  # tokens of each passage that the screen reads again, on average
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class _Work(StepWork):
         lengths = [sum(len(turn.content) for turn in prompt) // _CHARACTERS for prompt in prompts]
         texts = _texts(question).values()
         tail = len(str(question.query["question"])) + max(map(len, texts), default=0)
-        return costs(lengths, len(_expected(question)), tail // _CHARACTERS + AGAIN * len(prompts) // 2)
+        return costs(lengths, len(_expected(question)), tail // _CHARACTERS + _AGAIN * len(prompts))
 
     def facts(self, run: Run) -> Mapping[str, Any]:
         ids = run.queries["query_id"]

@@ -83,3 +83,22 @@ def test_influence_by_log_probability_says_what_is_missing(opened, texts):
     assert "run the step likelihood" in raw(texts(app)) and cards(app)["Mean ρ"] == "—"
     app = opened("influence", shown=run, influence="nonsense")
     assert app.selectbox(key="influence").value == "rouge"
+
+
+def test_what_is_estimated_is_labelled_wherever_it_is_shown(opened, texts):
+    run = told()
+    flags = [True, False, False, True, False, True]
+    screened = run.passages["logprob_drop"] + 0.25
+    run = Run.create(
+        run.manifest,
+        queries=run.queries,
+        passages=run.passages.assign(approximate_drop=flags, screened_drop=screened),
+    )
+    assert "3 of 6 drops are approximate" in raw(texts(opened(shown=run)))
+    shown = raw(texts(opened("workbench", shown=run, question="q1")))
+    assert "nats (approximate)" in shown
+    assert "3 values are approximate" in raw(texts(opened("influence", shown=run, influence="logprob")))
+
+
+def test_what_is_exact_is_not_called_approximate(opened, texts):
+    assert "drops are approximate" not in raw(texts(opened()))

@@ -1,12 +1,15 @@
 """The step with the quick screen, by a model whose estimates are its exact values and a table of errors."""
 
+import io
 import math
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 
+from core.diagnosis import Diagnosis
 from core.errors import InputError
+from core.influence.export import influence_csv
 from core.likelihood.screening import agreement, costs, to_check
 from core.likelihood.step import LikelihoodStep
 from core.pipeline import fill, plan_steps
@@ -180,3 +183,32 @@ def test_costs_by_hand():
     assert found["screen"] == (2, 100 + 11 * 20)
     assert found["screen+3"] == (2 + 6, 320 + 100 + 5 * 90)
     assert set(costs([100, 90], 0, 20).values()) == {(0, 0)}
+
+
+def numbers_of(run):
+    return {one.key: one for one in Diagnosis(run).numbers("likelihood")}
+
+
+def test_the_numbers_say_what_is_estimated_and_how_far_off():
+    found = numbers_of(filled("screen+3", Screener(GAINS, {"word3": 0.5, "word4": 0.5, "word5": 0.5})))
+    assert (found["n_approximate"].value, found["n_approximate"].of) == (1, 6)
+    assert (found["screen_off"].value, found["screen_off"].n) == (0.5, 2)
+    # 2, 1 and 0.5 less 0.5 each are in the same order.
+    order = found["screen_order"]
+    assert (order.value, order.n, order.chance) == (1.0, 1, 0.5)
+    assert found["gold_by_answer"].note == found["n_misleading"].note == "partly approximate"
+    assert found["gold_by_retrieval"].note == ""
+
+
+def test_the_numbers_of_exact_drops_say_that_nothing_is_estimated():
+    found = numbers_of(filled("exact", Screener(GAINS, OFF)))
+    assert (found["n_approximate"].value, found["n_approximate"].of) == (0, 6)
+    assert found["screen_off"].value is found["screen_order"].value is found["screen_order"].chance is None
+    assert found["gold_by_answer"].note == ""
+
+
+def test_the_influence_csv_by_log_probability_says_which_are_estimated():
+    run = filled("screen+3", Screener(GAINS, OFF))
+    text = influence_csv(Diagnosis(run, {"influence": "logprob"})).decode("utf-8-sig")
+    told = pd.read_csv(io.StringIO(text))["approximate_drop"].to_list()
+    assert told == column(run, "approximate_drop") and True in told

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from core.likelihood.definitions import METRICS
+from core.likelihood.screening import agreement
 from core.text.display import count
 from ui import cached, questions, show, step_form
 from ui.state import session
@@ -30,6 +31,19 @@ def again() -> None:
     with st.expander("Score again with another model", icon=":material/query_stats:"):
         st.markdown("The result is a new run; this one stays as it is.")
         step_form.on_loaded_run("likelihood", "Score again")
+
+
+def approximate() -> None:
+    """Say how many drops are estimates and how far these were off, where any are."""
+    analysis = cached.diagnosis()["likelihood"]
+    n = int(analysis.passages["approximate"].sum())
+    if n:
+        of = f"{n:,} of {count(len(analysis.passages), 'drop')}"
+        found = agreement(analysis.run.passages)
+        checked = f"On {found}." if found.n else "None of the others was checked."
+        st.warning(
+            f"{of} are approximate: estimated by the quick screen. {checked}", icon=":material/science:"
+        )
 
 
 def evidence() -> None:
