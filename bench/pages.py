@@ -12,22 +12,12 @@ import argparse
 import statistics
 import sys
 import tempfile
-import time
 from pathlib import Path
 
+from bench.browser import READY, SCREEN, click, until_ready
 from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, pages, running_app
 
 VISITS = 3
-SCREEN = {"width": 1280, "height": 900}
-READY = """() => {
-  const app = document.querySelector("[data-testid='stApp']");
-  if (!app || app.dataset.testScriptState !== "notRunning") return false;
-  if (document.querySelector("[data-testid='stSkeleton'], [data-testid='stAppSkeleton'], "
-      + "[data-testid='stSpinner'], [data-stale='true']")) return false;
-  const main = document.querySelector("[data-testid='stMain']");
-  const plots = [...main.querySelectorAll("[data-testid='stPlotlyChart']")];
-  return main.querySelector("h1") !== null && plots.every(one => one.querySelector(".main-svg"));
-}"""
 
 
 def main() -> None:
@@ -54,26 +44,18 @@ def main() -> None:
         for name, path in list(pages().items())[: 1 if smoke else None]:
             new = [_first_visit(browser, f"{address}/{path}") for _ in range(visits)]
             page.goto(f"{address}/{path}")
-            again = [_until_ready(page, page.reload) for _ in range(visits)]
+            again = [until_ready(page, page.reload) for _ in range(visits)]
             menu = [_by_menu(page, address, name) for _ in range(visits)]
             medians = "".join(f" {statistics.median(each):12.2f}" for each in (new, again, menu))
             sys.stdout.write(f"{name:<20}{medians}\n")
         browser.close()
 
 
-def _until_ready(page, go) -> float:
-    """Return the seconds from going to a page until it is ready."""
-    started = time.perf_counter()
-    go()
-    page.wait_for_function(READY, timeout=120_000)
-    return time.perf_counter() - started
-
-
 def _first_visit(browser, address: str) -> float:
     """Return the seconds of a visit by a browser with nothing in its cache."""
     context = browser.new_context(viewport=SCREEN)
     page = context.new_page()
-    seconds = _until_ready(page, lambda: page.goto(address, wait_until="commit"))
+    seconds = until_ready(page, lambda: page.goto(address, wait_until="commit"))
     context.close()
     return seconds
 
@@ -83,14 +65,7 @@ def _by_menu(page, address: str, name: str) -> float:
     other = "" if name == "data" else "data"
     page.goto(f"{address}/{other}")
     page.wait_for_function(READY, timeout=120_000)
-    before = page.locator("h1").first.inner_text()
-
-    def click() -> None:
-        place = "" if name == "overview" else name
-        page.locator(f"[data-testid='stSidebar'] a[href^='{place}?']").first.click()
-        page.wait_for_function("old => document.querySelector('h1')?.innerText !== old", arg=before)
-
-    return _until_ready(page, click)
+    return until_ready(page, lambda: click(page, name))
 
 
 if __name__ == "__main__":

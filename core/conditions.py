@@ -129,8 +129,9 @@ def matching(diagnosis: Diagnosis, text: str) -> tuple[str, ...]:
         if not colon:
             raise InputError(f"{shorten(part)!r} is no condition: it needs a column, a colon and a value.")
         met &= _meets(_values(diagnosis, frame, table, column, diagnostic), value)
-    ids = diagnosis.run.queries["query_id"]
-    return tuple(ids[ids.isin(frame.loc[met, "query_id"])])
+    ids = pd.Index(diagnosis.run.queries["query_id"])
+    rows = np.unique(ids.get_indexer(pd.Index(frame["query_id"].array[met])))
+    return tuple(ids[rows[rows >= 0]])
 
 
 def _table(diagnosis: Diagnosis, diagnostic: str, table: str) -> pd.DataFrame:

@@ -22,7 +22,7 @@ PATHS = [p for d in ("core", "ui", "pages") for p in sorted((ROOT / d).rglob("*.
 # starts with. {d} stands for each diagnostic in turn; a part that is missing here fails.
 BASE = (
     "core.errors core.schema core.run core.text core.arrays core.stats core.diagnosis core.signals core.spreadsheet "
-    "core.context_score"
+    "core.context_score core.rows"
 )
 RULES = {
     "core": "core.own_rag",
@@ -33,6 +33,7 @@ RULES = {
     "core.presets": "core.errors",
     "core.arrays": "",
     "core.database": "core.errors",
+    "core.rows": "core.arrays",
     "core.stats": "core.errors core.arrays",
     "core.schema": "core.errors core.text",
     "core.run": "core.errors core.files core.schema core.text",
@@ -78,8 +79,8 @@ RULES = {
     "core.charts": "core.text core.stats core.diagnosis",
     # Compares diagnostics, so it takes a report and knows none of them.
     "core.charts.signals": "core.text core.signals core.conditions core.charts core.report",
-    "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.conditions core.context_score core.charts "
-    "core.{d}",
+    "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.conditions core.context_score core.rows "
+    "core.charts core.{d}",
     "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.spreadsheet core.sources core.diagnosis core.signals core.diagnostics "
     "core.reviews core.verdict core.worklist",
     "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.diagnosis "
@@ -93,9 +94,9 @@ RULES = {
     "core.cli.weights": "core.errors core.run core.text core.stats core.sources core.diagnosis core.cli core.confidence",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
-    "core.pipeline core.presets core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.conditions core.worklist",
+    "core.pipeline core.presets core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.conditions core.rows core.worklist",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis "
-    "core.charts core.charts.{d} core.conditions core.context_score core.{d} core.{d}.step core.{d}.diagnostic",
+    "core.charts core.charts.{d} core.conditions core.context_score core.rows core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",
     "pages.{d}": "ui ui.sections.{d}",
     "dashboard": "ui",

@@ -12,8 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
+from core import conditions
+from core import worklist as core_worklist
 from core.diagnosis import Diagnosis, Finding, Number
 from core.report.compare import Side, headline_table, setup_differences, sides_of
 from core.report.exports import exporters
@@ -38,6 +41,18 @@ def diagnosis() -> Diagnosis:
 def once(name: str, compute: Callable[[Diagnosis], Any]) -> Any:
     """Return ``compute(diagnosis)``, done once for the run and its settings; ``name`` tells results apart."""
     return _computed(key(), name, compute, diagnosis())
+
+
+def worklist() -> pd.DataFrame:
+    """Return one row per question: what every diagnostic says of it."""
+    found: pd.DataFrame = _worklist(key(), diagnosis())
+    return found
+
+
+def matching(condition: str) -> tuple[str, ...]:
+    """Return the ids of the questions that meet a condition (`core.conditions.where`)."""
+    found: tuple[str, ...] = once(f"where {condition}", lambda d: conditions.matching(d, condition))
+    return found
 
 
 def numbers(diagnostic: str) -> tuple[Number, ...]:
@@ -116,7 +131,12 @@ def _base(key: _Key, _run: Run) -> Diagnosis:
     return Diagnosis(_run)
 
 
-@_kept(max_entries=64, show_spinner="Analysing the run …")
+@_kept(max_entries=4, show_spinner="Analysing the run …")
+def _worklist(key: _Key, _diagnosis: Diagnosis) -> pd.DataFrame:
+    return core_worklist.worklist(_diagnosis)
+
+
+@_kept(max_entries=256, show_spinner="Analysing the run …")
 def _computed(key: _Key, name: str, _compute: Callable[[Diagnosis], Any], _diagnosis: Diagnosis) -> Any:
     return _compute(_diagnosis)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from core.rows import rows_of
 from ui import cached, doors, router, show, sources
 from ui.plain import plain, shortened
 from ui.state import session
@@ -15,12 +16,12 @@ from ui.state import session
 def row(query_id: str, diagnostic: str | None = None) -> Any:
     """Return what a diagnostic says of a question, by default the question's row in the run."""
     frame = _queries() if diagnostic is None else cached.diagnosis()[diagnostic].queries
-    return frame[frame["query_id"] == query_id].iloc[0]
+    return rows_of(frame, query_id).iloc[0]
 
 
 def title(query_id: str, length: int = 90) -> str:
     """Return a question in one line for labels, safe to show; its id where it has no text."""
-    found = _queries().loc[_queries()["query_id"] == query_id, "question"]
+    found = rows_of(_queries(), query_id)["question"]
     return plain((shortened(found.iloc[0], length) if len(found) else "") or query_id, one_line=True)
 
 

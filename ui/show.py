@@ -10,7 +10,6 @@ import pandas as pd
 import streamlit as st
 
 from core.charts.theme import alt_text, has_doors
-from core.conditions import matching
 from core.diagnosis import QuestionColumn
 from core.report.exports import exporters
 from core.run import Run
@@ -169,7 +168,7 @@ def definition(
         st.markdown(plain(meaning))
         lines = [f"{name}: {plain(fact)}" for name, fact in facts.items() if fact]
         st.caption("\\\n".join(lines))
-        ids = matching(cached.diagnosis(), condition) if condition else ()
+        ids = cached.matching(condition) if condition else ()
         if ids:
             label = f"Read {count(len(ids), 'question')}"
             sources.link(router.WORKBENCH, label, where=condition, question=ids[0])

@@ -254,7 +254,7 @@ def _is_latest(run: Run) -> bool:
 
 def has_texts(run: Run) -> bool:
     """Tell whether a passage of the run has a text."""
-    return bool((run.passages["text"].fillna("").str.strip() != "").any())
+    return any(text.strip() for text in run.passages["text"].dropna())
 
 
 def _loaded(kept: Mapping[str, Any]) -> None:

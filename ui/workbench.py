@@ -9,6 +9,7 @@ import streamlit as st
 
 from core import diagnostics
 from core.diagnosis import Diagnostic
+from core.rows import rows_of
 from core.sources.formats.kept import is_kept
 from core.text.display import count
 from ui import headlines, questions, router, sections, show, sources, worklist
@@ -33,7 +34,7 @@ def draw(query_id: str) -> None:
 
 def _steps() -> None:
     """Draw the way to the questions before and after this one in the worklist, and where it stands there."""
-    listed, at = worklist.ids(), session().question
+    at = worklist.place(session().question)
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, key, icon, by in (("Previous", "K", "before", -1), ("Next", "J", "next", 1)):
             target = worklist.step(by)
@@ -46,8 +47,8 @@ def _steps() -> None:
                 on_click=session().open,
                 args=(target,),
             )
-        among = f"of {len(listed):,}" + (" (filtered)" if worklist.said() else "")
-        place = f"{listed.index(at) + 1:,}" if at in listed else "Not in the list"
+        among = f"of {len(worklist.ids()):,}" + (" (filtered)" if worklist.said() else "")
+        place = "Not in the list" if at is None else f"{at + 1:,}"
         st.markdown(f"{place} {among}", width="content")
 
 
@@ -60,9 +61,7 @@ def _question(query_id: str) -> None:
         st.markdown(sentence)
     with st.container(border=True):
         _head(parts)
-        found = run.passages[run.passages["query_id"] == query_id].sort_values(
-            "retrieval_rank", kind="stable"
-        )
+        found = rows_of(run.passages, query_id).sort_values("retrieval_rank", kind="stable")
         evidence.draw(rows.evidence(raw, found, parts))
         _lacking(found, parts)
     _reported(query_id)
@@ -94,8 +93,8 @@ def _reported(query_id: str) -> None:
     """Draw what an imported file says of the question beyond its texts, as the file says it."""
     run = session().run
     assert run is not None, "the workbench is drawn only when a run is there"
-    frame = run["reported"]
-    frame = frame[(frame["query_id"] == query_id) & ~frame["name"].map(is_kept).astype(bool)]
+    frame = rows_of(run["reported"], query_id)
+    frame = frame[~frame["name"].map(is_kept).astype(bool)]
     if frame.empty:
         return
     with st.expander(f"Values from the file ({count(len(frame), 'value')})"):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.reviews import LONGEST_NOTE, ChangedMeanwhile, Review
 from core.text.display import count
-from core.worklist import columns_of, key_of, labels, orders, select, title_of, worklist, worklist_csv
+from core.worklist import columns_of, key_of, labels, orders, select, title_of, worklist_csv
 from ui import cached, doors, reviews, show, sources
 from ui.plain import plain, shortened
 from ui.state import FILTER, session
@@ -33,12 +35,42 @@ _TITLES = {
     "status": "Review",
 }
 _BESIDE = 20  # rows of the list beside the workbench
+_PAGE = 200  # rows of the table: all of a large run would have to be sent to the browser at every step
 _LONGEST = 300  # characters of a question in a row
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """The questions that the filter lets through, and what it asked in vain."""
+
+    frame: pd.DataFrame
+    problems: tuple[str, ...]
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(self.frame["query_id"])
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        return {query_id: place for place, query_id in enumerate(self.ids)}
+
+    @cached_property
+    def digest(self) -> int:
+        return zlib.crc32("\n".join(self.ids).encode())
+
+    @cached_property
+    def statuses(self) -> Mapping[str, int]:
+        return self.frame["status"].value_counts().to_dict()
 
 
 def ids() -> tuple[str, ...]:
     """Return the ids of the listed questions, in the order of the list."""
-    return tuple(_selected()[0]["query_id"])
+    return _selected().ids
+
+
+def place(query_id: str | None) -> int | None:
+    """Return the place of a question in the list, from 0; None where it is not listed."""
+    return None if query_id is None else _selected().places.get(query_id)
 
 
 def total() -> int:
@@ -63,11 +95,10 @@ def current() -> str | None:
 
 def step(by: int) -> str | None:
     """Return the question so many places further in the list than the current one; None beyond its ends."""
-    listed = ids()
-    if session().question not in listed:
+    listed, at = ids(), place(session().question)
+    if at is None:
         return listed[0] if listed and by > 0 else None
-    place = listed.index(session().question) + by
-    return listed[place] if 0 <= place < len(listed) else None
+    return listed[at + by] if 0 <= at + by < len(listed) else None
 
 
 def said() -> Mapping[str, str]:
@@ -82,34 +113,34 @@ def said() -> Mapping[str, str]:
 
 def draw(key: str) -> None:
     """Draw filters, count and table; choosing a row opens its question in the workbench."""
-    found, problems = _selected()
+    found = _selected()
     _filters(key)
     _chips(key)
-    for problem in problems:
+    for problem in found.problems:
         st.warning(plain(problem), icon=":material/filter_alt_off:")
     _count(found)
-    if found.empty:
+    if not found.ids:
         st.info("No question matches; clear a filter.", icon=":material/search_off:")
     else:
         _table(found, key)
-    _export(found, key)
+    _export(found.frame, key)
 
 
 def narrow() -> None:
     """Draw the slim list beside the workbench: the part of it with the current question."""
-    found, problems = _selected()
+    found = _selected()
     _chips("beside")
-    for problem in problems:
+    for problem in found.problems:
         st.warning(plain(problem), icon=":material/filter_alt_off:")
     _sort("beside")
-    listed, question = list(found["query_id"]), session().question
+    listed, question = found.ids, session().question
     if not listed:
         st.caption("No question matches; clear a filter.")
         return
-    place = listed.index(question) if question in listed else None
-    start = 0 if place is None else place - place % _BESIDE
-    part = found.iloc[start : start + _BESIDE]
-    where = "not in the list" if place is None else f"question {place + 1:,}"
+    at = place(question)
+    start = 0 if at is None else at - at % _BESIDE
+    part = found.frame.iloc[start : start + _BESIDE]
+    where = "not in the list" if at is None else f"question {at + 1:,}"
     st.caption(f"{where.capitalize()} of {len(listed):,}")
     rows = pd.DataFrame({"status": _marks(part["status"]), "question": _shortened(part["question"])})
     chosen = st.dataframe(
@@ -120,10 +151,10 @@ def narrow() -> None:
             "status": st.column_config.TextColumn("", width=30),
             "question": st.column_config.TextColumn("Question"),
         },
-        key=f"beside_{question}_{_digest(part['query_id'])}",
+        key=f"beside_{question}_{found.digest}",
         on_select="rerun",
         selection_mode=("single-row", "single-cell"),
-        selection_default=None if place is None else {"selection": {"rows": [place - start]}},
+        selection_default=None if at is None else {"selection": {"rows": [at - start]}},
         alt="Questions around the current one",
     )
     row = _row(chosen)
@@ -207,17 +238,16 @@ def _where_kept(problem: str | None) -> None:
 
 
 def _frame() -> pd.DataFrame:
-    found: pd.DataFrame = cached.once("worklist", worklist)
-    return found
+    return cached.worklist()
 
 
-def _selected() -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the listed questions; done once for several parts of a page."""
+def _selected() -> _Listed:
+    """Return the listed questions; selected once for all pages, until filter, reviews or settings change."""
     state, noted = session(), reviews.every()[0]
     key = (cached.key(), state.filter, noted)
     if state.listed is None or state.listed[0] != key:
-        state.listed = (key, select(cached.diagnosis(), _frame(), state.filter, noted))
-    found: tuple[pd.DataFrame, tuple[str, ...]] = state.listed[1]
+        state.listed = (key, _Listed(*select(cached.diagnosis(), _frame(), state.filter, noted)))
+    found: _Listed = state.listed[1]
     return found
 
 
@@ -226,16 +256,27 @@ def _value(part: str, value: str) -> str:
 
 
 def _filters(key: str) -> None:
-    diagnosis, frame = cached.diagnosis(), _frame()
+    diagnosis = cached.diagnosis()
     named = [one for one in cached.findings() if one.query_ids]
-    kinds = sorted(set(frame["kind"].dropna()))
+    kinds, texts, _ = _offered()
     with st.grid(3, min_column_width=150):
         _text(key)
         _menu(key, "finding", {key_of(one): title_of(diagnosis, one) for one in named})
-        _menu(key, "label", {text: _said(text) for text in labels(frame)})
+        _menu(key, "label", {text: _said(text) for text in texts})
         _menu(key, "kind", {text: _said(text) for text in kinds})
         _menu(key, "status", STATUSES)
         _sort(key)
+
+
+def _offered() -> tuple[Sequence[str], Sequence[str], Mapping[str, str]]:
+    """Return the kinds, labels and orders that the list can be restricted to or sorted by."""
+    frame = _frame()
+
+    def found(diagnosis: Diagnosis) -> Any:
+        return sorted(set(frame["kind"].dropna())), labels(frame), orders(diagnosis, frame)
+
+    offered: tuple[Sequence[str], Sequence[str], Mapping[str, str]] = cached.once("filters", found)
+    return offered
 
 
 def _text(key: str) -> None:
@@ -268,7 +309,7 @@ def _menu(key: str, part: str, offered: Mapping[str, str]) -> None:
 
 
 def _sort(key: str) -> None:
-    widget, offered = f"{key}_sort", orders(cached.diagnosis(), _frame())
+    widget, offered = f"{key}_sort", _offered()[2]
     value = session().filter.sort
     st.session_state[widget] = value if value in offered else ""
     st.selectbox(
@@ -308,14 +349,14 @@ def _chips(key: str) -> None:
             st.button("Clear all", key=f"{key}_clear", type="tertiary", on_click=_clear, args=FILTER[:-1])
 
 
-def _count(found: pd.DataFrame) -> None:
-    shares = [f"{int((found['status'] == name).sum()):,} {name}" for name in ("reviewed", "flagged")]
-    n, of = len(found), total()
+def _count(found: _Listed) -> None:
+    shares = [f"{found.statuses.get(name, 0):,} {name}" for name in ("reviewed", "flagged")]
+    n, of = len(found.ids), total()
     st.markdown(f"**{n:,} of {count(of, 'question')}** · {' · '.join(shares)}")
 
 
-def _table(found: pd.DataFrame, key: str) -> None:
-    own = columns_of(cached.diagnosis())
+def _table(listed: _Listed, key: str) -> None:
+    own, found = columns_of(cached.diagnosis()), _page(listed, key)
     lists = [name for name, column in own.items() if column.is_list]
     columns: dict[str, Any] = {
         "status": st.column_config.TextColumn("Review", width=90),
@@ -349,6 +390,18 @@ def _table(found: pd.DataFrame, key: str) -> None:
     row = _row(chosen)
     if doors.newly(f"{key}_table", None if row is None else found["query_id"].iloc[row]):
         doors.open_question(found["query_id"].iloc[row])
+
+
+def _page(listed: _Listed, key: str) -> pd.DataFrame:
+    """Return the rows of the page that is chosen, by default the first; another list begins anew."""
+    n = len(listed.ids)
+    if n <= _PAGE:
+        return listed.frame
+    with st.container(horizontal=True, vertical_alignment="center"):
+        page = st.pagination(-(-n // _PAGE), key=f"{key}_page_{listed.digest}", persist_state="session")
+        start = (page - 1) * _PAGE
+        st.caption(f"{start + 1:,} to {min(start + _PAGE, n):,} of {n:,}", width="content")
+    return listed.frame.iloc[start : start + _PAGE]
 
 
 def _export(found: pd.DataFrame, key: str) -> None:

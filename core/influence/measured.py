@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Bools, Floats, Ints, constant_within, ranks_within
-from core.influence.metrics import influence_score, noise_quantile
+from core.influence.metrics import influence_scores, noise_quantile
 from core.run import Run
 from core.text.abstention import answer_status
 from core.text.overlap import rouge_l
@@ -40,15 +40,21 @@ def _influences(run: Run, group: Ints) -> tuple[Floats, Floats, Floats]:
     query_ids = queries["query_id"].to_list()
     known = (passages["ablated_answer"].notna() & (passages["ablated_status"] != "error")).to_numpy()
     ablated = passages["ablated_answer"].to_list()
-    for row in np.flatnonzero(known):
-        baseline = baselines[group[row]]
-        if not isinstance(baseline, str):
-            continue
-        influence[row] = influence_score(baseline, ablated[row])
-        others = [influence_score(r, ablated[row]) for r in repeats.get(query_ids[group[row]], ())]
-        if others and not np.isnan(others).any():
-            low[row] = min(influence[row], *others)
-            high[row] = max(influence[row], *others)
+    asked = np.array([isinstance(baseline, str) for baseline in baselines], dtype=bool)
+    rows = np.flatnonzero(known & asked[group])
+    given, changed = [baselines[group[row]] for row in rows], [ablated[row] for row in rows]
+    influence[rows] = influence_scores(given, changed)
+    again = [repeats.get(query_ids[group[row]], []) for row in rows]
+    times = np.array([len(answers) for answers in again], dtype=np.int64)
+    others = influence_scores(
+        [answer for answers in again for answer in answers], [ablated[row] for row in np.repeat(rows, times)]
+    )
+    repeated = rows[times > 0]
+    if repeated.size:
+        # One score that is missing leaves the range missing.
+        first = np.cumsum(times)[times > 0] - times[times > 0]
+        low[repeated] = np.minimum(influence[repeated], np.minimum.reduceat(others, first))
+        high[repeated] = np.maximum(influence[repeated], np.maximum.reduceat(others, first))
     influence[(passages["ablated_status"] == "error").to_numpy()] = np.nan
     dead = queries["answer_status"].isin(["empty", "error"]).to_numpy()
     influence[dead[group]] = np.nan

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from core.arrays import Floats, Ints, extremes_within, ranks_within, spearman_within
 from core.influence.definitions import DEFAULT_THRESHOLD
 from core.text.abstention import answer_status
-from core.text.overlap import rouge_l
+from core.text.overlap import rouge_l, rouge_l_pairs
 
 RBO_PERSISTENCE = 0.9
 _SLACK = 1e-12  # a ρ of exactly 0.7 may arrive as 0.6999999999999999
@@ -56,6 +56,23 @@ def influence_score(baseline: str, ablated: str) -> float:
         return 0.0
     # Subtraction may leave -1e-17 for identical answers.
     return max(0.0, 1.0 - rouge_l(baseline, ablated).f1)
+
+
+def influence_scores(baselines: Sequence[str], ablated: Sequence[str]) -> Floats:
+    """Return `influence_score` of every pair of answers, shape (n,), in one go.
+
+    Examples
+    --------
+    >>> influence_scores(["The capital is Paris", ""], ["The capital is Rome", "Rome"]).tolist()
+    [0.25, nan]
+    """
+    status = np.array([answer_status(text) for text in baselines], dtype=object)
+    # fmax: as in `influence_score`, two answers whose words ROUGE-L cannot read are unchanged.
+    found = np.fmax(0.0, 1.0 - rouge_l_pairs(baselines, ablated))
+    for row in np.flatnonzero(status == "abstained").tolist():
+        if answer_status(ablated[row]) == "abstained":
+            found[row] = 0.0
+    return np.asarray(np.where(status == "empty", np.nan, found))
 
 
 def average_ranks(influence: ArrayLike) -> Floats:

@@ -83,11 +83,13 @@ def _harmful(run: Run, q: pd.DataFrame, group: Ints) -> Bools:
     wrong = (~q["correct"].fillna(True)).to_numpy(dtype=bool)
     references = run.queries["reference_answers"].to_list()
     questions = run.queries["question"].to_list()
+    baselines = run.queries["answer"].to_list()
     ablated = run.passages["ablated_answer"].to_list()
     result = np.zeros(len(ablated), dtype=bool)
     for row in np.flatnonzero(wrong[group]):
-        answer = ablated[row] if isinstance(ablated[row], str) else None
-        result[row] = is_correct(answer, references[group[row]], questions[group[row]]) is True
+        answer, question = ablated[row], group[row]
+        if isinstance(answer, str) and answer != baselines[question]:  # that one is known to be wrong
+            result[row] = is_correct(answer, references[question], questions[question]) is True
     return result
 
 

@@ -103,6 +103,9 @@ class Capabilities:
     answer_logprob : bool
         Gives the log-probability of a *given* answer: it has a method
         ``score(messages, answers) -> list of (tuple of float or None)``.
+    screen : bool
+        Estimates that without each passage, from one reading of the prompt: it has a method
+        ``screen(messages, without, answers) -> list of list of (tuple of float or None)``.
     json_schema : bool
         Follows a JSON Schema while generating.
     seed : bool
@@ -119,6 +122,7 @@ class Capabilities:
 
     token_logprobs: bool = False
     answer_logprob: bool = False
+    screen: bool = False
     json_schema: bool = False
     seed: bool = False
     parallel: int = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 import regex
@@ -39,6 +40,8 @@ _CHINESE = r"""
 | ^\W*(?:未知|不详|未提及|没有答案)\W*$
 """
 _PATTERNS = regex.compile("|".join((_ENGLISH, _VIETNAMESE, _CHINESE)), regex.VERBOSE | regex.IGNORECASE)
+# A text of ASCII that matches holds one of these: most answers do not, and the patterns need not be tried.
+_ASCII_SIGN = re.compile(r"no[tn]|n't|know|information|answer|n/a|unable|unsure", re.IGNORECASE)
 _GOES_ON = regex.compile(r"\b(?:but|however|nhưng|tuy\s+nhiên)\b|但|不过|然而", regex.IGNORECASE)
 # A refusal comes first; a long answer that mentions a limit at its end is still an answer.
 _HEAD = 160
@@ -54,6 +57,8 @@ def is_abstention(text: str) -> bool:
     [True, True, True, False, False]
     """
     head = folded(text.strip())[:_HEAD]
+    if head.isascii() and not _ASCII_SIGN.search(head):
+        return False
     return bool(_PATTERNS.search(head))
 
 
@@ -67,7 +72,7 @@ def claims_nothing(text: str) -> bool:
 
 
 # A baseline is asked about once for every passage left out, and this takes ten times as long as ROUGE-L.
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=131_072)
 def answer_status(text: str | None) -> str:
     """Return the status of an answer: ``answered``, ``abstained`` or ``empty`` (no word in it)."""
     if text is None or not has_words(text):

@@ -5,6 +5,7 @@ A negation turns them round: "not definitely" is a hedge, "not possibly" is none
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import regex
@@ -81,7 +82,7 @@ def certainty(text: str) -> Certainty:
     )
 
 
-def _at(span: Span, origin: list[int]) -> Span:
+def _at(span: Span, origin: Sequence[int]) -> Span:
     return origin[span[0]], origin[span[1]]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 import regex
@@ -18,7 +19,6 @@ _MARKS = str.maketrans(
 )
 
 
-@lru_cache(maxsize=_CACHE)
 def folded(text: str) -> str:
     """Return a text in the form that the rest of this package reads.
 
@@ -30,14 +30,19 @@ def folded(text: str) -> str:
     >>> folded("臺灣的１５％ isn’t")
     "台湾的15% isn't"
     """
+    return text.replace("`", "'") if text.isascii() else _folded(text)
+
+
+@lru_cache(maxsize=_CACHE)
+def _folded(text: str) -> str:
     text = unicodedata.normalize("NFC", text).translate(_MARKS)
     return text.translate(_simplified()) if _HAN.search(text) else text
 
 
-def places(text: str) -> list[int]:
+def places(text: str) -> Sequence[int]:
     """Return where in a text each character of its `folded` form comes from, and the end of the text."""
     if unicodedata.is_normalized("NFC", text):
-        return list(range(len(text) + 1))
+        return range(len(text) + 1)
     found: list[int] = []
     for match in _CLUSTER.finditer(text):
         found += [match.start()] * len(unicodedata.normalize("NFC", match[0]))

@@ -19,6 +19,7 @@ _MONTH = regex.compile(rf"\b(?:{any_of(MONTHS)})\b")
 _MAY_HOLD_A_DAY = regex.compile(r"\d|\p{Han}")
 _OR = {"or", "hay", "hoặc", "或"}
 _BEFORE = {"a", "an", "the"}
+_REWRITTEN = {"not", "can", "will", "shall"}  # read in "n't", "can't", "won't", "shan't"
 
 
 def is_correct(answer: str | None, references: Sequence[str] | None, question: str = "") -> bool | None:
@@ -63,19 +64,39 @@ def correctness(answers: pd.Series, references: pd.Series, questions: pd.Series)
     """Return `is_correct` of every answer, missing where it is None."""
     return pd.Series(
         [
-            is_correct(answer if isinstance(answer, str) else None, known, question)
+            _is_correct(answer, tuple(known or ()), question) if isinstance(answer, str) else None
             for answer, known, question in zip(answers, references, questions, strict=True)
         ],
         dtype="boolean",
     )
 
 
+# Several diagnostics ask it of the answers of one run, one after the other.
+_is_correct = lru_cache(maxsize=131_072)(is_correct)
+
+
 def _says(text: str, references: Sequence[str]) -> bool:
     """Tell whether a text holds a reference, in the same words or the same amount in another unit."""
+    spoken = folded(text).casefold()
+    references = [known for known in references if all(word in spoken for word in _needed(known))]
+    if not references:
+        return False
     if _holds(_said(text), [_said(known) for known in references]):
         return True
     amounts = [_said(known, True) for known in references if _said(known, True) != _said(known)]
     return bool(amounts) and _holds(_said(text, True), amounts)
+
+
+@lru_cache(maxsize=16_384)
+def _needed(known: str) -> tuple[str, ...]:
+    """Return words that stand in every text that says a reference answer: seen without reading the text.
+
+    Only plain words of ASCII: all others may be written in another way. With amounts none are sure.
+    """
+    said = _said(known)
+    if said != _said(known, True):
+        return ()
+    return tuple(word for word in said if word.isascii() and word.isalpha() and word not in _REWRITTEN)
 
 
 def _holds(given: tuple[str, ...], targets: Sequence[tuple[str, ...]]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
@@ -117,7 +118,8 @@ _AHEAD, _EN_AHEAD = (
 _EN_SIMPLE = frozenset(
     {*_ONES, *_TENS, *_ORDINALS, "half", "hundred", "dozen", "thousand", "million", "billion", "trillion"}
 )
-_LETTERS = regex.compile("[a-z]+")
+_LETTERS = re.compile("[a-z]+")
+_DIGIT = re.compile(r"\d")
 _ATOM = regex.compile(any_of([*_ADD, *_TIMES, *_SCALE, "linh", "lẻ", "rưỡi"]))
 _HAN = regex.compile(r"\p{Han}")
 _POINT = regex.compile(r"\s*(?:\bpoint\b|\bphẩy\b|点)\s*")
@@ -143,7 +145,10 @@ def numbers(text: str) -> tuple[Number, ...]:
 def _numbers(text: str) -> Iterator[Number]:
     comma = is_vietnamese(text)
     english = not _EN_SIMPLE.isdisjoint(_LETTERS.findall(text.lower()))
-    for match in _pattern(english, comma, _HAN.search(text) is not None).finditer(text):
+    chinese = not text.isascii() and _HAN.search(text) is not None
+    if not (english or comma or chinese or _DIGIT.search(text)):
+        return
+    for match in _pattern(english, comma, chinese).finditer(text):
         start, end = match.span()
         if match["digits"]:
             times = spelled(match["times"]) if match["times"] and match["times"].strip(" -") else 1.0

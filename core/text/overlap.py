@@ -27,6 +27,9 @@ _MAX_FOREIGN_SHARE = 0.2
 _SEPARATED = bytes(byte if chr(byte) in ascii_lowercase + digits else 32 for byte in range(256))
 
 
+_PAIRS = 50_000  # at once: their different words must not outnumber the characters of Unicode
+
+
 class RougeL(NamedTuple):
     """ROUGE-L of a prediction against a target; each in [0, 1], or NaN where undefined."""
 
@@ -46,7 +49,7 @@ def _stemmer() -> Any:
     return DefaultTokenizer(use_stemmer=True)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=262_144)
 def _stem(word: str) -> str:
     # Stemming takes most of rouge_score's time, and texts repeat their words.
     return str(_stemmer().tokenize(word)[0])
@@ -108,6 +111,53 @@ def rouge_l(target: str, prediction: str, stem: bool = True) -> RougeL:
     return rouge_l_words(_unicode_words(target), _unicode_words(prediction))
 
 
+def rouge_l_pairs(
+    targets: Sequence[str], predictions: Sequence[str], stem: bool = True
+) -> NDArray[np.float64]:
+    """ROUGE-L F1 of many pairs of texts in one go.
+
+    Parameters
+    ----------
+    targets, predictions : sequence of str, length n
+        The two texts of each pair.
+    stem : bool
+        As in `rouge_l`.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The very values of `rouge_l`: NaN for two texts without a word.
+
+    Examples
+    --------
+    >>> rouge_l_pairs(["the cat sat", "the cat sat"], ["the cat ran", "a dog"]).round(2).tolist()
+    [0.67, 0.0]
+    """
+    found = [np.empty(0)]
+    for start in range(0, len(targets), _PAIRS):
+        pairs = [part[start : start + _PAIRS] for part in (targets, predictions)]
+        place = {text: i for i, text in enumerate(dict.fromkeys([*pairs[0], *pairs[1]]))}
+        one, other = (np.array([place[text] for text in part], dtype=np.int64) for part in pairs)
+        readable = np.array([_readable(text) for text in place], dtype=bool)
+        f1 = _f1_pairs([_rouge_words(text, stem) for text in place], one, other)
+        if not readable.all():
+            both = readable[one] & readable[other]
+            f1[~both] = _f1_pairs([_unicode_words(text) for text in place], one[~both], other[~both])
+        found.append(f1)
+    return np.concatenate(found)
+
+
+def _f1_pairs(
+    texts: Sequence[Sequence[str]], one: NDArray[np.int64], other: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    strings = _coded(texts)
+    common = process.cpdist(
+        [strings[i] for i in one], [strings[i] for i in other], scorer=LCSseq.similarity, dtype=np.int32
+    )
+    n_words = np.array([len(string) for string in strings], dtype=np.float64)
+    return _f1(common, n_words[one], n_words[other])
+
+
 def rouge_l_matrix(texts: Sequence[str], stem: bool = True) -> NDArray[np.float64]:
     """ROUGE-L F1 of every text against every other, all pairs in one go.
 
@@ -137,15 +187,25 @@ def rouge_l_matrix(texts: Sequence[str], stem: bool = True) -> NDArray[np.float6
 
 
 def _f1_matrix(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-    # Each distinct word becomes one character: the library compares strings in batches.
-    code: dict[str, int] = {}
-    strings = ["".join(chr(code.setdefault(word, len(code))) for word in text) for text in texts]
+    strings = _coded(texts)
     common = process.cdist(strings, strings, scorer=LCSseq.similarity, dtype=np.int32)
     n_words = np.array([[len(string)] for string in strings], dtype=np.float64).reshape(-1, 1)
-    precision, recall = common / np.maximum(1, n_words.T), common / np.maximum(1, n_words)
+    return _f1(common, n_words, n_words.T)
+
+
+def _coded(texts: Sequence[Sequence[str]]) -> list[str]:
+    """Write each distinct word as one character: the library compares strings in batches."""
+    code: dict[str, str] = {}
+    return ["".join([code.setdefault(word, chr(len(code))) for word in text]) for text in texts]
+
+
+def _f1(
+    common: NDArray[np.int32], n_target: NDArray[np.float64], n_prediction: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    precision, recall = common / np.maximum(1, n_prediction), common / np.maximum(1, n_target)
     # The order of operations is that of `rouge_l_words`, so that the last digit is the same.
     f1 = 2 * precision * recall / np.where(common, precision + recall, 1.0)
-    return np.where((n_words + n_words.T) > 0, f1, np.nan)
+    return np.where((n_target + n_prediction) > 0, f1, np.nan)
 
 
 def rouge_l_words(target: Sequence[str], prediction: Sequence[str]) -> RougeL:

@@ -260,7 +260,7 @@ def _kind(text: str, number: Number) -> tuple[str, float, int]:
         return "", 1.0, end
     unit = _UNIT_AFTER.match(text, end)
     if unit:
-        return *_UNIT[unit["unit"].lower()], unit.end()
+        return *_UNIT[unit["unit"].casefold()], unit.end()
     noun = _NOUN_AFTER.match(text, end)
     if noun and noun[1].lower() not in STOP_WORDS:
         return "#" + noun[1].lower().removesuffix("s"), 1.0, end

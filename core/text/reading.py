@@ -5,7 +5,9 @@ The one reading of English, Vietnamese and Chinese that claims, checks and diagn
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,6 +20,9 @@ from core.text.stop_words import STOP_WORDS
 _CACHE = 16_384
 
 _WORD = regex.compile(r"n't\b|\p{Han}|(?:(?!\p{Han}|n't\b)[\p{L}\p{N}\p{M}])+", regex.IGNORECASE)
+# The same for texts of ASCII, for which the library's own expressions take half the time.
+_ASCII_WORD = re.compile(r"n't\b|(?:(?!n't\b)[a-z0-9])+", re.IGNORECASE)
+_ASCII_PLAIN = re.compile("[A-Za-z0-9]+")
 _FULL = {"ca": "can", "wo": "will", "sha": "shall"}  # of "can't", "won't", "shan't"
 _CLAUSE = regex.compile(r"[,;:.!?，；：、。！？()（）]|\s[–—-]\s")
 # With what makes another word of it: "not only", "không khí" (air), 非常 (very), 未来 (future).
@@ -29,6 +34,8 @@ _CUES = regex.compile(
     r"|(?<![淹沉埋出])没有?|未(?![来必])|无(?![论线限数锡])|不(?![仅但只同断少过管论久])|(?<![南北东西])并?非(?![常洲])",
     regex.IGNORECASE,
 )
+# A text of ASCII that denies something holds one of these.
+_ASCII_CUE = re.compile("no|ne[iv]|n't|without|lack|fail|unable|khong", re.IGNORECASE)
 _BETWEEN_DOUBLE = regex.compile(r"\s*[是得能]?\s*")
 _BEHIND, _AHEAD = 3, 2  # words of content that a negation is about
 
@@ -57,9 +64,12 @@ def read(text: str) -> tuple[Token, ...]:
     cues = negations(text)
     # A lone "one" is mostly a pronoun.
     figures = [n for n in numbers(plain) if n.values != (1.0,) or plain[n.start].isdecimal()]
+    if not figures and not cues and plain.isascii() and "n't" not in plain.lower():
+        return _read_plain(plain)
     found = [(n.start, n.end, f"#{n.values[0]:.15g}", True) for n in figures]
     taken = {i for start, end, _, _ in found for i in range(start, end)}
-    found += [(*m.span(), m[0].casefold(), False) for m in _WORD.finditer(plain) if m.start() not in taken]
+    words = _words(plain)
+    found += [(*m.span(), m[0].casefold(), False) for m in words if m.start() not in taken]
     tokens: list[Token] = []
     last, clause, cue = 0, 0, 0
     for start, end, word, is_number in sorted(found):
@@ -79,7 +89,26 @@ def read(text: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-@lru_cache(maxsize=65_536)
+def _read_plain(plain: str) -> tuple[Token, ...]:
+    """Read a text of plain ASCII in which no number and no negation was found, as most answers are."""
+    tokens: list[Token] = []
+    last = clause = 0
+    for match in _ASCII_PLAIN.finditer(plain):
+        start, end = match.span()
+        clause += bool(tokens and plain[last:start] != " " and _CLAUSE.search(plain, last, start))
+        word = match[0].lower()
+        tokens.append(Token(word, stem(word), start, end, clause, False, False, word not in STOP_WORDS))
+        last = end
+    return tuple(tokens)
+
+
+def _words(plain: str) -> Iterable[Any]:
+    if not plain.isascii():
+        return _WORD.finditer(plain)
+    return (_ASCII_WORD if "n't" in plain.lower() else _ASCII_PLAIN).finditer(plain)
+
+
+@lru_cache(maxsize=262_144)
 def stem(word: str) -> str:
     """Return a case-folded word without its English ending (Snowball); words of other languages as they are.
 
@@ -127,6 +156,8 @@ def negations(text: str) -> tuple[tuple[int, int], ...]:
     [1, 0, 0]
     """
     plain = folded(text)
+    if plain.isascii() and not _ASCII_CUE.search(plain):
+        return ()
     found: list[tuple[int, int]] = []
     for match in _CUES.finditer(plain):
         if found and _BETWEEN_DOUBLE.fullmatch(plain, found[-1][1], match.start()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import NamedTuple
 
@@ -10,6 +11,9 @@ import regex
 # An ideograph is a word of its own; elsewhere a word is a run of letters, digits and their marks.
 # Apostrophes and hyphens split, as rouge_score's tokeniser does.
 _WORD = regex.compile(r"\p{Han}|(?:(?!\p{Han})[\p{L}\p{N}\p{M}])+")
+
+# The same for texts of ASCII: the library's own expression takes a tenth of the time.
+_ASCII_WORD = re.compile("[A-Za-z0-9]+")
 
 
 class Passage(NamedTuple):
@@ -40,12 +44,14 @@ def words(text: str) -> list[str]:
     >>> words("大运河 is 1,794 km")
     ['大', '运', '河', 'is', '1', '794', 'km']
     """
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
     return [unicodedata.normalize("NFC", match.group().casefold()) for match in _WORD.finditer(text)]
 
 
 def has_words(text: str) -> bool:
     """Tell whether a text has at least one word."""
-    return _WORD.search(text) is not None
+    return (_ASCII_WORD if text.isascii() else _WORD).search(text) is not None
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:

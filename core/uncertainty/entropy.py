@@ -110,6 +110,8 @@ def _log_mass(cluster_ids: ArrayLike, logprobs: ArrayLike) -> Floats:
 
 def _log_sum(logs: Floats) -> np.float64:
     """Return what scipy's `logsumexp` does, whose checks cost several times that."""
+    if len(logs) == 1:
+        return np.float64(logs[0] + 0.0)
     largest = logs == logs.max()
     n, top = largest.sum(), logs.max()
     return np.log1p(np.exp(np.where(largest, -np.inf, logs) - top).sum() / n) + np.log(n) + top

@@ -109,8 +109,14 @@ class Samples:
         answer.
         """
         if kind not in self._similarities:
-            self._similarities[kind] = by_outcome(_SIMILARITIES[kind](self), self.status)
+            self._similarities[kind] = by_outcome(self.likeness(kind), self.status)
         return self._similarities[kind]
+
+    def likeness(self, kind: str) -> Floats:
+        """Return how alike all texts are as they are worded, refusals too, shape (n, n)."""
+        if kind not in self._likenesses:
+            self._likenesses[kind] = _SIMILARITIES[kind](self)
+        return self._likenesses[kind]
 
     def graph(self, kind: str) -> Floats:
         """Return how alike the samples are, without a baseline."""
@@ -140,6 +146,10 @@ class Samples:
                 else greedy_clusters(self.equivalent(rule))
             )
         return self._clusters[rule]
+
+    @cached_property
+    def _likenesses(self) -> dict[str, Floats]:
+        return {}
 
     @cached_property
     def _similarities(self) -> dict[str, Floats]:

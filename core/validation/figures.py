@@ -83,7 +83,7 @@ def figures(text: str) -> Figures:
     return Figures(dated, tuple(_counted(text, plain, origin)), frozenset().union(*numerals(text)))
 
 
-def _counted(text: str, plain: str, origin: list[int]) -> Iterator[Figure]:
+def _counted(text: str, plain: str, origin: Sequence[int]) -> Iterator[Figure]:
     written = {number.start: number for number in numbers(plain)}
     for start, end, quantity in located_quantities(text):
         number = written.get(start)

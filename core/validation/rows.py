@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from core.rows import rows_of as table_rows_of
 from core.run import Run
 from core.text.language import LANGUAGES, language
 from core.text.words import has_words
@@ -80,11 +81,11 @@ def served(run: Run, query_id: str) -> Served | None:
         ``learning_suggestions`` and ``context``, whose reasons sum to the confidence. None where the answer
         was not validated.
     """
-    rows = run["verdicts"].query("query_id == @query_id").to_dict("records")
-    query = run.queries[run.queries["query_id"] == query_id].iloc[0]
+    rows = table_rows_of(run["verdicts"], query_id).to_dict("records")
+    query = table_rows_of(run.queries, query_id).iloc[0]
     if not is_validated(rows) or pd.isna(query["answer"]):
         return None
-    passages = run.passages.loc[run.passages["query_id"] == query_id, "text"]
+    passages = table_rows_of(run.passages, query_id)["text"]
     options = run.manifest.get("steps", {}).get(NAME, {}).get("options", {})
     lang = options.get("lang")
     outcome = outcome_of(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.reviews import Review, path_of, read, write
+from core.run import Run
 from ui import library
 
 NO_ANSWER = "answers.empty_baselines"  # of the small run only q4
@@ -275,3 +277,35 @@ def test_the_file_of_reviews_is_plain_json(open_parts, recorded):
         "run_id": recorded.run_id,
         "reviews": {"q3": {"status": "reviewed", "note": "ok"}},
     }
+
+
+# ---- many questions ----
+
+
+@pytest.fixture
+def many(tmp_path) -> Run:
+    queries = pd.DataFrame(
+        {"query_id": [f"q{i:03}" for i in range(450)], "question": [f"Question {i:03}?" for i in range(450)]}
+    )
+    run = Run.create({"source": "live", "name": "Many"}, queries=queries)
+    run.save(tmp_path / "samples" / "recorded_run")
+    return run
+
+
+def test_a_long_list_has_pages_and_a_new_filter_begins_at_the_first(open_app, healthy, many):
+    app = healthy(open_app(sort="run"))
+    assert listed(app) == [f"Question {i:03}?" for i in range(200)]
+    assert "450 of 450 questions" in "\n".join(text.value for text in app.markdown)
+    (pages,) = app.get("pagination")
+    app.session_state[pages.proto.id.rpartition("-")[2]] = 3
+    assert listed(healthy(app.run())) == [f"Question {i:03}?" for i in range(400, 450)]
+    assert "401 to 450 of 450" in captions(app)
+    app.text_input(key="overview_words").set_value("question 1").run()
+    assert listed(healthy(app)) == [f"Question {i:03}?" for i in range(100, 200)]
+    app.text_input(key="overview_words").set_value("question").run()
+    assert listed(healthy(app))[0] == "Question 000?"
+
+
+def test_the_list_beside_the_workbench_shows_where_the_question_is(open_parts, many):
+    said = captions(open_parts(sort="run", question="q310"))
+    assert "Question 311 of 450" in said and "current q310, next q311, before q309" in said

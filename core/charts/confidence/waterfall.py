@@ -20,6 +20,7 @@ from core.charts.theme import (
 from core.confidence.analysis import ConfidenceAnalysis
 from core.confidence.weighted import half_up
 from core.context_score import Band, band
+from core.rows import places_of
 from core.text.display import number
 
 _NAME = 26  # characters of the label of a row
@@ -61,7 +62,7 @@ def _data(analysis: ConfidenceAnalysis, query_id: str) -> _Data | str:
     """Return the rows, or why there are none."""
     if analysis.reason:
         return analysis.reason
-    places = (analysis.queries["query_id"] == query_id).to_numpy().nonzero()[0]
+    places = places_of(analysis.queries, query_id)
     if not places.size:
         return "This run has no such question."
     place, at, rows = int(places[0]), 0.0, []

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts.theme import STYLES, Style, doors, empty_figure, name_of, new_figure, safe_text, where_door
 from core.conditions import where
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import REASONS
+from core.rows import once_for, places_of, rows_of
 from core.text.display import count, number
 
 FAR = 3.0  # places
@@ -42,18 +44,26 @@ def rank_slope(analysis: InfluenceAnalysis, query_id: str) -> go.Figure:
     return _draw(_data(analysis, query_id))
 
 
+def _alike(passages: pd.DataFrame) -> dict[Any, int]:
+    """Return the number of questions with a passage at each pair of ranks."""
+    found: dict[Any, int] = (
+        passages.groupby(["retrieval_order", "influence_rank"])["query_id"].nunique().to_dict()
+    )
+    return found
+
+
 def _data(analysis: InfluenceAnalysis, query_id: str) -> _Data | str:
     """Return the lines, or why there are none."""
-    found = analysis.queries[analysis.queries["query_id"] == query_id]
+    found = rows_of(analysis.queries, query_id)
     if not len(found):
         return "This run has no such question."
     reason = found["reason"].iloc[0]
     if isinstance(reason, str):
         return f"Ranks by influence undefined: {REASONS[reason].meaning}"
-    every = analysis.passages
-    alike = every.groupby(["retrieval_order", "influence_rank"])["query_id"].nunique().to_dict()
-    titles = analysis.run.passages["title"]
-    passages = every.assign(title=titles.array)[every["query_id"] == query_id]
+    alike = once_for(analysis.passages, "alike", _alike)
+    own = places_of(analysis.passages, query_id)
+    titles = analysis.run.passages["title"].iloc[own]
+    passages = analysis.passages.iloc[own].assign(title=titles.array)
     passages = passages.sort_values("retrieval_order", kind="stable")
     lines = [
         _Line(

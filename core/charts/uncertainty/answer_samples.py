@@ -10,6 +10,7 @@ import pandas as pd
 
 from core.arrays import Floats
 from core.charts.theme import STYLES, Style, safe_text
+from core.rows import rows_of
 from core.text.display import number
 from core.uncertainty.analysis import UncertaintyAnalysis
 from core.uncertainty.similarity import unit
@@ -40,7 +41,8 @@ class AnswerSamples(NamedTuple):
 def answer_samples(analysis: UncertaintyAnalysis, query_id: str) -> AnswerSamples:
     """Return the samples of one question; calls that failed are left out."""
     frame, samples = analysis.samples, analysis.texts.get(query_id)
-    rows = frame[(frame["query_id"] == query_id) & frame["meaning"].notna()]
+    rows = rows_of(frame, query_id)
+    rows = rows[rows["meaning"].notna()]
     if samples is None or rows.empty:
         return AnswerSamples(frame.head(0), np.empty((0, 0)), np.empty((0, 0)), [], _TITLES["rouge_l"])
     order = np.argsort(rows["meaning"].to_numpy(dtype=np.int64), kind="stable")

@@ -22,6 +22,7 @@ from core.claims.ragchecker import METRICS
 from core.claims.three_valued import DEFAULT_SUPPORT
 from core.claims.types import Bools, Floats, Ints, Labels
 from core.errors import InputError
+from core.rows import places_of
 from core.run import Run
 from core.stats import mean_in_unit
 
@@ -221,10 +222,10 @@ class ClaimsAnalysis:
 
     def answer(self, query_id: str) -> AnswerClaims:
         """Return everything known of the claims of one answer; InputError where there is no such question."""
-        row = int(pd.Index(self.queries["query_id"]).get_indexer([query_id])[0])
-        if row < 0:
+        found = places_of(self.queries, query_id)
+        if not found.size:
             raise InputError(f"query_id must be a question of the run, got {query_id!r}.")
-        return answer_claims(self, row)
+        return answer_claims(self, int(found[0]))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per claim of an answer and passage; a claim without passages has one row, too.

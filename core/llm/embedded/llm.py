@@ -25,6 +25,7 @@ from core.llm.embedded.decoding import (
     to_completion,
 )
 from core.llm.embedded.scoring import Prompts, Recorder
+from core.llm.embedded.screen import Screen
 from core.llm.packaged import PACKAGED_MODEL, converted_model
 from core.llm.quiet import quiet
 from core.llm.storage import fingerprint
@@ -107,6 +108,7 @@ class EmbeddedLLM:
         self._tokenizer, config = loading.load_tokenizer(self._source, self.name, local=self._local)
         self._chat = ChatFormat(self._tokenizer, self.name)
         self._grammars: Grammars | None = None
+        self._screen: Screen | None = None
         self._beginnings: Beginnings | None = None
         self._context = getattr(config.get_text_config(), "max_position_embeddings", None)
         self._revision = (
@@ -133,6 +135,7 @@ class EmbeddedLLM:
         return Capabilities(
             token_logprobs=True,
             answer_logprob=True,
+            screen=True,
             json_schema=True,
             seed=True,
             context_length=self._context,
@@ -220,6 +223,33 @@ class EmbeddedLLM:
             else:
                 self._score_padded(pairs, todo, results, cancelled)
         return [results.get(i) for i in range(len(pairs))]
+
+    def screen(
+        self,
+        messages: Sequence[Message],
+        without: Sequence[Sequence[Message]],
+        answers: Sequence[str],
+        cancelled: IsCancelled | None = None,
+    ) -> list[list[tuple[float, ...] | None]]:
+        """Estimate what `score` returns for answers to a prompt, and to others that each lack a part of it.
+
+        One list for each prompt, the whole one first, with one entry for each answer. Approximate but for the
+        whole prompt and one without its last passage; see `core.llm.embedded.screen`. None where `score` has
+        none, and where no estimate is possible: a model or prompt that does not allow it.
+
+        Notes
+        -----
+        Cost: the prompt is read once; what follows its last passage, once for each prompt and answer.
+        """
+        with self._alone(cancelled):
+            full, *rest = map(self._chat.encode, (messages, *without))
+            tokens = [self._chat.encode_answer(messages, answer)[1] for answer in answers]
+            if self._context is not None:
+                tokens = [one if len(full) + len(one) <= self._context else [] for one in tokens]
+            with self._computing(len(rest) + 1, len(full)):
+                if self._screen is None:
+                    self._screen = Screen(self._ready(), self._device)
+                return self._screen.scores(full, rest, tokens, cancelled)
 
     def _refusal(self, request: Request, n_prompt: int) -> Completion | None:
         """Return the completion of a request that the model cannot answer, else None."""

@@ -18,6 +18,7 @@ from core.influence import (
     rank_biased_overlap,
     spearman,
 )
+from core.influence.metrics import influence_scores
 
 influences = st.integers(3, 15).flatmap(
     lambda k: arrays(float, k, elements=st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0]))
@@ -164,3 +165,22 @@ def test_noise_quantile():
     ) == pytest.approx(0.2375)
     assert math.isnan(noise_quantile("a", [])) and math.isnan(noise_quantile("", ["a"]))
     assert noise_quantile("a b", [""]) == 1.0
+
+
+def test_many_influences_are_those_of_one_pair():
+    texts = [
+        "The capital is Paris",
+        "The capital is Rome",
+        "I don't know",
+        "I am not sure",
+        "",
+        "!",
+        "é",
+        "Paris",
+    ]
+    pairs = [(one, other) for one in texts for other in texts]
+    expected = [influence_score(one, other) for one, other in pairs]
+    found = influence_scores([one for one, _ in pairs], [other for _, other in pairs])
+    assert repr(found.tolist()) == repr(expected)
+    assert sum(map(math.isnan, expected)) == 16 and 0.25 in expected
+    assert influence_scores([], []).shape == (0,)

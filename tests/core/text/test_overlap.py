@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from core.text import rouge_l
+from core.text.overlap import rouge_l_pairs
 
 ORACLE = {stem: RougeScorer(["rougeL"], use_stemmer=stem) for stem in (True, False)}
 
@@ -71,3 +72,19 @@ def test_f1_is_symmetric_and_bounded(a, b):
     assert (math.isnan(forth.f1) and math.isnan(back.f1)) or forth.f1 == back.f1
     assert math.isnan(forth.f1) or 0 <= forth.f1 <= 1
     assert math.isnan(forth.f1) or (forth.precision, forth.recall) == (back.recall, back.precision)
+
+
+ANY_SCRIPT = st.text("ab 1é\u1ed9大运", max_size=12)
+
+
+@given(st.lists(st.tuples(ANY_SCRIPT, ANY_SCRIPT), max_size=12), st.booleans())
+def test_many_pairs_have_the_very_values_of_one(pairs, stem):
+    one, other = ([pair[side] for pair in pairs] for side in (0, 1))
+    expected = [rouge_l(target, prediction, stem).f1 for target, prediction in pairs]
+    assert repr(rouge_l_pairs(one, other, stem).tolist()) == repr(expected)
+
+
+def test_pairs_beyond_one_batch_are_compared_too(monkeypatch):
+    monkeypatch.setattr("core.text.overlap._PAIRS", 2)
+    found = rouge_l_pairs(["the cat sat"] * 5, ["the cat ran", "a dog", "", "the cat sat", "cat"])
+    assert found.round(3).tolist() == [0.667, 0.0, 0.0, 1.0, 0.5]

@@ -11,6 +11,7 @@ from core.charts.theme import SIGNS
 from core.claims.analysis.answer import AnswerClaims
 from core.claims.definitions import QUADRANTS, REASONS
 from core.claims.quadrants import UNDEFINED
+from core.rows import rows_of
 from core.text.display import count, number
 from ui import cached, questions, show
 from ui.plain import plain, shortened
@@ -27,7 +28,7 @@ def part(query_id: str) -> Part:
     answer = analysis.answer(query_id)
     if not answer.claim_ids:
         return Part()
-    found = analysis.passages[analysis.passages["query_id"] == query_id]
+    found = rows_of(analysis.passages, query_id)
     quadrant = dict(zip(found["passage_id"], found["quadrant"], strict=True))
     shown = {}
     for place, passage_id in enumerate(answer.passage_ids):
@@ -119,8 +120,7 @@ def _joint(answer: AnswerClaims) -> None:
 
 
 def _table(query_id: str, answer: AnswerClaims) -> None:
-    frame = cached.diagnosis()["claims"].claims
-    frame = frame[frame["query_id"] == query_id]
+    frame = rows_of(cached.diagnosis()["claims"].claims, query_id)
     places = {name: passage_name(answer, at) for at, name in enumerate(answer.passage_ids)}
     frame = frame.assign(
         state=[f"{SIGNS[str(state)]} {state}" for state in frame["state"]],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from core.claims import gain_figures, offline_figures
@@ -12,6 +13,7 @@ from core.claims.analysis.question_tables import step_facts
 from core.claims.definitions import METRICS, QUADRANTS
 from core.claims.quadrants import UNDEFINED
 from core.conditions import where
+from core.diagnosis import Diagnosis
 from core.text.display import count, number
 from ui import cached, questions, show
 from ui.plain import plain, shortened
@@ -90,18 +92,21 @@ def facts() -> Mapping[str, Any]:
     return {} if run is None else step_facts(run) or {}
 
 
+def _unsupported(diagnosis: Diagnosis) -> pd.DataFrame:
+    """Return the claims that nothing supports, with the title of the best passage."""
+    titles = diagnosis.run.passages[["query_id", "passage_id", "title"]].rename(
+        columns={"passage_id": "best_passage_id", "title": "best_title"}
+    )
+    found: pd.DataFrame = diagnosis["claims"].unsupported
+    return found.merge(titles, on=["query_id", "best_passage_id"], how="left")
+
+
 def unsupported() -> None:
     """Draw the claims that nothing supports: those of the answers with most of them first."""
-    run = session().run
-    assert run is not None
-    frame = cached.diagnosis()["claims"].unsupported
+    frame = cached.once("unsupported claims", _unsupported)
     if frame.empty:
         st.markdown("Every claim that was verified is supported.")
         return
-    titles = run.passages[["query_id", "passage_id", "title"]].rename(
-        columns={"passage_id": "best_passage_id", "title": "best_title"}
-    )
-    frame = frame.merge(titles, on=["query_id", "best_passage_id"], how="left")
     with st.grid(2, min_column_width=300):
         for row in frame.head(_CARDS).itertuples():
             with st.container(border=True, gap="xxsmall", height="stretch"):
@@ -141,7 +146,7 @@ def quadrants() -> None:
 
 def ragchecker() -> None:
     """Draw the means of RAGChecker's metrics, or say what they need."""
-    frame = cached.diagnosis()["claims"].ragchecker_means
+    frame = cached.once("ragchecker means", lambda diagnosis: diagnosis["claims"].ragchecker_means)
     against = ("precision", "recall", "claim_recall")  # need the claims of a reference answer
     if not frame.loc[frame["metric"].isin(against), "n"].any():
         st.caption(

@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.confidence.combined import LAMBDAS
 from core.context_score import NO_BAND, RED
+from core.rows import places_of
 from core.text.display import number
 from ui import headlines, questions, show
 from ui.plain import plain
@@ -57,7 +58,7 @@ def _said(row: Any, threshold: float) -> str:
 def _missing(query_id: str) -> list[str]:
     """Return the signals with a weight that the answer lacks."""
     analysis = run.found()
-    place = int((analysis.queries["query_id"] == query_id).to_numpy().argmax())
+    place = int(places_of(analysis.queries, query_id)[0])
     weights = analysis.weighting.weights.items()
     return [name for name, weight in weights if weight and np.isnan(analysis.signals[name][place])]
 

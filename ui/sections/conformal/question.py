@@ -11,6 +11,7 @@ import streamlit as st
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, FLAGGED, IN_LINE, LABELS, METRICS, OF_CORRECT
 from core.conformal.promises import meanings_of
+from core.rows import rows_of
 from core.text.display import count, number, p_text, percent
 from ui import cached, headlines, questions, show
 from ui.plain import plain
@@ -124,8 +125,8 @@ def _set(found: ConformalAnalysis, query_id: str, row: Any) -> None:
 def _meanings(found: ConformalAnalysis, query_id: str) -> pd.DataFrame:
     """Return one row per meaning of the samples of a question: an answer, its samples, its score."""
     assert found.sets is not None, "asked only where there are sets"
-    samples = cached.diagnosis()["uncertainty"].samples
-    samples = samples[(samples["query_id"] == query_id) & samples["meaning"].notna()]
+    samples = rows_of(cached.diagnosis()["uncertainty"].samples, query_id)
+    samples = samples[samples["meaning"].notna()]
     if samples.empty:
         return pd.DataFrame(columns=["held"])
     own = meanings_of(samples["meaning"].astype(int), samples["status"] == "answered")

@@ -10,6 +10,7 @@ import streamlit as st
 from core.influence.metrics import influence_score
 from core.influence.step import ABLATION, BASELINE, CLOSED_BOOK
 from core.llm import Completion
+from core.rows import rows_of
 from core.run import Run
 from ui import show
 from ui.plain import plain, shortened
@@ -19,8 +20,8 @@ _WAITING = "…"
 
 def in_progress(run: Run, query_id: str, answers: Mapping[tuple[str, int], Completion]) -> None:
     """Draw what the model has answered so far to one question of a run."""
-    query = run.queries[run.queries["query_id"] == query_id].iloc[0]
-    passages = run.passages[run.passages["query_id"] == query_id].sort_values(["slot", "retrieval_rank"])
+    query = rows_of(run.queries, query_id).iloc[0]
+    passages = rows_of(run.passages, query_id).sort_values(["slot", "retrieval_rank"])
     st.markdown(f"**{plain(shortened(query['question'], 200))}**")
     baseline = answers.get((BASELINE, 1))
     if baseline is None:

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from core.influence.definitions import METRICS, MODES, ORDER_MODES, PER_PASSAGE
+from core.rows import rows_of
 from core.text.display import count, number
 from ui import cached, headlines, questions, show
 from ui.components.evidence.rows import named
@@ -31,9 +32,8 @@ def part(query_id: str) -> Part:
     run = session().run
     assert run is not None, "sections are drawn only when a run is there"
     row, found = questions.row(query_id, "influence"), cached.diagnosis()["influence"].passages
-    found = found[found["query_id"] == query_id].sort_values("retrieval_order", kind="stable")
-    raw = run.passages[run.passages["query_id"] == query_id]
-    found = found.merge(raw[["passage_id", "title"]], on="passage_id")
+    found = rows_of(found, query_id).sort_values("retrieval_order", kind="stable")
+    found = found.merge(rows_of(run.passages, query_id)[["passage_id", "title"]], on="passage_id")
     return Part(
         rows={str(one["passage_id"]): _shown(one, row, found) for one in found.to_dict("records")},
         says=tuple(_mode(name, row, found) for name in MODES if row[name]),

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.rows import rows_of
 from core.text.display import count, number
 from core.uncertainty.definitions import FINDINGS, METRICS, UNSTABLE
 from ui import cached, headlines, questions, show
@@ -108,8 +109,8 @@ def _numbers(row: Any) -> None:
 
 
 def _samples(query_id: str, row: Any) -> None:
-    frame = cached.diagnosis()["uncertainty"].samples
-    frame = frame[frame["query_id"] == query_id].sort_values("meaning", kind="stable")
+    frame = rows_of(cached.diagnosis()["uncertainty"].samples, query_id)
+    frame = frame.sort_values("meaning", kind="stable")
     frame = frame.assign(
         typical=["★" if show.yes_or_no(one) else "" for one in frame["is_consensus"]],
         n_same=frame["n_same"].where(frame["n_same"] > 1),

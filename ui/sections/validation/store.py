@@ -43,14 +43,15 @@ def _add(path: str, analysis: ValidationAnalysis) -> None:
     """Draw the button that counts the answers of the run, and say how many are new."""
     run = session().run
     assert run is not None, "there is an analysis"
-    # On the day on which the run was made, whenever the button is pressed.
-    seen = analysis.observations(datetime.fromisoformat(run.manifest["created"]))
-    if not seen:
+    n_seen = int(analysis.queries["passed"].notna().sum())
+    if not n_seen:
         st.caption("This run has no validated answer: nothing can be added.")
         return
-    label = f"Add this run's answers ({len(seen):,})"
+    label = f"Add this run's answers ({n_seen:,})"
     if not st.button(label, icon=":material/playlist_add:", key="validation_add"):
         return
+    # On the day on which the run was made, whenever the button is pressed.
+    seen = analysis.observations(datetime.fromisoformat(run.manifest["created"]))
     with MetricsStore(path) as store:
         n = store.add(seen)
     there = len(seen) - n

@@ -1,0 +1,56 @@
+"""What is looked up in a table again and again: computed once for each table, and gone with it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.arrays import Ints
+
+_KEPT: dict[int, tuple[weakref.ref[pd.DataFrame], dict[str, Any]]] = {}
+_NOWHERE: Ints = np.empty(0, dtype=np.int64)
+
+
+def once_for(frame: pd.DataFrame, name: str, compute: Callable[[pd.DataFrame], Any]) -> Any:
+    """Return ``compute(frame)``, once for a table that nobody changes; ``name`` tells results apart."""
+    key = id(frame)
+    kept = _KEPT.get(key)
+    if kept is None or kept[0]() is not frame:
+
+        def forget(gone: weakref.ref[pd.DataFrame]) -> None:
+            # Another table may have the number by now.
+            if key in _KEPT and _KEPT[key][0] is gone:
+                del _KEPT[key]
+
+        kept = _KEPT[key] = (weakref.ref(frame, forget), {})
+    if name not in kept[1]:
+        kept[1][name] = compute(frame)
+    return kept[1][name]
+
+
+def places_of(frame: pd.DataFrame, query_id: str) -> Ints:
+    """Return the places of a question's rows in a table with a column ``query_id``, in order.
+
+    The first call reads the whole table (a second for a million rows), the others look the question up.
+
+    Examples
+    --------
+    >>> places_of(pd.DataFrame({"query_id": ["a", "b", "a"]}), "a").tolist()
+    [0, 2]
+    """
+    places: Mapping[Any, Ints] = once_for(frame, "places", _places)
+    return places.get(query_id, _NOWHERE)
+
+
+def rows_of(frame: pd.DataFrame, query_id: str) -> pd.DataFrame:
+    """Return the rows of a question in a table with a column ``query_id``, in order; see `places_of`."""
+    return frame.iloc[places_of(frame, query_id)]
+
+
+def _places(frame: pd.DataFrame) -> Mapping[Any, Ints]:
+    found: Mapping[Any, Ints] = frame.groupby("query_id", sort=False).indices
+    return found

@@ -1,0 +1,26 @@
+"""Rows of a question: looked up once, and never in another table."""
+
+import gc
+
+import pandas as pd
+
+from core import rows
+
+
+def test_rows_come_in_order_with_their_index_and_none_for_a_stranger():
+    frame = pd.DataFrame({"query_id": ["a", "b", "a"], "n": [1, 2, 3]}, index=[7, 8, 9])
+    assert rows.rows_of(frame, "a")["n"].to_dict() == {7: 1, 9: 3}
+    assert rows.rows_of(frame, "c").empty and rows.places_of(frame, "b").tolist() == [1]
+
+
+def test_each_table_is_read_once_and_forgotten_with_the_table():
+    read = []
+    frame, other = (pd.DataFrame({"query_id": [name]}) for name in "ab")
+    for table in (frame, other, frame):
+        rows.once_for(table, "ids", lambda one: read.append(one["query_id"][0]))
+    assert read == ["a", "b"]
+    key = id(frame)
+    assert key in rows._KEPT
+    del frame, table
+    gc.collect()
+    assert key not in rows._KEPT and id(other) in rows._KEPT
