@@ -2,10 +2,10 @@
 
 Without a passage, everything behind it would be read differently. The screen reads again only the question,
 the answer and a few tokens where texts meet. It keeps what the model noted of the other passages (keys and
-values), though the later ones were read with the passage in sight. The gap is closed: positions are relative where they are rotations, so
-what stood behind it counts as that much nearer. Exact where nothing is kept from behind the gap, else
-approximate. AttriBoT (arXiv 2411.15102) keeps what stands before the gap, CacheBlend (arXiv 2405.16444) also
-what follows.
+values), though the later ones were read with the passage in sight. The gap is closed: positions are relative
+where they are rotations, so what stood behind it counts as that much nearer. Exact where nothing is kept from
+behind the gap, else approximate. AttriBoT (arXiv 2411.15102) keeps what stands before the gap, CacheBlend
+(arXiv 2405.16444) also what follows.
 """
 
 from __future__ import annotations
