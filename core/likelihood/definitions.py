@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.diagnosis import REASON, Definition, by_name
+from core.diagnosis import MODE, REASON, Definition, by_name
 
 _SHARE = {
     "range": "[0, 1]",
@@ -36,6 +36,21 @@ METRICS = by_name(
     Definition("n_scored", "Answers scored", "Answers whose log-probability is known with and without each passage."),
 )  # fmt: skip
 
+MODES = by_name(
+    Definition("misleading", "Misleading passage",
+        "The answer is incorrect, and the passage that raises its probability most at least doubles it and at least "
+        "halves that of the reference answer.", MODE,
+        undefined_when="the answer is correct or no answer, or one of the two was not scored",
+        advice="Read the passage: it makes the incorrect answer and stands in the way of the correct one. Filter it, "
+        "date it, or rank it lower."),
+    Definition("ignored", "Ignored evidence",
+        "The answer is not correct, and the passage that raises the reference answer most at least doubles its "
+        "probability without making the given answer any likelier.", MODE,
+        undefined_when="the answer is correct, or one of the two was not scored",
+        advice="The evidence is in the prompt and the answer rests on something else: fewer passages, the evidence "
+        "first, or a stronger model."),
+)  # fmt: skip
+
 REASONS = by_name(
     Definition("without_passages", "Without passages", "The question has no passage.", REASON),
     Definition("without_answer", "Without an answer", "There is no answer whose probability could fall.", REASON),
@@ -46,4 +61,4 @@ REASONS = by_name(
         "A log-probability is missing: the prompt does not fit into the model's context, or scoring failed.", REASON),
 )  # fmt: skip
 
-DEFINITIONS = (*METRICS.values(), *REASONS.values())
+DEFINITIONS = (*METRICS.values(), *MODES.values(), *REASONS.values())

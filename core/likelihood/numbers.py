@@ -8,7 +8,7 @@ import pandas as pd
 
 from core.diagnosis import REASON, Number
 from core.likelihood.analysis import GoldShare, LikelihoodAnalysis
-from core.likelihood.definitions import METRICS
+from core.likelihood.definitions import METRICS, MODES
 
 _CARDS = ("gold_by_answer", "gold_by_reference")
 
@@ -20,6 +20,7 @@ def numbers(analysis: LikelihoodAnalysis) -> tuple[Number, ...]:
         Number("n_scored", "Answers scored", int(q["reason"].isna().sum()), of=len(q), define="n_scored",
             place="row"),
         *map(_number, analysis.gold),
+        *(_mode(analysis, name) for name in MODES),
         Number("likelihood_reasons", "Answer not scored", _counts(q["reason"]), define=REASON, place="row"),
         Number("reference_likelihood_reasons", "Reference not scored", _counts(q["reference_reason"]),
             define=REASON, place="row"),
@@ -38,6 +39,21 @@ def _number(one: GoldShare) -> Number:
         chance=one.chance if known else None,
         is_share=True,
         place="card" if one.measure in _CARDS else "row",
+    )
+
+
+def _mode(analysis: LikelihoodAnalysis, name: str) -> Number:
+    values = analysis.queries[name].dropna()
+    chance = float(analysis.queries[f"{name}_by_chance"].sum()) if len(values) else None
+    return Number(
+        f"n_{name}",
+        MODES[name].title,
+        int(values.sum()),
+        of=len(values),
+        define=name,
+        chance=chance,
+        cases=f"queries.{name}:True",
+        place="card",
     )
 
 
