@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from core.errors import InputError
-from core.schema import TABLES, conform, empty
+from core.schema import CONTEXT_SAMPLES, SIGNALS, TABLES, conform, empty
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda t: t.name)
@@ -36,3 +36,18 @@ def test_conform_adds_missing_columns_as_missing_values():
 def test_what_does_not_conform_is_named(frame, message):
     with pytest.raises(InputError, match=message):
         conform(TABLES["repeats"], pd.DataFrame(frame))
+
+
+def test_a_key_of_three_columns_repeats_only_where_all_three_do():
+    rows = [("q", "without_support", "s1"), ("q", "without_support", "s2"), ("q", "unrelated_added", "s1"),
+            ("r", "without_support", "s1")]  # fmt: skip
+    names = ["query_id", "condition", "sample_id"]
+    assert len(conform(CONTEXT_SAMPLES, pd.DataFrame(rows, columns=names))) == 4
+    with pytest.raises(InputError, match=r"row 5: query_id = 'r', .* occurs twice"):
+        conform(CONTEXT_SAMPLES, pd.DataFrame([*rows, rows[3]], columns=names))
+
+
+def test_columns_without_values_share_nothing_that_a_change_would_show():
+    frame = conform(SIGNALS, pd.DataFrame({"query_id": ["q", "r"]}))
+    frame.loc[0, "similarity"] = 0.5
+    assert frame["similarity"].tolist()[0] == 0.5 and frame["lexical"].isna().all()

@@ -79,3 +79,14 @@ def test_paths(tmp_path, monkeypatch):
         read_source(tmp_path, "a")
     with pytest.raises(InputError, match="cannot be read"):
         read_source("a\0b", "a")
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3, 1 << 20])
+def test_a_file_is_decoded_in_pieces_as_in_one(piece, monkeypatch):
+    monkeypatch.setattr(encoding, "_CHUNK", piece)
+    assert to_utf8("aé日😀".encode(), "f") == ("aé日😀".encode(), None)
+    assert to_utf8("aé日😀".encode("utf-16"), "f").utf8.decode() == "aé日😀"
+    # é begins in UTF-8 and ends as something else, in line 3.
+    assert to_utf8(b"a\nb\n\xc3\xa9\xc3x", "f").note.startswith("Not valid UTF-8 (first at line 3)")
+    with pytest.raises(InputError, match=r"byte 0x62 in position 4: truncated data"):
+        to_utf8(b"\xff\xfea\x00b", "f")

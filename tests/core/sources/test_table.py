@@ -1,6 +1,8 @@
 import csv
 import io
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -162,3 +164,34 @@ def test_columns_are_counted_however_many_there_are(header, n):
 def test_a_long_header_is_read_whole():
     names = [f"{i}{'x' * 1_000}" for i in range(200)]
     assert list(read_table(f"{','.join(names)}\n{',' * 198}1,2\n".encode()).frame.columns) == names
+
+
+@pytest.mark.parametrize("texts", [["a", " a", "", "b", "b "], ["a", "a", " a", "", " ", "a", "b", "a", "a"]])
+@pytest.mark.parametrize("repeat", [False, True])
+def test_columns_of_strings_and_of_categories_say_the_same(texts, repeat, monkeypatch):
+    monkeypatch.setattr(table, "_TAKEN", 2)
+    column = pd.Series(texts, dtype="category" if repeat else "str")
+    rows = np.array([0, 2, 3, len(texts) - 1])
+    assert table.some_rows(column, rows).to_list() == [texts[i] for i in rows]
+    assert table.some_rows(column, rows, strip=True).to_list() == [texts[i].strip() for i in rows]
+    assert table.some_rows(column, rows).dtype == "str"
+    assert table.is_blank(column).tolist() == [text == "" for text in texts]
+    assert table.is_blank(column, strip=True).tolist() == [not text.strip() for text in texts]
+    for strip in (False, True):
+        plain = [text.strip() if strip else text for text in texts]
+        codes = table.text_codes(column, strip=strip)
+        assert [[a == b for a in codes] for b in codes] == [[a == b for a in plain] for b in plain]
+
+
+def test_a_file_of_many_blocks_is_read_as_one_of_a_single_block(monkeypatch):
+    text = "name,text\n" + "".join(f"{i % 3},row {i}\n" for i in range(40)) + "1,2,3\n,\n4,last\n"
+    whole = read_table(text.encode())
+    assert isinstance(whole.frame["name"].dtype, pd.CategoricalDtype) and whole.frame["text"].dtype == "str"
+    monkeypatch.setattr(table, "_BLOCK", 64)
+    parts = read_table(text.encode())
+    assert cells(parts) == cells(whole) == [*([str(i % 3), f"row {i}"] for i in range(40)), ["4", "last"]]
+    assert parts.frame.index.tolist() == whole.frame.index.tolist() == [*range(2, 42), 44]
+    assert parts.rejected.to_dict("list") == whole.rejected.to_dict("list")
+    # A row that no small block holds.
+    long = "x" * 300
+    assert cells(read_table(f"a,b\n1,{long}\n2,y\n".encode())) == [["1", long], ["2", "y"]]
