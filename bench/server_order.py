@@ -9,6 +9,7 @@ limit of what an order can save.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,10 +23,11 @@ from core.llm.openai.llm import OpenAICompatibleLLM
 from core.llm.types import Completion, Request
 from core.pipeline.rows import questions_of
 from core.run import Run
+from tests.servers.fault_proxy import FaultProxy, fault_proxy
 from tests.servers.llama_server import llama_server
 
 RECORDED = Path(__file__).resolve().parents[1] / "sample_data" / "recorded_run"
-SLOTS, AT_ONCE = 4, 8
+SLOTS, AT_ONCE, N_THREADS = 4, 8, os.cpu_count() or 1
 
 
 def lines(size: Size) -> Iterator[Line]:
@@ -35,28 +37,40 @@ def lines(size: Size) -> Iterator[Line]:
     asked = drop_one(n_rounds * n_each, k, n_words)
     parts = [asked[i : i + n_each] for i in range(0, len(asked), n_each)]
     with ExitStack() as servers:
+        proxies = [
+            servers.enter_context(fault_proxy(servers.enter_context(llama_server(2048, SLOTS, N_THREADS))))
+            for _ in range(2)
+        ]
         naive, ours = (
-            OpenAICompatibleLLM(base_url=f"{address}/v1", parallel=AT_ONCE, timeout=900.0)
-            for address in (
-                servers.enter_context(llama_server(2048, SLOTS, os.cpu_count() or 1)) for _ in range(2)
-            )
+            OpenAICompatibleLLM(base_url=f"{one.address}/v1", parallel=AT_ONCE, timeout=900.0)
+            for one in proxies
         )
         for llm in (naive, ours):  # loads the model, and asks the server for its slots
             llm.generate([Request(asked[0][0].messages[:1], max_tokens=1, seed=99)])
         found = list(
             in_turn(lambda i: as_listed(naive, parts[i]), lambda i: in_order(ours, parts[i]), n_rounds)
         )
+        read = [tokens_read(one) for one in proxies]
     pairs = [pair for theirs, same, _ in found for pair in zip(theirs, same, strict=True)]
     equal = sum(a.text == b.text for a, b in pairs)
+    where = f"{len(asked)} questions, {k} passages of {n_words} words"
+    against = f"calls as listed, {AT_ONCE} at once"
     yield Line.of(
-        f"{len(asked)} questions, {k} passages of {n_words} words",
-        f"calls as listed, {AT_ONCE} at once",
+        f"time, {where}",
+        against,
         [ratio for _, _, ratio in found],
         f"{equal} of {len(pairs)} answers equal",
         floor=1.4,
         goal=2.5,
-        note=f"llama.cpp server, {SLOTS} slots; its answers change in last digits with what a slot holds",
+        note="What a slot holds, and what is read beside it, changes last digits of llama.cpp",
     )
+    yield Line.of(f"prompt tokens read, {where}", against, [read[0] / read[1]], "as the server counts them")
+
+
+def tokens_read(proxy: FaultProxy) -> int:
+    """Return the prompt tokens that a server had to read, all but those that it remembered."""
+    sent = [json.loads(exchange.answer) for exchange in proxy.requests("/chat/completions")]
+    return sum(answer["timings"]["prompt_n"] for answer in sent)
 
 
 def drop_one(n_questions: int, k: int, n_words: int) -> list[list[Request]]:
