@@ -12,6 +12,7 @@ import pandas as pd
 from scipy.special import comb
 
 from core.arrays import Bools, Floats, Ints, extremes_within, ranks_within
+from core.likelihood.screening import Agreement, agreement
 from core.rows import once_for
 from core.run import Run
 from core.stats import mean_in_unit, paired_interval
@@ -55,14 +56,17 @@ class LikelihoodAnalysis:
         often the drops of the reference, dealt at random to the question's passages, would show it.
     passages : DataFrame
         One row per passage: ``query_id, passage_id, title, retrieval_rank, is_gold``; ``drop`` and
-        ``reference_drop`` in nats.
+        ``reference_drop`` in nats, and whether these are ``approximate``, estimated by the quick screen.
     gold : tuple of GoldShare
         One for each measure.
+    agreement : Agreement
+        How far the quick screen was off, where it was used and checked.
     """
 
     queries: pd.DataFrame
     passages: pd.DataFrame
     gold: tuple[GoldShare, ...]
+    agreement: Agreement
 
 
 def analyse_likelihood(run: Run, rouge: Floats, correct: pd.Series) -> LikelihoodAnalysis:
@@ -84,6 +88,7 @@ def analyse_likelihood(run: Run, rouge: Floats, correct: pd.Series) -> Likelihoo
     queries = run.queries
     p = run.passages[["query_id", "passage_id", "title", "retrieval_rank", "is_gold"]].copy()
     p["drop"], p["reference_drop"] = run.passages["logprob_drop"], run.passages["reference_logprob_drop"]
+    p["approximate"] = run.passages["approximate_drop"].fillna(value=False).astype(bool)
     group = np.asarray(pd.Index(queries["query_id"]).get_indexer(p["query_id"]), dtype=np.int64)
     n, own, reference = len(queries), p["drop"].to_numpy(), p["reference_drop"].to_numpy()
     q = queries[["query_id", "question"]].copy()
@@ -101,7 +106,7 @@ def analyse_likelihood(run: Run, rouge: Floats, correct: pd.Series) -> Likelihoo
     _mark(q, own, reference, group)
     with np.errstate(invalid="ignore"):
         q["gold_by_chance"] = np.bincount(group, gold, n) / np.bincount(group, minlength=n)
-    return LikelihoodAnalysis(q, p, tuple(_share(q, name) for name in MEASURES))
+    return LikelihoodAnalysis(q, p, tuple(_share(q, name) for name in MEASURES), agreement(run.passages))
 
 
 def _reasons(run: Run, drops: Floats, group: Ints, lacking: str, lacks: Bools) -> pd.Series:

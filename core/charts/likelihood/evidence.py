@@ -83,6 +83,7 @@ def _draw(data: _Data) -> go.Figure:
     alt = (
         f"Drop of the reference answer's log-probability against that of the answer given, of "
         f"{count(len(p), 'passage')} in {count(data.n_queries, 'question')}: {', '.join(corners)}."
+        + (f" {int(p['approximate'].sum()):,} of them are approximate." if p["approximate"].any() else "")
     )
     figure = new_figure(alt, "Makes the given answer likelier (nats)", "Makes the reference likelier (nats)")
     figure.add_hline(y=0, line=DASHED)
@@ -99,7 +100,7 @@ def _draw(data: _Data) -> go.Figure:
         own = p[~known] if gold is None else p[known & p["is_gold"].fillna(False).eq(gold)]
         hover = [
             f"{safe_text(row.name_)}<br>{safe_text(row.question)}<br>answer {number(row.drop_)} nats, "
-            f"reference {number(row.reference_drop)} nats"
+            f"reference {number(row.reference_drop)} nats{' (approximate)' if row.approximate else ''}"
             for row in own.rename(columns={"name": "name_", "drop": "drop_"}).itertuples()
         ]
         add_marks(
