@@ -33,7 +33,7 @@ def run(name: str, size: Size) -> bool:
         return False
     seconds = time.perf_counter() - start
     print(f"   {seconds:.0f} s", flush=True)
-    if size is not Size.SMOKE:
+    if found and size is not Size.SMOKE:
         keep(name, size, found, seconds)
         write()
     return True

@@ -22,9 +22,10 @@ RESULTS, PAGE = ROOT / "bench" / "results", ROOT / "docs" / "benchmarks.md"
 _HEAD = """# Benchmarks
 
 How fast Leadline is, as ratios to something that does the same: both sides take turns, in one process or as
-pairs of processes, so that a busy machine slows both. A value is the median of n rounds, with the least and
-the most; 2 × is twice as fast. `make bench` measures everything again and writes this page;
-`make bench-quick` takes less than five minutes and replaces no full measurement.
+pairs of processes, so that a busy machine slows both (it is busy where the load average is above the number
+of cores). A value is the median of n rounds, with the least and the most; 2 × is twice as fast. `make bench`
+measures everything again and writes this page; `make bench-quick` takes less than five minutes on a machine
+with nothing else to do, and replaces no full measurement.
 """
 
 
@@ -45,11 +46,12 @@ def keep(name: str, size: Size, lines: Sequence[Line], seconds: float) -> None:
 
 
 def machine() -> str:
-    """Return the processor, how many cores there are, and how many threads the libraries may use."""
+    """Return the processor, its cores, the threads that libraries may use, and how busy it was."""
     cpuinfo = Path("/proc/cpuinfo")
     model = re.search(r"model name\s*: (.*)", cpuinfo.read_text()) if cpuinfo.exists() else None
     cores, threads = os.cpu_count(), os.environ.get("OMP_NUM_THREADS", "all")
-    return f"{model[1] if model else platform.machine()}, {cores} cores, OMP_NUM_THREADS {threads}"
+    name, load = model[1] if model else platform.machine(), os.getloadavg()[1]
+    return f"{name}, {cores} cores, OMP_NUM_THREADS {threads}, load average {load:.0f}"
 
 
 def page() -> str:

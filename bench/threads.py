@@ -56,7 +56,7 @@ def seconds(policy: str, n: int) -> float:
 def lines(size: Size) -> Iterator[Line]:
     """Measure processes in turn."""
     n_answers = size.pick(1, 1, 2)
-    for n in size.pick((0,), (0,), (0, 1)):
+    for n in size.pick((0,), (), (0, 1)):
         with neighbours(n):
             paired = list(
                 in_turn(

@@ -39,10 +39,11 @@ class Setting:
     title, help : str
         For people.
     default : float, bool or str
-        A bool makes it a switch, a text a choice, whose values the page of its diagnostic offers; then
-        ``low``, ``high`` and ``step`` mean nothing.
+        A bool makes it a switch, a text a choice; then ``low``, ``high`` and ``step`` mean nothing.
     low, high, step : float
         Range, both ends included, and the slider's step.
+    choices : tuple of str
+        The names, where they are known without a run; else the page of its diagnostic offers them.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Setting:
     low: float = 0.0
     high: float = 1.0
     step: float = 0.05
+    choices: tuple[str, ...] = ()
 
     @property
     def is_switch(self) -> bool:
@@ -60,7 +62,7 @@ class Setting:
 
     @property
     def is_choice(self) -> bool:
-        """Whether it is one of several names: which there are depends on the run."""
+        """Whether it is one of several names."""
         return isinstance(self.default, str)
 
     @property
@@ -77,6 +79,8 @@ class Setting:
         if self.is_choice:
             if not isinstance(value, str):
                 raise InputError(f"{self.name} must be a name, got {value!r}.")
+            if self.choices and value not in self.choices:
+                raise InputError(f"{self.name} must be {' or '.join(self.choices)}, got {value!r}.")
             return value
         if (
             isinstance(value, bool)

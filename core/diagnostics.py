@@ -14,8 +14,8 @@ from core.validation.diagnostic import VALIDATION
 DIAGNOSTICS: tuple[Diagnostic, ...] = (
     ANSWERS,
     INFLUENCE,
-    LIKELIHOOD,
     RETRIEVAL_QUALITY,
+    LIKELIHOOD,
     CLAIMS,
     UNCERTAINTY,
     CONFORMAL,

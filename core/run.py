@@ -14,6 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import InputError, RunFormatError
@@ -28,6 +30,7 @@ MARKS = {"simulation": "simulated", "composed": "composed"}
 SOURCES = ("live", "upload", *MARKS)
 _LARGEST = {MANIFEST_FILE: 10_000_000, ".parquet": 4_000_000_000}
 _TRIES = 5
+_ROWS = 100_000  # that are hashed at a time
 PATIENCE = 10.0  # seconds that a save waits for another one
 
 # What a manifest holds, where it holds it: a type, a list of one kind, or the entries of an object ("*" for
@@ -119,9 +122,11 @@ class Run:
         if wrong := _wrong(manifest, _MANIFEST):
             raise InputError(f"The manifest is not one of a run: {wrong}.")
         frames = {n: conform(t, tables[n]) if n in tables else empty(t) for n, t in TABLES.items()}
-        known = pd.Index(frames["queries"]["query_id"])
+        known = pa.array(frames["queries"]["query_id"])
         for name, frame in frames.items():
-            stray = frame["query_id"][known.get_indexer(frame["query_id"]) < 0]
+            # What pandas does here makes a Python string of every id.
+            found = pc.is_in(pa.array(frame["query_id"]), value_set=known)
+            stray = frame["query_id"][~found.to_numpy(zero_copy_only=False)]
             if len(stray):
                 raise InputError(f"Table {name}: question {stray.iloc[0]!r} is not in the table queries.")
         full = dict(manifest)
@@ -365,8 +370,8 @@ def _digest(frames: Mapping[str, pd.DataFrame]) -> str:
     digest = hashlib.sha256()
     for name, frame in frames.items():
         digest.update(f"{name} {len(frame)}".encode())
-        if len(frame):
-            plain = frame.astype("str")
+        for start in range(0, len(frame), _ROWS):
+            plain = frame.iloc[start : start + _ROWS].astype("str")
             digest.update(pd.util.hash_pandas_object(plain, index=False).to_numpy().tobytes())
     return digest.hexdigest()[:12]
 

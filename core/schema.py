@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.text.display import shorten
@@ -121,6 +123,9 @@ PASSAGES = Table(
                direction="higher = the passage helped more"),
         Column("reference_logprob_drop", "float", "log p(first reference answer | all) - log p(it | without this passage).",
                unit="nats", direction="higher = the passage makes the correct answer likelier"),
+        Column("approximate_drop", "bool", "Whether these two are only estimated, by the quick screen."),
+        Column("screened_drop", "float", "logprob_drop as the quick screen estimates it, where it was used.", unit="nats",
+               direction="higher = the passage helped more"),
         Column("is_gold", "bool", "Whether the passage is known to hold the answer."),
         Column("reported_influence_rank", "float", "Influence rank in an imported file.", range=(1, None),
                aliases=("influence_rank",)),
@@ -345,20 +350,41 @@ def conform(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
     if unknown:
         raise InputError(f"Table {table.name} has no column {unknown[0]!r}; it has {', '.join(table.names)}.")
     out = {}
+    absent = {kind: _missing(kind, len(frame)) for kind in {c.type for c in table.columns}}
     for column in table.columns:
         if column.name in frame.columns:
             out[column.name] = _cast(table, column, frame[column.name])
         elif column.required and len(frame):
             raise InputError(f"Table {table.name} needs the column {column.name!r}, which is absent.")
         else:
-            out[column.name] = pd.Series([None] * len(frame), index=frame.index).astype(_DTYPES[column.type])
-    result = pd.DataFrame(out).reset_index(drop=True)
-    repeated = result.duplicated(list(table.key))
+            out[column.name] = absent[column.type].set_axis(frame.index)
+    # Nothing is copied: columns without values share them, until somebody writes to one.
+    result = pd.DataFrame(out, copy=False).reset_index(drop=True)
+    repeated = _repeated(result, table.key)
     if repeated.any():
-        row = int(np.flatnonzero(repeated.to_numpy())[0])
+        row = int(np.flatnonzero(repeated)[0])
         value = ", ".join(f"{name} = {result.at[row, name]!r}" for name in table.key)
         raise InputError(f"Table {table.name}, row {row + 1}: {value} occurs twice; it must be unique.")
     return result
+
+
+def _missing(kind: str, n: int) -> pd.Series:
+    """Return ``n`` missing values of a column's type."""
+    if kind == "str":
+        return pa.chunked_array([pa.nulls(n, pa.large_string())]).to_pandas()
+    return pd.Series(np.full(n, None)).astype(_DTYPES[kind])
+
+
+def _repeated(frame: pd.DataFrame, key: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Return which rows have a key that an earlier row has."""
+    codes = np.zeros(len(frame), dtype=np.int64)
+    for name in key:
+        found, different = pd.factorize(frame[name])
+        codes *= len(different) + 1
+        codes += found
+        if len(key) > 2:  # the product of more could be too large
+            codes = np.asarray(pd.factorize(codes)[0], dtype=np.int64)
+    return pd.Series(codes).duplicated().to_numpy()
 
 
 def _cast(table: Table, column: Column, values: pd.Series) -> pd.Series:

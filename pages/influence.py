@@ -6,6 +6,7 @@ from ui.sections.influence import run
 
 require_entrypoint()
 if headlines.opening("influence"):
+    run.measured()
     run.reported()
     run.ranks()
     run.order_of_use()

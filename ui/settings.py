@@ -18,10 +18,12 @@ def panel() -> None:
     """Draw every slider and switch; the address carries it under its name, so every link does."""
     above = st.container()
     for one in settings_of(diagnostics.DIAGNOSTICS):
-        if one.is_choice:
+        if one.is_choice and not one.choices:
             continue  # which names there are is known where the diagnostic is shown
         shown: dict[str, Any] = {"key": one.name, "bind": "query-params", "help": one.help}
-        if one.is_switch:
+        if one.choices:
+            st.selectbox(one.title, one.choices, **shown)
+        elif one.is_switch:
             st.toggle(one.title, bool(one.default), **shown)
         else:
             st.slider(one.title, one.low, one.high, float(one.default), one.step, **shown)

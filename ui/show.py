@@ -147,7 +147,11 @@ def wide(title: str, width: Literal["small", "medium", "large"] = "large", about
 def column(one: QuestionColumn, title: str, values: pd.Series) -> Any:
     """Return how a table shows a diagnostic's column."""
     if one.is_list:
-        low, high = one.bounds or (None, None)
+        shown = pd.Series(
+            [each for cell in values.head(ROWS_SHOWN).dropna() for each in cell], dtype="float64"
+        )
+        # A setting may put another measure, with other bounds, into the same column.
+        low, high = one.bounds if one.bounds and shown.dropna().between(*one.bounds).all() else (None, None)
         return st.column_config.BarChartColumn(title, y_min=low, y_max=high, width="small")
     if pd.api.types.is_bool_dtype(values):
         return st.column_config.CheckboxColumn(title, width="small")

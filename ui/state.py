@@ -143,11 +143,13 @@ class Session:
 
 
 def choices() -> tuple[str, ...]:
-    """Return the names of the settings that are one of several names; a widget on a page sets them.
+    """Return the names of the settings whose choices depend on the run; a widget on a page sets them.
 
     A widget that is not on every page cannot be bound to the address, which would lose it elsewhere.
     """
-    return tuple(one.name for one in settings_of(diagnostics.DIAGNOSTICS) if one.is_choice)
+    return tuple(
+        one.name for one in settings_of(diagnostics.DIAGNOSTICS) if one.is_choice and not one.choices
+    )
 
 
 def in_address() -> tuple[str, ...]:
@@ -170,7 +172,7 @@ def settings() -> dict[str, float | bool | str]:
 
 def _value(setting: Setting) -> float | bool | str:
     try:
-        if setting.is_choice:
+        if setting.is_choice and not setting.choices:
             return setting.checked(session().choices.get(setting.name) or setting.default)
         return setting.checked(st.session_state.get(setting.name, setting.default))
     except InputError:

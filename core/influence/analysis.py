@@ -11,8 +11,8 @@ import pandas as pd
 from core.arrays import Bools, Floats, Ints, equal_sized, spearman_within, tie_spans
 from core.diagnosis import Definition
 from core.influence.chance import RandomRhos
-from core.influence.definitions import DEFAULT_THRESHOLD, MODES, REASONS
-from core.influence.measured import has_ties, noise_quantiles, passage_frame, undefined_reasons
+from core.influence.definitions import DEFAULT_THRESHOLD, LOGPROB, MODES, REASONS, ROUGE
+from core.influence.measured import gain_of, has_ties, noise_quantiles, passage_frame, undefined_reasons
 from core.influence.metrics import (
     RBO_PERSISTENCE,
     dominance_within,
@@ -55,6 +55,10 @@ class InfluenceAnalysis:
         The one threshold that drives every label.
     as_published : bool
         Whether labels follow from ρ and the threshold alone, whatever the ties.
+    measure : {"rouge", "logprob"}
+        What influence is: 1 − ROUGE-L F1 of the answers, in [0, 1]; or the drop of the answer's
+        log-probability, in nats and of either sign. Ranks, ρ and overlap use the signed value; shares,
+        dominance, entropy and nDCG take what is below 0 as 0. A fixed answer has no noise floor.
     testable : Mapping[str, int]
         For each failure mode, the number of questions whose data could show it: *harmful passage*
         needs reference answers, *parametric* a closed-book answer, and so on. A mode that no
@@ -73,6 +77,7 @@ class InfluenceAnalysis:
     passages: pd.DataFrame
     threshold: float
     as_published: bool
+    measure: str
     testable: Mapping[str, int]
     modes: pd.DataFrame = field(repr=False)
     order_of_use: OrderOfUse
@@ -117,7 +122,9 @@ class InfluenceAnalysis:
         return self.queries[self.queries["reason"].isna()]
 
 
-def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD, as_published: bool = False) -> InfluenceAnalysis:
+def analyse(
+    run: Run, threshold: float = DEFAULT_THRESHOLD, as_published: bool = False, measure: str = ROUGE
+) -> InfluenceAnalysis:
     """Compute influence, ranks, agreement, labels and failure modes of a whole run.
 
     Parameters
@@ -128,6 +135,8 @@ def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD, as_published: bool =
         tau in [-1, 1]: rho >= tau is Aligned.
     as_published : bool
         Label by rho alone, as published figures do, even where ties keep every order below the threshold.
+    measure : {"rouge", "logprob"}
+        What influence is, see `InfluenceAnalysis`; by log-probability what was not scored is undefined.
 
     Returns
     -------
@@ -149,16 +158,16 @@ def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD, as_published: bool =
     group = np.asarray(pd.Index(queries["query_id"]).get_indexer(passages["query_id"]), dtype=np.int64)
     k = np.bincount(group, minlength=n)
 
-    p = passage_frame(run, group, k)
+    p = passage_frame(run, group, k, measure)
     influence, order = p["influence"].to_numpy(), p["retrieval_order"].to_numpy()
-    rank = p["influence_rank"].to_numpy()
-    reason = undefined_reasons(queries, influence, order, group, k)
+    rank, gains = p["influence_rank"].to_numpy(), gain_of(influence, measure)
+    reason = undefined_reasons(queries, influence, order, group, k, measure)
     ordered = reason.isna().to_numpy()[group]
     for name, end in zip(("best", "worst"), tie_spans(rank, group), strict=True):
         p[f"{name}_influence_rank"] = np.where(ordered, end, np.nan)
     agreement, rhos = _agreement(order, rank, group, reason.isna().to_numpy())
-    gain, use = _gain(order, influence, group, n)
-    entropy, counts = entropy_within(influence, group, n), run.repeats["query_id"].value_counts()
+    gain, use = _gain(order, gains, group, n)
+    entropy, counts = entropy_within(gains, group, n), run.repeats["query_id"].value_counts()
     with np.errstate(divide="ignore", invalid="ignore"):
         normalised = np.where(k > 1, entropy / np.log(k), np.nan)
     q = pd.DataFrame(
@@ -170,11 +179,11 @@ def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD, as_published: bool =
             **agreement,
             **gain,
             "reason": reason,
-            "dominance": dominance_within(influence, group, n),
+            "dominance": dominance_within(gains, group, n),
             "entropy": entropy,
             "entropy_normalised": normalised,
             "n_repeats": counts.reindex(queries["query_id"], fill_value=0).to_numpy(),
-            "noise_quantile": noise_quantiles(run),
+            "noise_quantile": np.full(n, np.nan) if measure == LOGPROB else noise_quantiles(run),
             "has_ties": has_ties(rank, group, n),
             "correct": correctness(queries["answer"], queries["reference_answers"], queries["question"]),
             "influences": _in_retrieval_order(influence, order, group, k),
@@ -194,6 +203,7 @@ def analyse(run: Run, threshold: float = DEFAULT_THRESHOLD, as_published: bool =
         passages=p,
         threshold=threshold,
         as_published=as_published,
+        measure=measure,
         testable=tested,
         modes=mode_counts(q, tested),
         order_of_use=use,

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from core.diagnosis import MODE, REASON, Definition, by_name
 
+ROUGE, LOGPROB = "rouge", "logprob"
+
 METRICS = by_name(
     Definition("influence", "Influence", "How much the answer changes when this one passage is left out.",
-        formula="1 − ROUGE-L F1(baseline, ablated)", range="[0, 1]",
-        direction="higher = the passage mattered more",
-        undefined_when="the baseline is empty or the ablated answer is missing",
+        formula="1 − ROUGE-L F1(baseline, ablated); with the setting “log-probability”: log p(baseline | all) − "
+        "log p(baseline | without it)", range="[0, 1]; by log-probability any number of nats",
+        direction="higher = the passage mattered more; by log-probability below 0 = it spoke against the answer, "
+        "which counts in ranks and as 0 in shares, dominance, entropy and nDCG",
+        undefined_when="the baseline is empty, or the ablated answer or its log-probability is missing",
         source="Lin 2004 (ROUGE-L); leave-one-out as in Cohen-Wang et al. 2024, arXiv 2409.00729"),
     Definition("influence_rank", "Influence rank", "Rank by influence; ties share the average rank.",
         formula="average rank of influence, descending", range="[1, k]",
@@ -62,7 +66,8 @@ METRICS = by_name(
         undefined_when="the influences sum to 0, or k < 2"),
     Definition("noise_quantile", "Noise floor", "How far the answer moves when no passage is left out.",
         formula="95 % point of 1 − ROUGE-L F1(baseline, repeat) over R repeats", range="[0, 1]",
-        direction="lower = steadier model", undefined_when="no repeats were run"),
+        direction="lower = steadier model",
+        undefined_when="no repeats were run, or influence is measured by log-probability, which does not vary"),
     Definition("reported_verdicts", "Reported verdicts",
         "Labels that an imported file states, compared with those recomputed from its own scores.",
         undefined_when="the file states no verdict",
@@ -75,6 +80,8 @@ REASONS = by_name(
         REASON),
     Definition("no_ablations", "No ablations",
         "The passages were never left out one by one: no influence is known.", REASON),
+    Definition("not_scored", "Not scored", "Not scored: run the step likelihood.", REASON,
+        advice="Page Answer likelihood, or on the command line: analyze … --steps likelihood."),
     Definition("incomplete", "Incomplete",
         "At least one ablation is missing, so the passages cannot be ranked.", REASON),
     Definition("too_few_passages", "Too few passages",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from core.diagnosis import Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.influence.analysis import InfluenceAnalysis, analyse
-from core.influence.definitions import DEFAULT_THRESHOLD, DEFINITIONS
+from core.influence.definitions import DEFAULT_THRESHOLD, DEFINITIONS, LOGPROB, ROUGE
 from core.influence.export import influence_csv, questions_csv
 from core.influence.findings import findings
 from core.influence.step import InfluenceStep
 from core.influence.summary import numbers
+from core.run import Run
 
 THRESHOLD = Setting(
     "threshold",
@@ -26,10 +27,24 @@ AS_PUBLISHED = Setting(
     "Label by ρ < τ alone, as published figures do, even where tied influences keep every order below τ.",
 )
 
+MEASURE = Setting(
+    "influence",
+    "Influence measured by",
+    ROUGE,
+    "rouge: how much the words of the answer change without a passage. logprob: how much less likely the "
+    "answer becomes, by the step likelihood.",
+    choices=(ROUGE, LOGPROB),
+)
+
+
+def _by_logprob(run: Run) -> InfluenceAnalysis:
+    return analyse(run, measure=LOGPROB)
+
 
 def _analyse(diagnosis: Diagnosis) -> InfluenceAnalysis:
     settings = diagnosis.settings
-    return diagnosis.once(analyse).labelled(float(settings["threshold"]), bool(settings["as_published"]))
+    measured = _by_logprob if settings["influence"] == LOGPROB else analyse
+    return diagnosis.once(measured).labelled(float(settings["threshold"]), bool(settings["as_published"]))
 
 
 INFLUENCE = Diagnostic(
@@ -39,7 +54,7 @@ INFLUENCE = Diagnostic(
     analyse=_analyse,
     numbers=numbers,
     findings=findings,
-    settings=(THRESHOLD, AS_PUBLISHED),
+    settings=(THRESHOLD, AS_PUBLISHED, MEASURE),
     needs=(Need("passages", "The run has no passages."),),
     exports=(
         Export("csv", "Passages and influence", ".csv", influence_csv, "One row per question and passage."),

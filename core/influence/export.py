@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from core.diagnosis import Diagnosis
+from core.influence.definitions import ROUGE
 from core.spreadsheet import csv_bytes
 
 
@@ -14,7 +15,9 @@ def influence_csv(diagnosis: Diagnosis) -> bytes:
     """Return an influence CSV: the 14 published columns, then ``label, reason, data_source``.
 
     One row per question and passage, in the run's order, with the recomputed numbers.
-    ``rouge_l`` is 1 - ``influence_score``. ``data_source`` is `core.run.Run.data_source`.
+    ``rouge_l`` is 1 - ``influence_score``. ``data_source`` is `core.run.Run.data_source`. Influence by
+    log-probability is no score of words: then ``logprob_drop`` takes the place of both, with
+    ``approximate_drop``, whether it is only estimated.
     """
     run, analysis = diagnosis.run, diagnosis["influence"]
     p, q, raw = analysis.passages, analysis.queries, run.queries
@@ -37,8 +40,14 @@ def influence_csv(diagnosis: Diagnosis) -> bytes:
             "passage": run.passages["text"].array,
             "retrieval_rank": p["retrieval_rank"].array,
             "retrieval_score": p["retrieval_score"].array,
-            "rouge_l": 1 - p["influence"].array,
-            "influence_score": p["influence"].array,
+            **(
+                {"rouge_l": 1 - p["influence"].array, "influence_score": p["influence"].array}
+                if analysis.measure == ROUGE
+                else {
+                    "logprob_drop": p["influence"].array,
+                    "approximate_drop": run.passages["approximate_drop"].array,
+                }
+            ),
             "influence_rank": p["influence_rank"].array,
             "label": of_question(q["label"]),
             "reason": of_question(q["reason"]),

@@ -9,7 +9,7 @@ import pandas as pd
 
 from core.diagnosis import BAD, GOOD, SEVERITIES, UNCLEAR, Finding
 from core.influence.analysis import InfluenceAnalysis
-from core.influence.definitions import METRICS, MODES, ORDER_MODES, REASONS
+from core.influence.definitions import METRICS, MODES, ORDER_MODES, REASONS, ROUGE
 from core.influence.reported import changes_sentence, compare_reported
 from core.stats import cases_needed, wilson_interval
 from core.text.display import count, needed, number, part, percent
@@ -112,7 +112,7 @@ def _visible(analysis: InfluenceAnalysis) -> str:
     q = analysis.queries
     silent, of = int(q["answer_status"].isin(["empty", "abstained", "error"]).sum()), len(q)
     ways = ["give the model fewer or shorter passages, so that each matters more"]
-    if not q["n_repeats"].any():
+    if analysis.measure == ROUGE and not q["n_repeats"].any():
         ways.append("repeat the unchanged calls to see how much of the change is noise")
     if silent >= WORTH_A_FINDING * of:
         ways.append(f"take a model that answers ({silent:,} of {count(of, 'question')} have no answer)")
@@ -168,15 +168,16 @@ def _undefined(analysis: InfluenceAnalysis) -> list[Finding]:
             sentence = f"{n:,} of {count(of, 'question')} have no {what}: {meaning[:1].lower()}{meaning[1:]}"
             ids = tuple(q["query_id"][q["label_reason"] == name])
             share = wilson_interval(n / of, of)
-            unmeasured = name in ("no_ablations", "incomplete")
+            unmeasured = name in ("no_ablations", "not_scored", "incomplete")
             clause = (
                 f"it is not known which passages the model uses: in {part(n, of, 'question')} not every "
                 "passage was left out once"
             )
+            advice = REASONS["not_scored"].advice if analysis.measure != ROUGE else _MEASURE
             found.append(
                 Finding(
                     str(name), sentence, int(n), of, share, severity="medium" if unmeasured else "low",
-                    advice=_MEASURE if unmeasured else "", query_ids=ids, tone=UNCLEAR,
+                    advice=advice if unmeasured else "", query_ids=ids, tone=UNCLEAR,
                     clause=clause if unmeasured else "",
                 )
             )  # fmt: skip

@@ -6,19 +6,21 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Bools, Floats, Ints, constant_within, ranks_within
+from core.influence.definitions import LOGPROB, ROUGE
 from core.influence.metrics import influence_scores, noise_quantile
 from core.run import Run
 from core.text.abstention import answer_status
 from core.text.overlap import rouge_l
 
 
-def passage_frame(run: Run, group: Ints, k: Ints) -> pd.DataFrame:
+def passage_frame(run: Run, group: Ints, k: Ints, measure: str = ROUGE) -> pd.DataFrame:
     """Return one row per passage: influence, its range over repeats, ranks and share of its question."""
     passages = run.passages
-    influence, low, high = _influences(run, group)
-    total = np.bincount(group, np.nan_to_num(influence), len(k))[group]
+    influence, low, high = (_drops if measure == LOGPROB else _influences)(run, group)
+    gain = gain_of(influence, measure)
+    total = np.bincount(group, np.nan_to_num(gain), len(k))[group]
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(total > 0, influence / total, np.nan)
+        share = np.where(total > 0, gain / total, np.nan)
     frame = passages[["query_id", "passage_id", "retrieval_rank", "retrieval_score", "is_gold"]].copy()
     frame["retrieval_order"] = ranks_within(passages["retrieval_rank"].to_numpy(dtype=np.float64), group)
     frame["influence"] = influence
@@ -28,6 +30,24 @@ def passage_frame(run: Run, group: Ints, k: Ints) -> pd.DataFrame:
     frame["influence_share"] = share
     frame["rank_shift"] = frame["retrieval_order"] - frame["influence_rank"]
     return frame
+
+
+def gain_of(influence: Floats, measure: str) -> Floats:
+    """Return what counts in sums: a passage that speaks against the answer has no share of it."""
+    return np.maximum(influence, 0.0) if measure == LOGPROB else influence
+
+
+def _drops(run: Run, group: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return the drops of the baseline answer's log-probability; a fixed answer has no range."""
+    drops = run.passages["logprob_drop"].to_numpy(dtype=np.float64, na_value=np.nan).copy()
+    drops[_dead(run)[group]] = np.nan
+    unknown = np.full(drops.size, np.nan)
+    return drops, unknown, unknown.copy()
+
+
+def _dead(run: Run) -> Bools:
+    """Tell which questions have no answer that a passage could matter to."""
+    return run.queries["answer_status"].isin(["empty", "error"]).to_numpy()
 
 
 def _influences(run: Run, group: Ints) -> tuple[Floats, Floats, Floats]:
@@ -56,8 +76,7 @@ def _influences(run: Run, group: Ints) -> tuple[Floats, Floats, Floats]:
         low[repeated] = np.minimum(influence[repeated], np.minimum.reduceat(others, first))
         high[repeated] = np.maximum(influence[repeated], np.maximum.reduceat(others, first))
     influence[(passages["ablated_status"] == "error").to_numpy()] = np.nan
-    dead = queries["answer_status"].isin(["empty", "error"]).to_numpy()
-    influence[dead[group]] = np.nan
+    influence[_dead(run)[group]] = np.nan
     return influence, low, high
 
 
@@ -93,18 +112,18 @@ def closed_book_agreement(run: Run) -> Floats:
 
 
 def undefined_reasons(
-    queries: pd.DataFrame, influence: Floats, order: Floats, group: Ints, k: Ints
+    queries: pd.DataFrame, influence: Floats, order: Floats, group: Ints, k: Ints, measure: str = ROUGE
 ) -> pd.Series:
     """Say why rank agreement is undefined; the first reason that applies."""
     n = len(queries)
     missing = np.bincount(group, np.isnan(influence) | np.isnan(order), n)
-    total = np.bincount(group, influence, n)
+    total = np.bincount(group, np.abs(influence), n)
     status = queries["answer_status"]
     rules: list[tuple[str, Bools]] = [
         ("error", (status == "error").to_numpy(dtype=bool)),
         ("empty_baseline", (status == "empty").to_numpy(dtype=bool)),
         ("too_few_passages", k < 3),
-        ("no_ablations", missing == k),
+        ("not_scored" if measure == LOGPROB else "no_ablations", missing == k),
         ("incomplete", missing > 0),
         ("inert", total == 0),
         ("all_equal", constant_within(influence, group, n)),

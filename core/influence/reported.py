@@ -7,6 +7,7 @@ import pandas as pd
 
 from core.arrays import ranks_within
 from core.influence.analysis import InfluenceAnalysis
+from core.influence.definitions import ROUGE
 from core.influence.metrics import labels
 from core.run import Run
 from core.text.display import count
@@ -50,7 +51,7 @@ def compare_reported(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
         One row per question with a reported verdict: ``query_id, question, reported_rho,
         reported_label, rho, label, changed, cause`` (a key of `WHY`, or missing), ``why``,
         ``n_ranks_changed`` (passages whose reported influence rank differs). Empty when the file
-        reports nothing.
+        reports nothing, and where influence is measured by log-probability.
     """
     raw, q = run.queries, analysis.queries
     frame = pd.DataFrame(
@@ -67,7 +68,9 @@ def compare_reported(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
     frame["changed"] = frame["reported_label"] != frame["label"]
     frame["cause"] = pd.Series(_causes(raw, q, analysis.threshold), dtype="str").where(frame["changed"], None)
     frame["why"] = frame["cause"].map(WHY)
-    return frame[frame["reported_label"].notna()].reset_index(drop=True)
+    # A file's verdicts are about the words of answers.
+    kept = frame["reported_label"].notna() & (analysis.measure == ROUGE)
+    return frame[kept].reset_index(drop=True)
 
 
 def changes_sentence(comparison: pd.DataFrame) -> str:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import comb
 
 from core.arrays import Bools, Floats, Ints, extremes_within, ranks_within
 from core.run import Run
-from core.stats import mean_in_unit
+from core.stats import mean_in_unit, paired_interval
 from core.text.matching import correctness
 
 MEASURES = ("gold_by_retrieval", "gold_by_rouge", "gold_by_answer", "gold_by_reference")
+RAISES = math.log(2)  # nats: the probability doubles, or below minus this halves
 
 
 class GoldShare(NamedTuple):
     """How often the passage that a measure puts first is a gold one.
 
     ``mean`` in [0, 1] with its 95 % interval over ``n`` questions, and ``chance``, the mean share of gold
-    among their passages. NaN without questions.
+    among their passages; ``beyond`` with its interval is the mean difference to the retriever's first passage
+    in the questions that have both. NaN without questions, and of the retriever itself.
     """
 
     measure: str
@@ -30,6 +34,9 @@ class GoldShare(NamedTuple):
     low: float
     high: float
     chance: float
+    beyond: float
+    beyond_low: float
+    beyond_high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +50,12 @@ class LikelihoodAnalysis:
         ``reference_reason``, why the drops of the answer and of the reference are undefined;
         ``made_by, made_drop``, the passage that raises the answer most, and ``needed, needed_drop``, the one
         that raises the reference most (none where no passage raises it); the columns of `MEASURES`, in
-        [0, 1], 1 = a gold passage comes first, and ``gold_by_chance``.
+        [0, 1], 1 = a gold passage comes first, and ``gold_by_chance``; ``misleading`` and ``ignored`` (see
+        `core.likelihood.definitions`), missing where they could not be told, with ``<name>_by_chance``: how
+        often the drops of the reference, dealt at random to the question's passages, would show it.
     passages : DataFrame
-        One row per passage: ``query_id, passage_id, retrieval_rank, is_gold, drop, reference_drop`` in nats.
+        One row per passage: ``query_id, passage_id, retrieval_rank, is_gold, drop, reference_drop`` in nats,
+        and whether these are ``approximate``, estimated by the quick screen.
     gold : tuple of GoldShare
         One for each measure.
     run : Run
@@ -75,6 +85,7 @@ def analyse_likelihood(run: Run, rouge: Floats) -> LikelihoodAnalysis:
     queries = run.queries
     p = run.passages[["query_id", "passage_id", "retrieval_rank", "is_gold"]].copy()
     p["drop"], p["reference_drop"] = run.passages["logprob_drop"], run.passages["reference_logprob_drop"]
+    p["approximate"] = run.passages["approximate_drop"].fillna(value=False).astype(bool)
     group = np.asarray(pd.Index(queries["query_id"]).get_indexer(p["query_id"]), dtype=np.int64)
     n, own, reference = len(queries), p["drop"].to_numpy(), p["reference_drop"].to_numpy()
     q = queries[["query_id", "question"]].copy()
@@ -89,6 +100,7 @@ def analyse_likelihood(run: Run, rouge: Floats) -> LikelihoodAnalysis:
     gold = p["is_gold"].fillna(False).to_numpy(dtype=bool)
     for name, values in zip(MEASURES, (-order, rouge, own, reference), strict=True):
         q[name] = _gold_first(values, gold, group, n)
+    _mark(q, own, reference, group)
     with np.errstate(invalid="ignore"):
         q["gold_by_chance"] = np.bincount(group, gold, n) / np.bincount(group, minlength=n)
     return LikelihoodAnalysis(q, p, tuple(_share(q, name) for name in MEASURES), run)
@@ -133,7 +145,35 @@ def _gold_first(values: Floats, gold: Bools, group: Ints, n: int) -> Floats:
     return np.where(np.bincount(group, gold, n) > 0, share, np.nan)
 
 
+def _mark(q: pd.DataFrame, own: Floats, reference: Floats, group: Ints) -> None:
+    """Add which answers a passage misled, and which ignore what speaks for the correct one.
+
+    Each asks something of the passage that comes first by one drop and something else of its other drop. Deal
+    the other drops to the passages at random, and it holds as often as it does among all passages.
+    """
+    n, k = len(q), np.bincount(group, minlength=len(q))
+    both = (q["reason"].isna() & q["reference_reason"].isna()).to_numpy(dtype=bool)
+    wrong = q["correct"].eq(False).fillna(False).to_numpy(dtype=bool)
+    not_right = ~q["correct"].fillna(False).to_numpy(dtype=bool)
+    for name, tested, first, other in (
+        ("misleading", both & wrong, own, reference <= -RAISES),
+        ("ignored", both & not_right, reference, own <= 0),
+    ):
+        largest, at_top = _top(first, group, n)
+        raised, n_top = largest >= RAISES, np.bincount(group, at_top, n)
+        shows = raised & (np.bincount(group, at_top & other, n) == n_top)
+        by_chance = comb(np.bincount(group, other, n), n_top) / np.maximum(comb(k, n_top), 1)
+        q[name] = pd.array(np.where(tested, shows, False), dtype="boolean")
+        q.loc[~tested, name] = pd.NA
+        q[f"{name}_by_chance"] = np.where(tested, raised * by_chance, np.nan)
+
+
 def _share(q: pd.DataFrame, measure: str) -> GoldShare:
-    values = q[measure].dropna()
+    values, first = q[measure].dropna(), q[MEASURES[0]]
     estimate = mean_in_unit(values, share=bool(values.isin([0, 1]).all()))
-    return GoldShare(measure, len(values), *estimate, float(q.loc[values.index, "gold_by_chance"].mean()))
+    pairs = q.loc[values.index[first[values.index].notna()], [MEASURES[0], measure]]
+    itself = measure == MEASURES[0]
+    beyond = math.nan if itself else float((pairs.iloc[:, 1] - pairs.iloc[:, 0]).mean())
+    chance = float(q.loc[values.index, "gold_by_chance"].mean())
+    interval = paired_interval(pairs.iloc[:, 0], pairs.iloc[:, 1])
+    return GoldShare(measure, len(values), *estimate, chance, beyond, *interval)

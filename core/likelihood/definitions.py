@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.diagnosis import REASON, Definition, by_name
+from core.diagnosis import MODE, REASON, Definition, by_name
 
 _SHARE = {
     "range": "[0, 1]",
@@ -33,7 +33,34 @@ METRICS = by_name(
     Definition("gold_by_reference", "Gold first: reference",
         "Is the passage that raises the probability of the reference answer most a gold one?",
         formula="gold among those of the largest drop, mean over questions", **_SHARE),
+    Definition("n_approximate", "Approximate drops",
+        "Passages whose drops are only estimated, by the quick screen: the prompt is read once.",
+        direction="0 = everything was read exactly (step likelihood with --exactness exact)"),
+    Definition("screen_off", "Screen off by",
+        "How far the quick screen is off on passages that it did not put first.",
+        formula="mean of |estimated − exact drop| over passages drawn at random and read exactly", unit="nats",
+        range="[0, ∞)", direction="lower = the estimates can be trusted more",
+        undefined_when="none was checked (--exactness screen)"),
+    Definition("screen_order", "Screen in the same order",
+        "Do the quick screen and exact reading put two passages of a question in the same order?",
+        formula="share of pairs drawn at random and read exactly", range="[0, 1]",
+        direction="higher = better; 0.5 is chance", undefined_when="no pair was checked (--exactness screen)"),
     Definition("n_scored", "Answers scored", "Answers whose log-probability is known with and without each passage."),
+)  # fmt: skip
+
+MODES = by_name(
+    Definition("misleading", "Misleading passage",
+        "The answer is incorrect, and the passage that raises its probability most at least doubles it and at least "
+        "halves that of the reference answer.", MODE,
+        undefined_when="the answer is correct or no answer, or one of the two was not scored",
+        advice="Read the passage: it makes the incorrect answer and stands in the way of the correct one. Filter it, "
+        "date it, or rank it lower."),
+    Definition("ignored", "Ignored evidence",
+        "The answer is not correct, and the passage that raises the reference answer most at least doubles its "
+        "probability without making the given answer any likelier.", MODE,
+        undefined_when="the answer is correct, or one of the two was not scored",
+        advice="The evidence is in the prompt and the answer rests on something else: fewer passages, the evidence "
+        "first, or a stronger model."),
 )  # fmt: skip
 
 REASONS = by_name(
@@ -46,4 +73,4 @@ REASONS = by_name(
         "A log-probability is missing: the prompt does not fit into the model's context, or scoring failed.", REASON),
 )  # fmt: skip
 
-DEFINITIONS = (*METRICS.values(), *REASONS.values())
+DEFINITIONS = (*METRICS.values(), *MODES.values(), *REASONS.values())

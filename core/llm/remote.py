@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from typing import Any, TypeVar
 
 from core.errors import InputError, TransientError
+from core.llm.prefixes import prefix_order
 from core.llm.types import Completion, IsCancelled, Message, OnDone, Request, stop_if
 from core.text.strict import clean
 
@@ -80,6 +81,10 @@ class Remote:
     ``timeout`` seconds, however slowly its bytes still arrive. `InputError` unless both are above 0. When the
     server asks one call for a pause, calls still waiting for their turn fail with the same request, so that
     all respect the pause.
+
+    ``one_by_one`` is for a server whose slots share nothing: the calls of one `generate` follow each other,
+    so that all but the first find most of their prompt in the slot of the one before; other threads use the
+    other slots.
     """
 
     def __init__(self, most: int, timeout: float) -> None:
@@ -88,6 +93,7 @@ class Remote:
                 raise InputError(f"{name} must be above 0, got {value}.")
         self.timeout = timeout
         self.limit = AdaptiveLimit(most)
+        self.one_by_one = False
         self._pause_ends = 0.0
         self._pause_reason = ""
 
@@ -100,6 +106,8 @@ class Remote:
     ) -> list[Completion]:
         """Make one ``call`` per request; see `LLM.generate`.
 
+        Calls start in `prefix_order`, and the others only after the first, which the server then remembers.
+
         A call that fails transiently does not end the others: they finish first, because they are paid for,
         then the `TransientError` with the longest requested pause is raised. A cancel abandons calls under
         way.
@@ -108,17 +116,29 @@ class Remote:
         a killed process loses no more answers than it may make calls at once.
         """
         results: list[Completion | None] = [None] * len(requests)
+        turn = asyncio.Semaphore(1)  # first come, first served
+        others = 0 if self.one_by_one else len(requests)
 
-        async def one(index: int, request: Request) -> None:
-            async with self.limit.slot():
-                completion = await self._timed(call, request)
+        async def one(index: int) -> None:
+            async with turn, self.limit.slot():
+                completion = await self._timed(call, requests[index])
                 results[index] = completion
                 if on_done is not None:
                     # Callbacks write to disk and take locks: not on the loop that serves all threads.
                     await _to_the_end(asyncio.to_thread(on_done, index, completion))
 
+        async def first(index: int) -> None:
+            try:
+                await one(index)
+            finally:
+                for _ in range(others):
+                    turn.release()
+
         async def everything() -> None:
-            tasks = [asyncio.ensure_future(one(i, request)) for i, request in enumerate(requests)]
+            tasks = [
+                asyncio.ensure_future(first(index) if place == 0 else one(index))
+                for place, index in enumerate(prefix_order(requests))
+            ]
             try:
                 await _all_or_first_fatal(tasks)
             finally:

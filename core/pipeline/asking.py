@@ -117,9 +117,10 @@ class Asker:
         that the next run sends it again. After a whole batch has failed, the next ones are tried only once
         until an answer arrives: with a server that is gone, not every question goes through all retries.
 
-        Raises `Cancelled` (finished calls are in the cache; of a killed process, too, all but the at most
-        ``capabilities.parallel`` under way), `CacheError` where a completion could not be kept, and the
-        model's own error once retries are used up, where nothing was answered.
+        Raises `Cancelled` (finished calls are in the cache; of a killed process, too, all but those under
+        way: at most ``capabilities.parallel``, or what the model answers together), `CacheError` where a
+        completion could not be kept, and the model's own error once retries are used up, where nothing was
+        answered.
         """
         self._stop_if_cancelled()
         llm = self._model
@@ -180,6 +181,20 @@ class Asker:
             self._n_read += len(part)
             self._answered(len(part))
         return [found[key] for key in keys]
+
+    def screen(
+        self, messages: Sequence[Message], without: Sequence[Sequence[Message]], answers: Sequence[str]
+    ) -> list[list[tuple[float, ...] | None]]:
+        """Estimate the log-probabilities of given answers, by the model's ``screen``.
+
+        For models with ``capabilities.screen``. Not cached: the cache keeps what is exact.
+        """
+        llm: Any = self._model
+        self._stop_if_cancelled()
+        found: list[list[tuple[float, ...] | None]] = llm.screen(messages, without, answers, self._cancelled)
+        self._n_read += len(found) * len(answers)
+        self._answered(len(found) * len(answers))
+        return found
 
     @property
     def _model(self) -> LLM:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from core.schema import Column
 from core.sources.cells import MISSING
 from core.sources.report import IssueLog, Severity
+from core.sources.table import each_text, is_blank
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -23,7 +24,7 @@ _SLACK = 1e-9
 class ColumnChecks:
     """The rows of a raw table under a mapping of fields to columns, with their problems so far.
 
-    ``frame`` holds strings and is indexed by spreadsheet row. ``bad`` marks the rows to leave out, ``reason``
+    ``frame`` is that of a `core.sources.table.RawTable`. ``bad`` marks the rows to leave out, ``reason``
     is the first reason of each.
     """
 
@@ -35,13 +36,16 @@ class ColumnChecks:
         self.reason = np.full(len(frame), None, dtype=object)
         self.used_decimal_comma = False
         self._read: dict[str, Floats] = {}
+        self._has: dict[str, bool] = {}
 
     def has(self, field: str) -> bool:
         """Whether the field is mapped and at least one of its cells is filled."""
-        return field in self.mapping and bool((self.text(field) != "").any())
+        if field not in self._has:
+            self._has[field] = field in self.mapping and not is_blank(self.text(field)).all()
+        return self._has[field]
 
     def text(self, field: str) -> pd.Series:
-        """Return the column of a mapped field."""
+        """Return the column of a mapped field: strings, or categories where they repeat."""
         return self.frame[self.mapping[field]]
 
     def flag(
@@ -65,21 +69,22 @@ class ColumnChecks:
 
         Cells like ``NaN`` count as blank.
         """
-        raw = self.text(field)
-        values = _to_float(raw)
+        values = each_text(self.text(field), self._as_numbers)
+        unreadable = np.zeros(values.size, dtype=bool)
+        rows = np.flatnonzero(np.isnan(values))
+        unreadable[rows] = each_text(self.text(field).iloc[rows], lambda texts: ~_missing(texts))
+        return values, unreadable
+
+    def _as_numbers(self, texts: pd.Series) -> Floats:
+        values = _to_float(texts)
         unread = np.isnan(values)
         if self.decimal_comma and unread.any():
             rows = np.flatnonzero(unread)
-            again = _to_float(raw.iloc[rows].str.replace(",", ".", n=1, regex=False))
+            again = _to_float(texts.iloc[rows].str.replace(",", ".", n=1, regex=False))
             self.used_decimal_comma |= bool((~np.isnan(again)).any())
             values[rows] = again
-        infinite = np.isinf(values)
-        values[infinite] = np.nan
-        unread = np.isnan(values)
-        unreadable = np.zeros(len(raw), dtype=bool)
-        rows = np.flatnonzero(unread)
-        unreadable[rows] = ~raw.iloc[rows].str.strip().str.lower().isin(MISSING).to_numpy(dtype=bool)
-        return values, unreadable
+        values[np.isinf(values)] = np.nan
+        return values
 
     def optional_numbers(self, field: str, definition: Column) -> Floats:
         """Read a column that is not essential: what does not fit is left out with a warning."""
@@ -95,9 +100,10 @@ class ColumnChecks:
 
     def optional_flags(self, field: str) -> pd.Series:
         """Read a True/False column; what does not fit is left out with a warning."""
-        plain = self.text(field).str.strip().str.lower()
-        yes, no = plain.isin(_TRUE).to_numpy(bool), plain.isin(_FALSE).to_numpy(bool)
-        blank = plain.isin(MISSING).to_numpy(bool)
+        text = self.text(field)
+        yes = each_text(text, lambda texts: _among(texts, _TRUE))
+        no = each_text(text, lambda texts: _among(texts, _FALSE))
+        blank = each_text(text, _missing)
         self.flag(~(yes | no | blank) & ~self.bad, field, "True or False, or an empty cell", "warning")
         flags = pd.array(yes, dtype="boolean")
         flags[~(yes | no)] = pd.NA
@@ -114,6 +120,14 @@ def outside_range(values: Floats, definition: Column) -> Bools:
         if high is not None:
             outside |= values > high + _SLACK
     return outside
+
+
+def _among(texts: pd.Series, words: Sequence[str]) -> Bools:
+    return texts.str.strip().str.lower().isin(words).to_numpy(dtype=bool)
+
+
+def _missing(texts: pd.Series) -> Bools:
+    return _among(texts, MISSING)
 
 
 def _range_text(definition: Column) -> str:

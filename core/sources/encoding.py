@@ -7,6 +7,7 @@ import gzip
 import io
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,7 +80,8 @@ def to_utf8(data: bytes, name: str) -> Text:
             f"{name} holds NUL bytes, so it is binary or UTF-16 without its first mark; expected {_WANTED}."
         )
     try:
-        data.decode("utf-8")
+        for _ in _pieces(data, "utf-8"):
+            pass
     except UnicodeDecodeError as error:
         return _guessed(data, error.start)
     return Text(data, None)
@@ -96,25 +98,44 @@ def _read_file(path: Path) -> bytes:
 
 def _gunzip(data: bytes, name: str) -> bytes:
     """Unpack in pieces, so that a small file that unpacks to terabytes is stopped at the limit."""
-    parts: list[bytes] = []
-    size = 0
+    unpacked = io.BytesIO()
     try:
         with gzip.open(io.BytesIO(data)) as file:
             while piece := file.read(_CHUNK):
-                parts.append(piece)
-                size += len(piece)
-                if size > MAX_BYTES:
+                unpacked.write(piece)
+                if unpacked.tell() > MAX_BYTES:
                     raise InputError(_too_large(name))
     except EOFError as error:
         raise InputError(f"{name} is a gzip file that breaks off; upload it again in full.") from error
     except (OSError, zlib.error) as error:
         raise InputError(f"{name} is a damaged gzip file ({error}); expected {_WANTED}.") from error
-    return b"".join(parts)
+    return unpacked.getvalue()
+
+
+def _pieces(data: bytes, encoding: str) -> Iterator[str]:
+    """Decode in pieces: one character beyond Latin-1 would make a whole text two or four times as large."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    for start in range(0, len(data), _CHUNK):
+        end = min(start + _CHUNK, len(data))
+        try:
+            text = decoder.decode(data[start:end], final=end == len(data))
+        except UnicodeDecodeError as error:
+            before = end - len(error.object)
+            error.object, error.start, error.end = data, before + error.start, before + error.end
+            raise
+        yield text
+
+
+def _as_utf8(data: bytes, encoding: str) -> bytes:
+    utf8 = io.BytesIO()
+    for piece in _pieces(data, encoding):
+        utf8.write(piece.encode())
+    return utf8.getvalue()
 
 
 def _recoded(data: bytes, encoding: str, name: str) -> Text:
     try:
-        return Text(data.decode(encoding).encode("utf-8"), f"Read as {encoding.upper()}.")
+        return Text(_as_utf8(data, encoding), f"Read as {encoding.upper()}.")
     except UnicodeError as error:
         raise InputError(
             f"{name} starts like {encoding.upper()} but is not valid ({error}); save it as UTF-8."
@@ -124,11 +145,11 @@ def _recoded(data: bytes, encoding: str, name: str) -> Text:
 def _guessed(data: bytes, first_bad: int) -> Text:
     line = data.count(b"\n", 0, first_bad) + 1
     try:
-        text, encoding = data.decode("cp1252"), "Windows-1252"
+        utf8, encoding = _as_utf8(data, "cp1252"), "Windows-1252"
     except UnicodeDecodeError:
-        text, encoding = data.decode("latin-1"), "Latin-1"
+        utf8, encoding = _as_utf8(data, "latin-1"), "Latin-1"
     return Text(
-        text.encode("utf-8"),
+        utf8,
         f"Not valid UTF-8 (first at line {line}), so read as {encoding}; check accents, or save as UTF-8.",
     )
 

@@ -37,19 +37,35 @@ def group_rows(question: Ints, passage: Ints | None) -> Grouping:
     ranks), or where one block cycles through all its passages. A single repeated row is no second run, but
     stays to be found as a duplicate. Without passages, the rows of one question are one run.
     """
-    n = question.size
-    if passage is None or not n:
-        part = np.zeros(n, np.int64)
-    else:
+    key = question
+    if passage is not None and question.size:
         block = np.cumsum(np.r_[True, question[1:] != question[:-1]]) - 1
-        part = np.where(_separate(question, passage, block), block, 0)
-        part = part * n + _cycles(passage, block)
-    frame = pd.DataFrame({"question": question, "part": part})
-    group = np.asarray(frame.groupby(["question", "part"], sort=False).ngroup(), dtype=np.int64)
-    first = np.unique(group, return_index=True)[1] if n else np.zeros(0, np.int64)
-    of_group = question[first]
-    run = pd.Series(of_group).groupby(of_group, sort=False).cumcount().to_numpy(np.int64) + 1
-    return Grouping(group, of_group, run)
+        part = _cycles(passage, block)
+        if (separate := _separate(question, passage, block)).any():
+            part += np.where(separate, block, 0) * question.size
+        if part.any():
+            key = _pairs(pd.factorize(part)[0], question)
+    group = np.asarray(pd.factorize(key)[0], dtype=np.int64)
+    of_group = question[first_rows(group)]
+    return Grouping(group, of_group, position_within(of_group) + 1)
+
+
+def first_rows(group: Ints) -> Ints:
+    """Return the first row of each group, where groups are numbered in order of their first rows."""
+    return np.flatnonzero(np.diff(np.maximum.accumulate(group), prepend=-1))
+
+
+def repeated(a: Ints, b: Ints) -> Bools:
+    """Return which rows hold a pair of codes (from 0, below the number of rows) that an earlier row holds."""
+    return pd.Series(_pairs(a, b)).duplicated().to_numpy()
+
+
+def _pairs(a: Ints, b: Ints) -> Ints:
+    """Return an integer for each pair of codes, the same for equal pairs."""
+    codes = a.astype(np.int64)
+    codes *= int(b.max(initial=0)) + 1
+    codes += b
+    return codes
 
 
 def position_within(group: Ints) -> Ints:
@@ -61,19 +77,17 @@ def _separate(question: Ints, passage: Ints, block: Ints) -> Bools:
     """Rows of questions whose blocks are runs of their own: they repeat passages and none is tiny."""
     if block[-1] + 1 == np.unique(question).size:  # the usual file: one block per question
         return np.zeros(question.size, dtype=bool)
-    pairs = pd.DataFrame({"question": question, "passage": passage, "block": block}).drop_duplicates()
-    repeated = pairs.loc[pairs.duplicated(["question", "passage"]), "question"].unique()
-    sizes = np.bincount(block)
-    tiny = np.unique(question[sizes[block] < 2])
-    return np.isin(question, repeated) & ~np.isin(question, tiny)
+    different = ~repeated(block, passage)
+    again = np.unique(question[different][repeated(question[different], passage[different])])
+    tiny = np.unique(question[np.bincount(block)[block] < 2])
+    return np.isin(question, again) & ~np.isin(question, tiny)
 
 
 def _cycles(passage: Ints, block: Ints) -> Ints:
     """Which time round a block is in: 0 everywhere unless all its passages come again in turn."""
-    frame = pd.DataFrame({"block": block, "passage": passage})
-    again = frame.groupby(["block", "passage"], sort=False).cumcount().to_numpy(np.int64)
-    if not again.any():
-        return again
+    if not repeated(block, passage).any():
+        return np.zeros(block.size, np.int64)
+    again = position_within(_pairs(block, passage))
     falls = np.r_[False, (again[1:] < again[:-1]) & (block[1:] == block[:-1])]
     sizes = pd.DataFrame({"block": block, "again": again}).value_counts(sort=False).reset_index(name="n")
     spread = sizes.groupby("block")["n"].agg(["min", "max"])

@@ -11,17 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from core.errors import InputError
 from core.run import MARKS, Run, marked_source
 from core.sources.checks import ColumnChecks
-from core.sources.encoding import read_source
+from core.sources.encoding import read_source, to_utf8
 from core.sources.influence_rows import Rows, check_rows
 from core.sources.influence_tables import passage_table, query_table
 from core.sources.mapping import MAPPABLE, PUBLISHED_COLUMNS, check_mapping, suggest_mapping, template_csv
 from core.sources.report import IssueLog, ValidationReport, shorten
-from core.sources.table import RawTable, read_table
+from core.sources.table import RawTable, some_rows, table_of
 from core.spreadsheet import restore
 
 __all__ = [
@@ -88,11 +90,22 @@ def read_influence_csv(
     Cost: no LLM calls; a million rows take seconds.
     """
     label = name or (Path(source).name if not isinstance(source, bytes) else "The file")
-    data = read_source(source, label)
-    table = read_table(data, label)
+    queries, passages, manifest, report = _read(source, label, mapping)
+    pa.default_memory_pool().release_unused()
+    return Imported(Run.create(manifest, queries=queries, passages=passages), report)
+
+
+def _read(
+    source: bytes | str | os.PathLike[str], label: str, mapping: Mapping[str, str] | None
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any], ValidationReport]:
+    """Return the tables of a file, what its run is, and the report.
+
+    Whatever else was made of the file is free again when the run is made: each step holds only what it needs.
+    """
+    table, digest = _table(source, label)
     columns = list(table.frame.columns)
     fields = check_mapping(suggest_mapping(columns) if mapping is None else mapping, columns, label)
-    frame, source = _own_export(table.frame)
+    frame, marked = _own_export(table.frame)
     log = IssueLog()
     _log_ragged(table, log)
     checks = ColumnChecks(frame, fields, log, decimal_comma=table.delimiter != ",")
@@ -100,33 +113,46 @@ def read_influence_csv(
     if not rows.kept.size:
         n_rows = len(frame) + len(table.rejected)
         raise InputError(log.nothing_usable(label, n_rows, "rows", "row", "column"))
+    # pyarrow keeps what it has freed, which is as much as the file here, until it is told.
+    pa.default_memory_pool().release_unused()
     queries = query_table(checks, rows)
+    pa.default_memory_pool().release_unused()
     passages = passage_table(checks, rows, queries)
     notes = [*table.notes, *rows.notes]
     if unused := [c for c in columns if c not in fields.values() and c != _MARK_COLUMN]:
         notes.append(f"Columns not used: {', '.join(map(shorten, unused[:40]))}.")
     if checks.used_decimal_comma:
         notes.append("Commas in numbers were read as decimal points.")
-    notes += mark_notes(source)
+    notes += mark_notes(marked)
     report = _report(checks, rows, table, notes)
-    manifest = upload_manifest(data, label, report, {}, fields, source)
-    return Imported(Run.create(manifest, queries=queries, passages=passages), report)
+    return queries, passages, upload_manifest(digest, label, report, {}, fields, marked), report
+
+
+def _table(source: bytes | str | os.PathLike[str], label: str) -> tuple[RawTable, str]:
+    data = read_source(source, label)
+    digest, text = digest_of(data), to_utf8(data, label)
+    del data  # the text may be a copy
+    return table_of(text, label), digest
+
+
+def digest_of(data: bytes) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def upload_manifest(
-    data: bytes,
+    digest: str,
     name: str,
     report: ValidationReport,
     facts: Mapping[str, str],
     mapping: Mapping[str, str],
     marked: str,
 ) -> dict[str, Any]:
-    """Return the manifest of a run made of a file.
+    """Return the manifest of a run made of a file with this digest.
 
     Equal bytes read in the same way give the same run id, whatever the file is called. ``marked`` is the
     source that the file names by its mark, "" without one.
     """
-    digest = hashlib.sha256(data).hexdigest()
     key = json.dumps([digest, *facts.values(), mapping])
     return {
         "run_id": hashlib.sha256(key.encode()).hexdigest()[:12],
@@ -156,8 +182,16 @@ def _own_export(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Undo the neutralised formulas of our own export, and see which source it is marked with."""
     if _MARK_COLUMN not in frame.columns:
         return frame, ""
-    restored = pd.DataFrame({column: restore(frame[column]) for column in frame.columns})
+    restored = pd.DataFrame({name: _restored(frame[name]) for name in frame.columns}, copy=False)
     return restored, next(filter(None, map(marked_source, frame[_MARK_COLUMN].unique())), "")
+
+
+def _restored(column: pd.Series) -> pd.Series:
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return restore(column)
+    texts = pd.Series(column.cat.categories)
+    # Two texts may become one, which categories cannot.
+    return column if restore(texts).equals(texts) else restore(column.astype("str"))
 
 
 def _log_ragged(table: RawTable, log: IssueLog) -> None:
@@ -168,8 +202,10 @@ def _log_ragged(table: RawTable, log: IssueLog) -> None:
 
 
 def _report(checks: ColumnChecks, rows: Rows, table: RawTable, notes: list[str]) -> ValidationReport:
-    rejected = checks.frame[checks.bad].rename(columns=_not_ours)
-    rejected.insert(0, "reason", pd.Series(checks.reason[checks.bad], index=rejected.index, dtype="str"))
+    bad = np.flatnonzero(checks.bad)
+    rejected = pd.DataFrame({_not_ours(name): some_rows(checks.frame[name], bad) for name in checks.frame})
+    rejected.index = checks.frame.index[bad]
+    rejected.insert(0, "reason", pd.Series(checks.reason[bad], index=rejected.index, dtype="str"))
     rejected.insert(0, "row", rejected.index)
     if len(table.rejected):
         ragged = table.rejected.assign(reason="expected " + table.rejected["reason"])

@@ -9,11 +9,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.schema import PASSAGES
-from core.sources.checks import ColumnChecks, Floats, outside_range
-from core.sources.grouping import Grouping, Ints, group_rows, position_within
+from core.sources.checks import Bools, ColumnChecks, Floats, outside_range
+from core.sources.grouping import Grouping, Ints, group_rows, position_within, repeated
 from core.sources.question import MAX_PASSAGES
 from core.sources.report import counted
+from core.sources.table import is_blank, some_rows, text_codes
 
+_COMPARED = 10_000  # texts at a time
 _ROUGE_SLACK = 1e-3  # both numbers may be rounded to three places
 
 
@@ -34,20 +36,20 @@ class Rows:
 def check_rows(checks: ColumnChecks) -> Rows:
     """Check every row; what is wrong goes into ``checks`` (its ``bad`` rows and its log)."""
     notes: list[str] = []
-    asked = checks.text("question").str.strip()
-    checks.flag((asked == "").to_numpy(dtype=bool), "question", "a question")
+    checks.flag(is_blank(checks.text("question"), strip=True), "question", "a question")
     influence = _influence(checks, notes)
     rank = _ranks(checks)
 
     usable = np.flatnonzero(~checks.bad)
-    key = checks.text("query_id").str.strip() if checks.has("query_id") else asked
-    question = _codes(key.iloc[usable])
-    passage = None if rank is None else _codes(pd.Series(rank[usable]))
+    key = text_codes(checks.text("query_id" if checks.has("query_id") else "question"), strip=True)
+    passage = None
     if checks.has("passage_id"):
-        passage = _codes(checks.text("passage_id").iloc[usable].str.strip())
-    grouping = group_rows(question, passage)
+        passage = text_codes(checks.text("passage_id"), strip=True)[usable]
+    elif rank is not None:
+        passage = pd.factorize(rank[usable])[0]
+    grouping = group_rows(key[usable], passage)
     if rank is None:
-        rank = np.full(len(asked), np.nan)
+        rank = np.full(len(checks.frame), np.nan)
         rank[usable] = position_within(grouping.group) + 1
         notes.append("There are no retrieval ranks: the order of the rows within a question was taken.")
     else:
@@ -88,7 +90,7 @@ def _influence(checks: ColumnChecks, notes: list[str]) -> Floats:
         # An empty baseline has no influence, so its blank cells are as they should be.
         due = np.ones(n, dtype=bool)
         if "answer" in checks.mapping:
-            due = (checks.text("answer") != "").to_numpy(dtype=bool)
+            due = ~is_blank(checks.text("answer"))
         checks.flag(
             np.isnan(influence) & due & ~checks.bad,
             "influence_score",
@@ -117,8 +119,9 @@ def _ranks(checks: ColumnChecks) -> Floats | None:
 
 def _from_one(checks: ColumnChecks, rank: Floats, grouping: Grouping, usable: Ints, notes: list[str]) -> None:
     """Shift ranks that count from 0 in every question; ranks below 1 are errors otherwise."""
-    lowest = pd.Series(rank[usable]).groupby(grouping.group).min()
-    if len(lowest) and (lowest == 0).all():
+    lowest = np.full(grouping.question.size, np.inf)
+    np.minimum.at(lowest, grouping.group, rank[usable])
+    if lowest.size and (lowest == 0).all():
         rank += 1
         notes.append("Retrieval ranks count from 0 in this file; 1 was added.")
         return
@@ -129,27 +132,25 @@ def _from_one(checks: ColumnChecks, rank: Floats, grouping: Grouping, usable: In
 def _duplicates(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
     if not checks.has("passage_id"):
         return
-    passage = checks.text("passage_id").iloc[usable].str.strip()
-    blank = (passage == "").to_numpy(dtype=bool)
-    again = pd.DataFrame({"group": grouping.group, "passage": _codes(passage)}).duplicated().to_numpy()
+    blank = is_blank(checks.text("passage_id"), strip=True)[usable]
+    again = repeated(grouping.group, text_codes(checks.text("passage_id"), strip=True)[usable])
     checks.flag(usable[blank], "passage_id", "the id of the passage")
     checks.flag(usable[again & ~blank], "passage_id", "an id that no earlier row of the question has")
 
 
 def _too_many(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
     # A question cut off at the limit would look complete, so it is left out as a whole.
-    long = np.unique(grouping.group[position_within(grouping.group) >= MAX_PASSAGES])
-    rows = usable[np.isin(grouping.group, long)]
-    checks.flag(rows, "question", f"a question with at most {MAX_PASSAGES} passages")
+    long = np.bincount(grouping.group) > MAX_PASSAGES
+    checks.flag(usable[long[grouping.group]], "question", f"a question with at most {MAX_PASSAGES} passages")
 
 
-def _incomplete_note(checks: ColumnChecks, key: pd.Series, kept: Ints, notes: list[str]) -> None:
+def _incomplete_note(checks: ColumnChecks, key: Ints, kept: Ints, notes: list[str]) -> None:
     if not checks.bad.any():
         return
-    hit = pd.Index(key[checks.bad].unique()).intersection(pd.Index(key.iloc[kept].unique()))
-    if len(hit):
+    hit = np.intersect1d(key[checks.bad], key[kept])
+    if hit.size:
         notes.append(
-            f"At least one row was lost to an error in {counted(len(hit), 'question')}; "
+            f"At least one row was lost to an error in {counted(hit.size, 'question')}; "
             "its numbers use the passages that are left."
         )
 
@@ -157,15 +158,22 @@ def _incomplete_note(checks: ColumnChecks, key: pd.Series, kept: Ints, notes: li
 def _warn_within(checks: ColumnChecks, rank: Floats, grouping: Grouping, kept: Ints) -> None:
     """Warn of the same passage text, or the same retrieval rank, twice in one question."""
     if checks.has("text"):
-        text = checks.text("text").iloc[kept]
-        pairs = pd.DataFrame({"group": grouping.group, "text": _codes(text)})
-        again = pairs.duplicated().to_numpy() & (text != "").to_numpy(dtype=bool)
+        again = _repeated_texts(checks.text("text"), kept, grouping.group)
         checks.flag(kept[again], "text", "passages that differ within the question", "warning")
     if checks.has("retrieval_rank"):
-        tied = pd.DataFrame({"group": grouping.group, "rank": rank}).duplicated().to_numpy()
+        tied = repeated(grouping.group, pd.factorize(rank)[0])
         expected = "a rank of its own; tied passages share their average rank"
         checks.flag(kept[tied], "retrieval_rank", expected, "warning")
 
 
-def _codes(values: pd.Series) -> Ints:
-    return np.asarray(pd.factorize(values)[0], dtype=np.int64)
+def _repeated_texts(column: pd.Series, kept: Ints, group: Ints) -> Bools:
+    """Return which kept rows have the text of an earlier row of their group; blank ones do not count.
+
+    Some groups at a time: a comparison of all texts takes as much memory again as they do.
+    """
+    again = np.zeros(kept.size, dtype=bool)
+    part = (np.cumsum(np.bincount(group)) // _COMPARED)[group]
+    for rows in np.split(np.argsort(part, kind="stable"), np.cumsum(np.bincount(part))[:-1]):
+        texts = some_rows(column, kept[rows])
+        again[rows] = repeated(group[rows], text_codes(texts)) & ~is_blank(texts)
+    return again

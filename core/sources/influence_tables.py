@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from core.schema import PASSAGES, QUERIES, Column
 from core.sources.checks import ColumnChecks
 from core.sources.fields import MAX_LIST
-from core.sources.grouping import position_within
+from core.sources.grouping import first_rows, position_within
 from core.sources.influence_rows import Rows
+from core.sources.table import is_blank, some_rows, text_codes
 from core.text.abstention import answer_status
 from core.text.strict import read_json
 
@@ -24,10 +25,10 @@ def query_table(checks: ColumnChecks, rows: Rows) -> pd.DataFrame:
     Rows that say otherwise get a warning.
     """
     group = rows.grouping.group
-    first = rows.kept[np.unique(group, return_index=True)[1]]
+    first = rows.kept[first_rows(group)]
     columns: dict[str, object] = {
         "query_id": _query_ids(checks, rows, first),
-        "question": checks.text("question").iloc[first].str.strip().array,
+        "question": some_rows(checks.text("question"), first, strip=True).array,
     }
     for definition in QUERIES.columns:
         if definition.name in checks.mapping and checks.has(definition.name):
@@ -35,10 +36,10 @@ def query_table(checks: ColumnChecks, rows: Rows) -> pd.DataFrame:
             if definition.name in _DONE:
                 continue
             if definition.type == "list":
-                values = [_texts(cell) for cell in checks.text(definition.name).iloc[first]]
+                cells = checks.text(definition.name).iloc[first]
+                columns[definition.name] = [_listed(cell) for cell in cells]
             else:
-                values = _values(checks, definition).take(first).array
-            columns[definition.name] = values
+                columns[definition.name] = _values(checks, definition, first)
     if "answer" in columns:
         columns["answer_status"] = _statuses(pd.Series(columns["answer"]))
     elif "answer" in checks.mapping:
@@ -52,7 +53,7 @@ def passage_table(checks: ColumnChecks, rows: Rows, queries: pd.DataFrame) -> pd
     """Return the table ``passages``, one row per kept row of the file, in its order."""
     group, kept = rows.grouping.group, rows.kept
     if checks.has("passage_id"):
-        identifier = checks.text("passage_id").iloc[kept].str.strip().array
+        identifier = some_rows(checks.text("passage_id"), kept, strip=True).array
     else:
         identifier = "p" + pd.Series(position_within(group) + 1).astype("str").array
     columns: dict[str, object] = {
@@ -62,37 +63,39 @@ def passage_table(checks: ColumnChecks, rows: Rows, queries: pd.DataFrame) -> pd
         "influence_score": rows.influence,
     }
     if checks.has("ablated_answer"):
-        columns |= _ablated(checks.text("ablated_answer").iloc[kept], rows.influence)
+        columns |= _ablated(some_rows(checks.text("ablated_answer"), kept), rows.influence)
     for definition in PASSAGES.columns:
         name = definition.name
         if name in checks.mapping and name not in _DONE and checks.has(name):
-            columns[name] = _values(checks, definition).take(kept).array
-    return pd.DataFrame(columns)
+            columns[name] = _values(checks, definition, kept)
+    return pd.DataFrame(columns, copy=False)
 
 
 def _query_ids(checks: ColumnChecks, rows: Rows, first: NDArray[np.int64]) -> pd.Series:
     run = pd.Series(rows.grouping.run)
     if checks.has("query_id"):
-        base = checks.text("query_id").iloc[first].str.strip().reset_index(drop=True)
+        base = some_rows(checks.text("query_id"), first, strip=True)
     else:
         number = pd.Series(pd.factorize(rows.grouping.question)[0] + 1).astype("str")
         base = "q" + number.str.zfill(max(4, int(number.str.len().max())))
     return (base + ("-" + run.astype("str")).where(run > 1, "")).array
 
 
-def _values(checks: ColumnChecks, definition: Column) -> pd.Series:
+def _values(checks: ColumnChecks, definition: Column, rows: NDArray[np.int64]) -> object:
     name = definition.name
     if definition.type in ("float", "int"):
-        return pd.Series(checks.optional_numbers(name, definition), index=checks.frame.index)
+        numbers = checks.optional_numbers(name, definition)
+        return numbers if rows.size == numbers.size else numbers[rows]
     if definition.type == "bool":
-        return checks.optional_flags(name)
-    text = checks.text(name)
+        return checks.optional_flags(name).take(rows).array
+    text = some_rows(checks.text(name), rows)
     # A blank answer is an answer; any other blank text is not there.
-    return text if name == "answer" else text.mask(text == "")
+    blank = is_blank(text)
+    return (text if name == "answer" or not blank.any() else text.mask(blank)).array
 
 
 def _warn_where_differing(checks: ColumnChecks, rows: Rows, first: NDArray[np.int64], name: str) -> None:
-    codes = pd.factorize(checks.text(name))[0]
+    codes = text_codes(checks.text(name))
     differs = codes[rows.kept] != codes[first][rows.grouping.group]
     expected = "the same value in all rows of the question; the first was used"
     checks.flag(rows.kept[differs], name, expected, "warning")
@@ -100,8 +103,8 @@ def _warn_where_differing(checks: ColumnChecks, rows: Rows, first: NDArray[np.in
 
 def _ablated(answer: pd.Series, influence: NDArray[np.float64]) -> dict[str, object]:
     """Ablated answers; a blank one beside an influence below 1 was not recorded rather than empty."""
-    blank = (answer == "").to_numpy(dtype=bool)
-    known = answer.mask(blank & ~np.isnan(influence) & (influence < _FULL))
+    blank = is_blank(answer)
+    known = answer.mask(blank & ~np.isnan(influence) & (influence < _FULL)) if blank.any() else answer
     return {"ablated_answer": known.array, "ablated_status": _statuses(known)}
 
 
@@ -112,7 +115,7 @@ def _statuses(answers: pd.Series) -> pd.Series:
     return pd.Series(names.reindex(codes).array).where(codes >= 0).array
 
 
-def _texts(cell: str) -> list[str] | None:
+def _listed(cell: str) -> list[str] | None:
     """Read reference answers: a JSON list of texts, or one text."""
     cell = cell.strip()
     if cell.startswith("[") and cell.endswith("]"):

@@ -6,14 +6,18 @@ import csv
 import io
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
+from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.sources.encoding import read_source, to_utf8
+from core.sources.encoding import Text, read_source, to_utf8
 from core.sources.report import counted, shorten
 
 MAX_ROWS = 5_000_000
@@ -24,8 +28,9 @@ _MAX_COMMENTS = 200
 # A line break inside quotation marks belongs to the record.
 _RECORD = re.compile(rb'(?:[^"\r\n]++|"[^"]*+"?+)*+')
 _QUOTED = re.compile(rb'"[^"]*+"?+')
-# A row must fit into one block, and a cell may hold a megabyte.
-_BLOCK = 1 << 25
+# A row must fit into one block: a file is read again in large ones where a cell holds a megabyte.
+_BLOCK, _LARGEST_BLOCK = 1 << 19, 1 << 25
+_TAKEN = 10_000
 
 
 class OneColumn(InputError):
@@ -40,9 +45,9 @@ class OneColumn(InputError):
 class RawTable:
     """A delimited file, not yet interpreted.
 
-    ``frame`` holds strings, "" where a cell is empty; its index is the 1-based spreadsheet row (comment lines
-    counted), with gaps where rows were left out. ``rejected`` holds the rows that do not have as many cells
-    as the header: ``row, reason, text``.
+    ``frame`` holds strings, "" where a cell is empty, as categories in columns where they repeat; its index
+    is the 1-based spreadsheet row (comment lines counted), with gaps where rows were left out. ``rejected``
+    holds the rows that do not have as many cells as the header: ``row, reason, text``.
     """
 
     frame: pd.DataFrame = field(repr=False)
@@ -65,20 +70,24 @@ def read_table(
     has an unusable header (one column, an empty or repeated name) or no rows.
     """
     label = name or str(source if not isinstance(source, bytes) else "The file")
-    text = to_utf8(read_source(source, label), label)
-    utf8, n_comments = _without_comments(text.utf8)
-    delimiter = _delimiter(utf8, label)
-    header = _header(utf8, delimiter, label)
-    frame, rejected = _parse(utf8, header, delimiter, n_comments, label)
+    return table_of(to_utf8(read_source(source, label), label), label, max_rows=max_rows)
+
+
+def table_of(text: Text, label: str, *, max_rows: int = MAX_ROWS) -> RawTable:
+    """Read the text of a CSV-like file; see `read_table`."""
+    start, n_comments = _after_comments(text.utf8)
+    delimiter = _delimiter(text.utf8, start, label)
+    header = _header(text.utf8, start, delimiter, label)
+    frame, rejected = _parse(text.utf8, start, header, delimiter, n_comments, label)
     if len(frame) + len(rejected) > max_rows:
         raise InputError(
             f"{label} has {len(frame) + len(rejected):,} rows; the limit is {max_rows:,}, so split the file."
         )
-    frame, rejected = _without_open_quote(utf8, frame, rejected)
+    frame, rejected = _without_open_quote(text.utf8, start, frame, rejected)
     blank = _blank(frame)
     # A line of delimiters only is blank too, however many there are.
     void = (rejected["text"].str.strip(delimiter + '" \t\r\n') == "").to_numpy(dtype=bool)
-    frame, rejected = frame[~blank], rejected[~void].reset_index(drop=True)
+    frame, rejected = _rows(frame, ~blank), rejected[~void].reset_index(drop=True)
     n_blank = int(blank.sum()) + int(void.sum())
     if frame.empty and rejected.empty:
         raise InputError(f"{label} has a header ({shorten(', '.join(header))}) but no rows below it.")
@@ -94,12 +103,67 @@ def read_table(
 def read_columns(source: bytes | str | os.PathLike[str], name: str | None = None) -> tuple[str, ...]:
     """Return only the column names of a CSV-like file, as `read_table` finds them; raises as it does."""
     label = name or str(source if not isinstance(source, bytes) else "The file")
-    utf8, _ = _without_comments(to_utf8(read_source(source, label), label).utf8)
-    return tuple(_header(utf8, _delimiter(utf8, label), label))
+    utf8 = to_utf8(read_source(source, label), label).utf8
+    start, _ = _after_comments(utf8)
+    return tuple(_header(utf8, start, _delimiter(utf8, start, label), label))
 
 
-def _without_comments(utf8: bytes) -> tuple[bytes, int]:
-    """Cut off comment and blank lines above the header; return how many there were."""
+def _repeats(column: pd.Series) -> bool:
+    return isinstance(column.dtype, pd.CategoricalDtype)
+
+
+def each_text(column: pd.Series, work: Callable[[pd.Series], NDArray[Any]]) -> NDArray[Any]:
+    """Return what an elementwise function makes of the texts of a column of `RawTable.frame`.
+
+    In a column of categories it sees each different text once.
+    """
+    if not _repeats(column):
+        return work(column)
+    return work(pd.Series(column.cat.categories)).take(column.cat.codes.to_numpy())
+
+
+def text_codes(column: pd.Series, *, strip: bool = False) -> NDArray[Any]:
+    """Return an integer from 0 for each row of a column of `RawTable.frame`, the same for equal texts.
+
+    ``strip``: white space around them makes no difference.
+    """
+    if _repeats(column) and not strip:
+        return column.cat.codes.to_numpy()
+    texts = pd.Series(column.cat.categories) if _repeats(column) else column
+    codes = pd.factorize(texts.str.strip() if strip else texts)[0].astype(np.int32)
+    return codes.take(column.cat.codes) if _repeats(column) else codes
+
+
+def is_blank(column: pd.Series, *, strip: bool = False) -> NDArray[np.bool_]:
+    """Return which cells of a column of `RawTable.frame` are empty, or hold nothing but white space."""
+    return each_text(
+        column, lambda texts: ((texts.str.strip() if strip else texts) == "").to_numpy(dtype=bool)
+    )
+
+
+def some_rows(column: pd.Series, rows: NDArray[np.int64], *, strip: bool = False) -> pd.Series:
+    """Return rows, in rising order, of a column of `RawTable.frame` as strings, numbered from 0.
+
+    ``strip``: without white space around them.
+
+    Rows that follow each other are not copied. To take others, pyarrow would first copy the whole column into
+    one piece, so they are taken some at a time.
+    """
+    if _repeats(column):
+        texts = pd.Series(column.cat.categories)
+        texts = texts.str.strip() if strip else texts
+        return texts.take(column.cat.codes.to_numpy()[rows]).reset_index(drop=True)
+    pieces = [column.iloc[:0]]
+    for some in np.array_split(rows, 1 + rows.size // _TAKEN):
+        if some.size:
+            piece = column.iloc[some[0] : some[-1] + 1]
+            pieces.append(piece if len(piece) == some.size else piece.iloc[some - some[0]])
+    texts = pd.concat(pieces, ignore_index=True)
+    return texts.str.strip() if strip else texts
+
+
+def _after_comments(utf8: bytes) -> tuple[int, int]:
+    """Return where the header starts, and how many comment and blank lines stand above it."""
     start = n = 0
     while n < _MAX_COMMENTS:
         end = utf8.find(b"\n", start)
@@ -108,11 +172,11 @@ def _without_comments(utf8: bytes) -> tuple[bytes, int]:
         if end < 0 or (line and not line.startswith((b"#", b'"#', b"sep="))):
             break
         start, n = end + 1, n + 1
-    return utf8[start:], n
+    return start, n
 
 
-def _first_record(utf8: bytes) -> bytes:
-    found = _RECORD.match(utf8, 0, _BLOCK)
+def _first_record(utf8: bytes, start: int) -> bytes:
+    found = _RECORD.match(utf8, start, start + _LARGEST_BLOCK)
     return found[0] if found else b""
 
 
@@ -124,8 +188,8 @@ def _cells(record: bytes, delimiter: str) -> list[str]:
         return []
 
 
-def _delimiter(utf8: bytes, label: str) -> str:
-    record = _first_record(utf8)
+def _delimiter(utf8: bytes, start: int, label: str) -> str:
+    record = _first_record(utf8, start)
     if not record.strip():
         raise InputError(f"{label} holds only comments or blank lines; expected a header and rows below it.")
     bare = _QUOTED.sub(b"", record)
@@ -141,8 +205,8 @@ def _delimiter(utf8: bytes, label: str) -> str:
     return best
 
 
-def _header(utf8: bytes, delimiter: str, label: str) -> list[str]:
-    header = [cell.strip() for cell in _cells(_first_record(utf8), delimiter)]
+def _header(utf8: bytes, start: int, delimiter: str, label: str) -> list[str]:
+    header = [cell.strip() for cell in _cells(_first_record(utf8, start), delimiter)]
     # A delimiter at the end of the header makes a last column without a name.
     named = [cell for cell in header if cell]
     if len(header) > MAX_COLUMNS:
@@ -162,42 +226,106 @@ def _header(utf8: bytes, delimiter: str, label: str) -> list[str]:
 
 
 def _parse(
-    utf8: bytes, header: list[str], delimiter: str, n_comments: int, label: str
+    utf8: bytes, start: int, header: list[str], delimiter: str, n_comments: int, label: str
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
+    content = pa.py_buffer(utf8).slice(start)
+    try:
+        try:
+            columns, ragged = _columns(content, len(header), delimiter, _BLOCK)
+        except pa.ArrowInvalid:
+            columns, ragged = _columns(content, len(header), delimiter, _LARGEST_BLOCK)
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"{label} cannot be read as a table: a row is longer than {_LARGEST_BLOCK // 2**20} MB, "
+            "so a quotation mark is probably never closed."
+        ) from error
+    ragged = [(number + n_comments, found, text) for number, found, text in ragged]
+    bad = {number for number, _, _ in ragged}
+    total = len(columns[0]) + 1 + len(ragged)
+    numbers = pd.RangeIndex(n_comments + 1, n_comments + total + 1)
+    numbers = numbers[1:] if not bad else numbers[~numbers.isin(bad)][1:]
+    pa.default_memory_pool().release_unused()
+    frame = pd.DataFrame(dict(zip(header, columns, strict=True)), copy=False)
+    frame.index = numbers
+    return frame, _ragged_frame(ragged, len(header))
+
+
+def _columns(
+    content: pa.Buffer, n_columns: int, delimiter: str, block: int
+) -> tuple[list[pd.Series], list[tuple[int, int, str]]]:
+    """Read the cells below the header, and set aside the rows of other lengths: number, cells, text.
+
+    A column is kept as categories if less than half of the texts in its first block are different.
+    """
     ragged: list[tuple[int, int, str]] = []
 
     def set_aside(row: pa_csv.InvalidRow) -> str:
-        ragged.append((row.number + n_comments, row.actual_columns, row.text))
+        ragged.append((row.number, row.actual_columns, row.text))
         return "skip"
 
-    names = [str(i) for i in range(len(header))]
-    try:
-        table = pa_csv.read_csv(
-            pa.BufferReader(utf8),
-            # One thread: only then are the numbers of ragged rows known.
-            read_options=pa_csv.ReadOptions(use_threads=False, block_size=_BLOCK, column_names=names),
-            parse_options=pa_csv.ParseOptions(
-                delimiter=delimiter,
-                newlines_in_values=True,
-                ignore_empty_lines=False,
-                invalid_row_handler=set_aside,
-            ),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.large_string()), strings_can_be_null=False
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        raise InputError(
-            f"{label} cannot be read as a table: a row is longer than {_BLOCK // 2**20} MB, "
-            "so a quotation mark is probably never closed."
-        ) from error
-    frame = table.to_pandas()
-    frame.columns = pd.Index(header, dtype="str")
-    bad = {number for number, _, _ in ragged}
-    total = len(frame) + len(ragged)
-    numbers = pd.RangeIndex(n_comments + 1, n_comments + total + 1)
-    frame.index = numbers if not bad else numbers[~numbers.isin(bad)]
-    return frame.iloc[1:], _ragged_frame(ragged, len(header))
+    names = [str(i) for i in range(n_columns)]
+    reader = pa_csv.open_csv(
+        pa.BufferReader(content),
+        # One thread: only then are the numbers of ragged rows known.
+        read_options=pa_csv.ReadOptions(use_threads=False, block_size=block, column_names=names),
+        parse_options=pa_csv.ParseOptions(
+            delimiter=delimiter,
+            newlines_in_values=True,
+            ignore_empty_lines=False,
+            invalid_row_handler=set_aside,
+        ),
+        convert_options=pa_csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.large_string()), strings_can_be_null=False
+        ),
+    )
+    header_left = 1
+    repeat: list[bool] = []
+    chunks: list[list[Any]] = [[] for _ in names]
+    for batch in reader:
+        rows, header_left = batch.slice(header_left), max(0, header_left - batch.num_rows)
+        if not rows.num_rows:
+            continue
+        repeat = repeat or [2 * len(column.unique()) < len(column) for column in rows.columns]
+        for i, column in enumerate(rows.columns):
+            chunks[i].append(_encoded(column) if repeat[i] else column)
+    # Each column's chunks are free when it is done.
+    kinds = [_categories if one else _strings for one in repeat] or [_strings] * n_columns
+    return [kind(chunks.pop(0)) for kind in kinds], ragged
+
+
+def _encoded(column: pa.Array) -> tuple[NDArray[Any], pa.Array]:
+    """Return the place of each text among the different ones, in as few bytes as it takes, and those."""
+    found = column.dictionary_encode()
+    return found.indices.to_numpy().astype(np.min_scalar_type(len(found.dictionary))), found.dictionary
+
+
+def _categories(chunks: list[tuple[NDArray[Any], pa.Array]]) -> pd.Series:
+    # pyarrow's unify_dictionaries() takes several times the memory.
+    texts = pa.chunked_array([texts for _, texts in chunks]).combine_chunks().dictionary_encode()
+    place, start, codes = texts.indices.to_numpy(), 0, []
+    for chunk, own in chunks:
+        codes.append(place[start : start + len(own)][chunk])
+        start += len(own)
+    dtype = pd.CategoricalDtype(pd.Index(_strings([texts.dictionary])))
+    return pd.Series(pd.Categorical.from_codes(np.concatenate(codes), dtype=dtype, validate=False))
+
+
+def _strings(chunks: list[pa.Array]) -> pd.Series:
+    return pa.chunked_array(chunks, pa.large_string()).to_pandas()
+
+
+def _rows(frame: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
+    """Return some of the rows; categories are always those that occur."""
+    if kept.all():
+        return frame
+    rows = np.flatnonzero(kept)
+    columns = {name: some_rows(frame[name], rows) for name in frame if not _repeats(frame[name])}
+    columns |= {
+        name: frame[name].iloc[rows].cat.remove_unused_categories().reset_index(drop=True)
+        for name in frame
+        if _repeats(frame[name])
+    }
+    return pd.DataFrame({name: columns[name] for name in frame}, copy=False).set_axis(frame.index[rows])
 
 
 def _ragged_frame(ragged: list[tuple[int, int, str]], n_columns: int) -> pd.DataFrame:
@@ -217,10 +345,10 @@ def _ragged_frame(ragged: list[tuple[int, int, str]], n_columns: int) -> pd.Data
 
 
 def _without_open_quote(
-    utf8: bytes, frame: pd.DataFrame, rejected: pd.DataFrame
+    utf8: bytes, start: int, frame: pd.DataFrame, rejected: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Set the last row aside where an unclosed quotation mark swallowed what follows it."""
-    if frame.empty or utf8.count(b'"') % 2 == 0:
+    if frame.empty or utf8.count(b'"', start) % 2 == 0:
         return frame, rejected
     last = frame.iloc[-1]
     if "\n" not in last.iloc[-1]:
@@ -232,23 +360,24 @@ def _without_open_quote(
         last.iloc[-1][:MAX_TEXT],
     ]
     more = pd.DataFrame([row], columns=rejected.columns).astype(rejected.dtypes.to_dict())
-    return frame.iloc[:-1], pd.concat([rejected, more], ignore_index=True)
+    rejected = pd.concat([rejected, more], ignore_index=True)
+    return _rows(frame, frame.index != frame.index[-1]), rejected
 
 
-def _blank(frame: pd.DataFrame) -> pd.Series:
-    blank = pd.Series(True, index=frame.index)
+def _blank(frame: pd.DataFrame) -> NDArray[np.bool_]:
+    blank = np.ones(len(frame), dtype=bool)
     for column in frame.columns:
         if not blank.any():
             break
-        blank &= frame[column] == ""
+        blank &= is_blank(frame[column])
     return blank
 
 
 def _check_lengths(frame: pd.DataFrame, label: str) -> None:
     for column in frame.columns:
-        lengths = frame[column].str.len()
-        if len(lengths) and lengths.max() > MAX_TEXT:
+        lengths = each_text(frame[column], lambda texts: texts.str.len().to_numpy())
+        if lengths.size and lengths.max() > MAX_TEXT:
             raise InputError(
-                f"{label}, row {lengths.idxmax()}, column {shorten(column)} holds {lengths.max():,} "
-                f"characters; the limit is {MAX_TEXT:,}."
+                f"{label}, row {frame.index[lengths.argmax()]}, column {shorten(column)} holds "
+                f"{lengths.max():,} characters; the limit is {MAX_TEXT:,}."
             )

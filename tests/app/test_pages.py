@@ -13,12 +13,13 @@ from tests.core.verdict_runs import no_questions
 
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
 NEED_DATA = (
-    "overview", "influence", "retrieval_quality", "claims", "uncertainty", "conformal", "validation", "confidence",
+    "overview", "influence", "likelihood", "retrieval_quality", "claims", "uncertainty", "conformal", "validation", "confidence",
     "signals", "workbench",
 )  # fmt: skip
 TITLES = {
     "overview": "Overview",
     "influence": "Influence vs retrieval",
+    "likelihood": "Answer likelihood",
     "retrieval_quality": "Retrieval quality",
     "workbench": "Workbench",
     "claims": "Claims & evidence",

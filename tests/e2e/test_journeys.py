@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 PAGES = (
     "",
     "influence",
+    "likelihood",
     "retrieval_quality",
     "claims",
     "uncertainty",

@@ -17,9 +17,9 @@ SLOTS = 2
 
 
 @contextlib.contextmanager
-def llama_server(context: int = CONTEXT, slots: int = SLOTS) -> Iterator[str]:
+def llama_server(context: int = CONTEXT, slots: int = SLOTS, threads: int = 1) -> Iterator[str]:
     """Start the server as a process of its own; yield its address, like ``http://127.0.0.1:45678``."""
-    command = [sys.executable, __file__, str(context), str(slots)]
+    command = [sys.executable, __file__, str(context), str(slots), str(threads)]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as server:
@@ -39,7 +39,7 @@ def main() -> None:
 
     from core.llm.packaged import packaged_gguf
 
-    context, slots = int(sys.argv[1]), int(sys.argv[2])
+    context, slots, threads = map(int, sys.argv[1:])
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -48,7 +48,7 @@ def main() -> None:
     params.model_alias = {"smollm2-135m"}
     params.n_ctx, params.n_parallel = context * slots, slots
     params.hostnames, params.port = ["127.0.0.1"], port
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.verbosity = 0
     server = xllamacpp.Server(params)
     sys.stdout.write(f"{server.listening_address}\n")

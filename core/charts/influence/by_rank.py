@@ -21,6 +21,7 @@ from core.charts.theme import (
 )
 from core.conditions import where
 from core.influence import InfluenceAnalysis
+from core.influence.definitions import REASONS, ROUGE
 from core.stats import mean_interval
 from core.text.display import count, number
 
@@ -34,6 +35,7 @@ class _Data(NamedTuple):
     n_queries: int
     noise: float  # NaN where no repeats were run
     n_noise: int
+    unit: str
 
 
 def influence_by_rank(analysis: InfluenceAnalysis) -> go.Figure:
@@ -54,13 +56,14 @@ def _data(analysis: InfluenceAnalysis) -> _Data:
     own = known.groupby("query_id", sort=False)["influence"].agg(["size", "mean", "var"]).add_prefix("own_")
     first = analysis.passages[analysis.passages["influence_rank"] == 1]
     n_first = first.groupby("retrieval_order")["query_id"].nunique().to_dict()
+    lowest, highest = (0.0, 1.0) if analysis.measure == ROUGE else (-np.inf, np.inf)
     rows = []
     for order, found in at_place.join(own).groupby("retrieval_order"):
-        low, high = mean_interval(found["mean"], lower=0.0, upper=1.0)
+        low, high = mean_interval(found["mean"], lower=lowest, upper=highest)
         # Variance of the mean of that many of the question's own values, drawn without replacement.
         variance = found["own_var"].fillna(0) / found["size"] * (1 - found["size"] / found["own_size"])
         expected, half = found["own_mean"].mean(), 1.96 * np.sqrt(variance.sum()) / len(found)
-        ends = max(0.0, expected - half), expected + half
+        ends = max(lowest, expected - half), expected + half
         rows.append(
             (order, found["mean"].mean(), low, high, len(found), n_first.get(order, 0), expected, *ends)
         )
@@ -70,13 +73,18 @@ def _data(analysis: InfluenceAnalysis) -> _Data:
         known["query_id"].nunique(),
         float(noise.mean()) if len(noise) else np.nan,
         len(noise),
+        "" if analysis.measure == ROUGE else " (nats)",
     )
 
 
 def _draw(data: _Data) -> go.Figure:
     means = data.means
     if not len(means):
-        return empty_figure("No influence is known: no passage has been left out of a prompt yet.")
+        return empty_figure(
+            REASONS["not_scored"].meaning
+            if data.unit
+            else "No influence is known: no passage has been left out of a prompt yet."
+        )
     first, last = means.iloc[0], means.iloc[-1]
     alt = (
         f"Mean influence by retrieval order over {count(data.n_queries, 'question')}: "
@@ -84,7 +92,7 @@ def _draw(data: _Data) -> go.Figure:
         f"{number(last['mean'])} at place {last['order']:g} ({number(last['chance'])} by chance); mean noise "
         f"floor {number(data.noise)}."
     )
-    figure = new_figure(alt, "Retrieval rank (1 = first)", "Mean influence")
+    figure = new_figure(alt, "Retrieval rank (1 = first)", f"Mean influence{data.unit}")
     add_band(figure, "Middle 95 % by chance", means["order"], means["chance_low"], means["chance_high"])
     add_line(
         figure,

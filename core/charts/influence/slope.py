@@ -93,7 +93,7 @@ def _data(analysis: InfluenceAnalysis, query_id: str) -> _Data | str:
 
 def _style(shift: float, influence: float) -> str:
     """Name how a passage moved; one without influence was not used, however high its tied rank."""
-    if abs(shift) < FAR or (shift > 0 and not influence):
+    if abs(shift) < FAR or (shift > 0 and influence <= 0):
         return "neutral"
     return "raised" if shift > 0 else "lowered"
 

@@ -143,6 +143,13 @@ class EmbeddedLLM:
             prefill=True,
         )
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a run by this model should say about its answers."""
+        if self._dtype == "float32":
+            return ()
+        return (f"Rounded: the model computes in {self._dtype}, so a changed answer may be no influence.",)
+
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the number of prompt tokens of these messages."""
         with self._lock:

@@ -39,7 +39,8 @@ class OpenAICompatibleLLM:
     timeout : float
         Seconds after which a call is abandoned.
     parallel : int
-        Max calls at once; fewer where the server is overloaded or reports fewer slots.
+        Max calls at once; fewer where the server is overloaded or reports fewer slots. A server that reports
+        slots gets the calls of one question one after another, and so many questions at once.
 
     Raises
     ------
@@ -202,6 +203,7 @@ class OpenAICompatibleLLM:
                     # If it stays so, the calls themselves will say what is wrong.
                     self._facts_until = time.monotonic() + _FORGET_SECONDS
                 self._remote.limit.most = min(self._parallel, self._facts.slots or self._parallel)
+                self._remote.one_by_one = self._facts.slots is not None
             return self._facts
 
     def _run(self, question: Callable[[Any], Coroutine[Any, Any, T]]) -> T:

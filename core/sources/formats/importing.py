@@ -9,8 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from core.errors import InputError
-from core.sources.columnar import is_columnar, read_input
+from core.sources.columnar import is_columnar, is_saved_dataset, read_input
 from core.sources.content import Content, looks_like_json, read_content
+from core.sources.encoding import read_source
 from core.sources.fields import unique
 from core.sources.formats import (
     deepeval,
@@ -27,7 +28,7 @@ from core.sources.formats.flat import default_id, renamed
 from core.sources.formats.records import Record, right_texts, run_of
 from core.sources.formats.types import Format, ReadRecords, as_dataset
 from core.sources.formats.writing import unmarked
-from core.sources.influence_csv import Imported, mark_notes, read_influence_csv, upload_manifest
+from core.sources.influence_csv import Imported, digest_of, mark_notes, read_influence_csv, upload_manifest
 from core.sources.mapping import MAPPABLE, suggest_mapping
 from core.sources.question import names_of
 from core.sources.report import IssueLog, counted, possibilities, shorten
@@ -94,9 +95,16 @@ def import_file(
             f"The format must be one of {', '.join(IMPORT_FORMATS)}, got {shorten(file_format)!r}."
         )
     label = name or (Path(source).name if not isinstance(source, bytes) else "The file")
-    data = read_input(source, label)
+    given = dict(mapping or {})
+    if not isinstance(source, bytes) and is_saved_dataset(source):
+        source = read_input(source, label)
     try:
-        return _imported(data, label, file_format, dict(mapping or {}))
+        if file_format == INFLUENCE_CSV or (
+            file_format == "auto" and _is_influence(read_source(source, label), label, given)
+        ):
+            # Read again from its path rather than kept: the import's own tables need the memory.
+            return _influence(source, label, given)
+        return _imported(read_source(source, label), label, file_format, given)
     except OneColumn as error:
         if error.first.casefold() in names_of("question"):
             raise InputError(_questions_only(label)) from error
@@ -104,8 +112,6 @@ def import_file(
 
 
 def _imported(data: bytes, label: str, file_format: str, given: Mapping[str, str]) -> Imported:
-    if file_format == INFLUENCE_CSV or (file_format == "auto" and _is_influence(data, label, given)):
-        return _influence(data, label, given)
     content, marked = unmarked(read_content(data, label))
     found, content = _format_of(content, file_format, given)
     log = IssueLog()
@@ -118,7 +124,7 @@ def _imported(data: bytes, label: str, file_format: str, given: Mapping[str, str
     notes = [f"{how}: {found.title} ({found.name}).", *content.notes, *read.notes, *remarks]
     notes += mark_notes(marked)
     report = log.report(len(records), content.rejected(read.rejected), notes, abilities(records))
-    manifest = upload_manifest(data, label, report, {"format": found.name}, given, marked)
+    manifest = upload_manifest(digest_of(data), label, report, {"format": found.name}, given, marked)
     return Imported(run_of(records, manifest), report)
 
 
@@ -134,14 +140,14 @@ def _is_influence(data: bytes, label: str, given: Mapping[str, str]) -> bool:
     return by_rouge or bool(fields & {"influence_score", "ablated_answer"})
 
 
-def _influence(data: bytes, label: str, given: Mapping[str, str]) -> Imported:
+def _influence(source: bytes | str | os.PathLike[str], label: str, given: Mapping[str, str]) -> Imported:
     """Read an influence CSV; columns that are named go before the suggested ones."""
     mapping: dict[str, str] | None = None
     if given:
-        suggested = suggest_mapping(read_columns(data, label))
+        suggested = suggest_mapping(read_columns(source, label))
         mapping = {field: column for field, column in suggested.items() if column not in given.values()}
         mapping |= given
-    imported = read_influence_csv(data, label, mapping)
+    imported = read_influence_csv(source, label, mapping)
     notes = ("Read as an influence CSV (influence-csv).", *imported.report.notes)
     manifest = dict(imported.run.manifest)
     manifest |= {"notes": list(notes), "dataset": {**manifest["dataset"], "format": INFLUENCE_CSV}}

@@ -56,3 +56,23 @@ def likelihood_run(*questions, manifest=None):
         queries=pd.DataFrame(queries),
         passages=pd.DataFrame(passages),
     )
+
+
+def scored_run(*questions, **columns):
+    """A run of questions: ``answer, reference`` and (drop, drop of the reference, gold) of each passage."""
+    rows = [
+        (
+            answer,
+            None if reference is None else [reference],
+            {f"text {i}": bool(one[2]) for i, one in enumerate(own)},
+        )
+        for answer, reference, *own in questions
+    ]
+    run = likelihood_run(*rows)
+    drops = [one[:2] for _, _, *own in questions for one in own]
+    passages = run.passages.assign(
+        logprob_drop=[drop for drop, _ in drops],
+        reference_logprob_drop=[drop for _, drop in drops],
+        **columns,
+    )
+    return Run.create(run.manifest, queries=run.queries, passages=passages)

@@ -105,6 +105,68 @@ def test_never_more_at_once_than_the_limit_also_from_many_threads():
     }
 
 
+def shared_prefixes(n):
+    """A baseline, and n prompts of which the last shares most with it."""
+    return [
+        Request((Message("user", text),))
+        for text in ["a" * n + "z", *("a" * i + "b" * (n - i) for i in range(n))]
+    ]
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_calls_start_in_the_order_of_their_prefixes_the_first_alone(one_by_one):
+    remote, started, together = Remote(3, 30), [], []
+    remote.one_by_one = one_by_one
+    asked, running = shared_prefixes(6), set()
+
+    async def call(request):
+        place = asked.index(request)
+        started.append(place)
+        running.add(place)
+        together.append(frozenset(running))
+        await asyncio.sleep(0.01)
+        running.discard(place)
+        return Completion(f"answer {place}", "stop", 1, 1, 0.0)
+
+    answers = remote.generate(asked, call)
+    assert [answer.text for answer in answers] == [f"answer {place}" for place in range(7)]
+    assert started == [0, 6, 5, 4, 3, 2, 1]
+    assert together[:2] == [{0}, {6}]
+    assert max(map(len, together)) == (1 if one_by_one else 3)
+
+
+def test_other_threads_use_the_other_slots():
+    remote = Remote(2, 30)
+    remote.one_by_one = True
+    both = asyncio.Barrier(2)  # passed only where two calls are under way
+
+    async def call(request):
+        await both.wait()
+        return done(request)
+
+    threads = [
+        threading.Thread(target=remote.generate, args=([request(10 * n + i) for i in range(3)], call))
+        for n in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_the_others_are_asked_where_the_first_passes_away():
+    async def call(asked):
+        if number(asked) == 0:
+            raise TransientError("broken")
+        return done(asked)
+
+    kept = []
+    with pytest.raises(TransientError):
+        Remote(2, 30).generate([request(n) for n in range(3)], call, lambda i, c: kept.append(c.text))
+    assert sorted(kept) == ["answer 1", "answer 2"]
+
+
 def test_the_others_are_finished_before_a_passing_failure_is_told():
     kept = []
 
@@ -124,7 +186,8 @@ def test_a_failure_that_stays_ends_the_batch_at_once():
     async def call(asked):
         if number(asked) == 1:
             raise BackendError("no such model")
-        await asyncio.sleep(60)
+        if number(asked) == 2:
+            await asyncio.sleep(60)
         return done(asked)
 
     start = time.monotonic()

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core.influence.definitions import METRICS, MODES, ORDER_MODES, PER_PASSAGE
+from core.influence.definitions import LOGPROB, METRICS, MODES, ORDER_MODES, PER_PASSAGE
 from core.rows import rows_of
 from core.text.display import count, number
 from ui import cached, headlines, questions, show
@@ -48,7 +48,7 @@ def _shown(one: Any, row: Any, found: pd.DataFrame) -> dict[str, Any]:
         return {"flags": flags}
     above = show.yes_or_no(one["above_noise"])
     noise = {True: " · above noise", False: " · within noise", None: ""}[above]
-    rank = _place(one, found)
+    rank, unit = _place(one, found), " nats" if _by_logprob() else ""
     return {
         "flags": flags,
         "bar": {
@@ -57,9 +57,13 @@ def _shown(one: Any, row: Any, found: pd.DataFrame) -> dict[str, Any]:
             "high": _known(one["influence_high"]),
             "noise": _known(row["noise_quantile"]),
             "within": above is False,
-            "text": f"Influence {number(value)} · rank {rank} of {len(found)}{noise}",
+            "text": f"Influence {number(value)}{unit} · rank {rank} of {len(found)}{noise}",
         },
     }
+
+
+def _by_logprob() -> bool:
+    return bool(cached.diagnosis()["influence"].measure == LOGPROB)
 
 
 def _place(one: Any, found: pd.DataFrame) -> str:
@@ -111,6 +115,8 @@ def draw(query_id: str) -> None:
 def _agreement(row: Any) -> None:
     low, high = number(row["chance_low"]), number(row["chance_high"])
     noise = f"on {count(int(row['n_repeats']), 'repeat')}" if row["n_repeats"] else "no repeats were run"
+    if _by_logprob():
+        noise = "a fixed answer has none"
     show.cards(
         [
             (

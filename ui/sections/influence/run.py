@@ -8,12 +8,31 @@ import streamlit as st
 
 from core.charts.theme import where_door
 from core.conditions import where
-from core.influence.definitions import LABELS, MODES
+from core.influence.definitions import LABELS, LOGPROB, MODES, REASONS
 from core.influence.recovery import recovery
 from core.influence.reported import WHY, compare_reported
 from core.text.display import count, number
-from ui import cached, doors, questions, show
+from ui import cached, doors, questions, router, show, sources
 from ui.state import session, settings
+
+
+def measured() -> None:
+    """Say what influence is by log-probability, and how to get it where it is not known."""
+    analysis = cached.diagnosis()["influence"]
+    if analysis.measure != LOGPROB:
+        return
+    n = analysis.passages.dropna(subset="influence")["query_id"].nunique()
+    estimated = int(analysis.run.passages["approximate_drop"].fillna(value=False).sum())
+    st.info(
+        "Influence is measured by log-probability: how many nats less likely the given answer becomes "
+        f"without a passage. It is known for {n:,} of {count(len(analysis.queries), 'question')}."
+        + ("" if n else f" {REASONS['not_scored'].meaning}")
+        + (f" {estimated:,} values are approximate: estimated by the quick screen." if estimated else ""),
+        icon=":material/query_stats:",
+    )
+    page = router.page_of("likelihood")
+    if not n and page is not None:
+        sources.link(page, "Score the answers", "query_stats")
 
 
 def ranks() -> None:

@@ -19,12 +19,15 @@ from torch.nn import Linear
 
 from core.influence.step import InfluenceStep
 from core.llm import CompletionCache, Message, Request, open_llm
+from core.llm.embedded import arithmetic
 from core.llm.embeddings import SentenceEmbedder
 from core.llm.packaged import packaged_embedder
 from core.llm.prompts import answer_messages
 from core.llm.structured import canonical
+from core.pipeline.rows import questions_of
 from core.run import Run
 from core.sources.dataset import load_dataset
+from tests.core.llm.embedded.tiny_model import tiny_model
 from tests.live_runs import live_run
 
 pytestmark = pytest.mark.model
@@ -40,11 +43,6 @@ QUESTION = "When was the Eiffel Tower completed?"
 @pytest.fixture(scope="module")
 def llm():
     return open_llm("embedded")
-
-
-@pytest.fixture(scope="module")
-def wide():
-    return open_llm("embedded", dtype="float32")
 
 
 def ask(llm, *requests):
@@ -78,18 +76,18 @@ def test_what_it_can_do_and_what_answers_depend_on(llm):
     assert set(llm.options) == {"revision", "dtype", "device", "batch_size", "begins_with"}
 
 
-def test_batches_with_padding_give_the_same_answers(wide):
+def test_batches_with_padding_give_the_same_answers(llm):
     # What a GPU does, on the processor: prompts of several lengths and limits, padded together.
     requests = [
         Request(answer_messages(QUESTION, PASSAGES[:n]), stop=stop, max_tokens=m)
         for n in (1, 2, 3)
         for m, stop in ((4, ()), (12, ("\n",)))
     ]
-    alone = wide.generate(requests)
+    alone = llm.generate(requests)
     order = []
-    wide._batch = 4
-    together = wide.generate(requests, lambda index, _: order.append(index))
-    wide._batch = 1
+    llm._batch = 4
+    together = llm.generate(requests, lambda index, _: order.append(index))
+    llm._batch = 1
     fields = [(c.text, c.finish_reason, c.prompt_tokens, c.completion_tokens) for c in together]
     assert fields == [(c.text, c.finish_reason, c.prompt_tokens, c.completion_tokens) for c in alone]
     assert sorted(order) == list(range(6))
@@ -111,7 +109,7 @@ def test_samples_differ_by_seed(llm):
     assert len({c.text for c in samples}) > 1
 
 
-def test_samples_of_one_prompt_are_drawn_together_and_it_is_read_once(wide):
+def test_samples_of_one_prompt_are_drawn_together_and_it_is_read_once(llm):
     prompt = answer_messages(QUESTION, PASSAGES)
     requests = [
         Request(
@@ -120,14 +118,14 @@ def test_samples_of_one_prompt_are_drawn_together_and_it_is_read_once(wide):
         for s in range(12)
     ]
     other = Request(answer_messages(QUESTION, PASSAGES[:1]), temperature=1.0, seed=3, max_tokens=8)
-    alone = [wide.generate([request])[0] for request in (*requests, other)]
+    alone = [llm.generate([request])[0] for request in (*requests, other)]
     read = []
-    model = wide._ready()
+    model = llm._ready()
     hook = model.register_forward_pre_hook(
         lambda _, args, given: read.append(tuple(given["input_ids"].shape)), with_kwargs=True
     )
     try:
-        together = wide.generate([*requests[:5], other, *requests[5:]])
+        together = llm.generate([*requests[:5], other, *requests[5:]])
     finally:
         hook.remove()
     together = [*together[:5], *together[6:], together[5]]
@@ -140,39 +138,39 @@ def test_samples_of_one_prompt_are_drawn_together_and_it_is_read_once(wide):
         if one.logprobs is not None:
             assert with_others.logprobs == pytest.approx(one.logprobs, abs=1e-3)
     # Both prompts are read once, what they begin with too; then all thirteen are answered together.
-    prompts = [wide._chat.encode(request.messages)[:-1] for request in (requests[0], other)]
+    prompts = [llm._chat.encode(request.messages)[:-1] for request in (requests[0], other)]
     beginnings = {tuple(prompt[: n + 1]) for prompt in prompts for n in range(len(prompt))}
     assert sum(n for rows, n in read if rows == 1) == len(beginnings)
     assert {shape for shape in read if shape[0] != 1} == {(13, 1)}
 
 
-def test_single_samples_of_several_prompts_share_a_padded_batch_where_there_are_batches(wide):
+def test_single_samples_of_several_prompts_share_a_padded_batch_where_there_are_batches(llm):
     requests = [
         Request(answer_messages(QUESTION, PASSAGES[:n]), temperature=0.8, seed=n, max_tokens=4)
         for n in (1, 2, 3)
     ]
-    alone = [wide.generate([request])[0].text for request in requests]
+    alone = [llm.generate([request])[0].text for request in requests]
     read = []
-    hook = wide._ready().register_forward_pre_hook(
+    hook = llm._ready().register_forward_pre_hook(
         lambda _, args, given: read.append(tuple(given["input_ids"].shape)), with_kwargs=True
     )
-    wide._batch = 4
+    llm._batch = 4
     try:
-        together = [completion.text for completion in wide.generate(requests)]
+        together = [completion.text for completion in llm.generate(requests)]
     finally:
         hook.remove()
-        wide._batch = 1
+        llm._batch = 1
     assert together == alone
     assert [shape[0] for shape in read if shape[1] > 1] == [3]
 
 
-def test_what_it_writes_it_scores_alike(wide):
+def test_what_it_writes_it_scores_alike(llm):
     requests = [
         Request(answer_messages(QUESTION, PASSAGES[:n]), stop=("\n",), logprobs=True, temperature=t, seed=2)
         for n, t in ((1, 0.0), (2, 0.0), (1, 1.0))
     ]
-    done = ask(wide, *requests)
-    scores = wide.score([r.messages for r in requests], [c.text for c in done])
+    done = ask(llm, *requests)
+    scores = llm.score([r.messages for r in requests], [c.text for c in done])
     for completion, scored in zip(done, scores, strict=True):
         assert completion.text
         assert scored == pytest.approx(completion.logprobs, abs=1e-3)
@@ -277,36 +275,39 @@ def test_embeddings_are_those_of_the_library_and_multiplied_by_onednn():
 
 @pytest.fixture
 def questions(tmp_path):
-    record = {
-        "id": "a", "question": QUESTION, "answers": ["1889"],
-        "passages": [{"id": f"p{n}", "title": t, "text": x} for n, t, x in PASSAGES],
-    }  # fmt: skip
+    records = [
+        {
+            "id": name, "question": question, "answers": ["1889"],
+            "passages": [{"id": f"p{n}", "title": t, "text": x} for n, t, x in PASSAGES],
+        }
+        for name, question in (("a", QUESTION), ("b", "How tall is the Eiffel Tower?"))
+    ]  # fmt: skip
     path = tmp_path / "questions.jsonl"
-    path.write_text(json.dumps(record), encoding="utf-8")
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return path
 
 
 def test_killed_and_resumed_through_the_command_line(llm, questions, tmp_path):
     data = load_dataset(questions)
     reference = live_run(data, llm, step=InfluenceStep(repeats=1))
-    assert reference.queries["answer_status"][0] == "answered"
+    assert (reference.queries["answer_status"] == "answered").all()
 
     cache, out = tmp_path / "c.db", tmp_path / "run"
     arguments = [sys.executable, "-m", "core", "analyze", str(questions), "--repeats", "1", "--cache", str(cache), "--out", str(out)]  # fmt: skip
     process = subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 120
-    while process.poll() is None and time.monotonic() < deadline and _rows(cache) < 2:
+    while process.poll() is None and time.monotonic() < deadline and _rows(cache) < 1:
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     kept = _rows(cache)
-    assert 2 <= kept < 6
+    assert 1 <= kept < 12  # the first question's calls are answered together, or some of them kept
 
     done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     resumed = Run.load(out)
     assert resumed.run_id == reference.run_id
-    assert (resumed.manifest["cost"]["calls"], resumed.manifest["cost"]["cached"]) == (6 - kept, kept)
+    assert (resumed.manifest["cost"]["calls"], resumed.manifest["cost"]["cached"]) == (12 - kept, kept)
     for name in reference:
         expected, found = reference[name], resumed[name]
         if name == "queries":
@@ -318,3 +319,30 @@ def _rows(path):
     with suppress(Exception), CompletionCache(path) as cache:
         return len(cache)
     return 0
+
+
+def test_single_precision_is_the_default_on_a_processor_and_half_precision_is_called_rounded(tmp_path):
+    folder = tiny_model(tmp_path)
+    assert open_llm("embedded", folder).options["dtype"] == "float32"
+    assert open_llm("embedded", folder).notes == ()
+    half = open_llm("embedded", folder, dtype="bfloat16")
+    (tmp_path / "data.jsonl").write_text(
+        '{"question": "a?", "passages": ["b", "c", "d"]}\n', encoding="utf-8"
+    )
+    data = load_dataset(tmp_path / "data.jsonl")
+    notes = live_run(data, half, step=InfluenceStep(max_tokens=2)).manifest["notes"]
+    assert "Rounded: the model computes in bfloat16, so a changed answer may be no influence." in notes
+
+
+def test_answers_without_each_passage_are_those_of_plain_calls(llm, monkeypatch):
+    run = Run.load(ROOT / "sample_data" / "recorded_run_short")
+    question = questions_of(run, ())
+    calls = InfluenceStep().calls(question(run.queries["query_id"][0]))
+    monkeypatch.setattr(arithmetic, "speed_up", lambda model: model)
+    plain = open_llm("embedded")
+    monkeypatch.setattr(plain, "_prefix_reader", lambda: None)
+    expected = ask(plain, *(call.request for call in calls))
+    found = ask(llm, *(call.request for call in calls))
+    assert len({one.text for one in expected}) > 2
+    for one, other in zip(expected, found, strict=True):
+        assert replace(other, latency=0.0) == replace(one, latency=0.0)

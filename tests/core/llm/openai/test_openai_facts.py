@@ -1,3 +1,6 @@
+import json
+import threading
+
 import pytest
 
 from core.errors import BackendError
@@ -45,3 +48,52 @@ def test_facts_of_other_servers_are_understood():
         assert llm.count_tokens((Message("user", "a"), Message("system", "b"))) == 6
     with fault_proxy(None, lambda _: reply(200, {"data": [{"id": "m", "context_length": 99}]})) as server:
         assert opened(server).capabilities.context_length == 99
+
+
+@pytest.mark.parametrize("slots", [None, 1, 3, 20])
+def test_calls_match_the_slots_of_the_server(slots):
+    """A server that reports slots gets one call of a question at a time, and as many questions as it has."""
+    open_calls, most, lock = [0], [0], threading.Lock()
+    # Passed by the calls that may be under way together, of one question; the baseline passes alone.
+    others = threading.Barrier(1 if slots else 2)
+
+    def answer(exchange):
+        if exchange.path.endswith("/props"):
+            return reply(200, {"total_slots": slots}) if slots else reply(404, b"")
+        if not exchange.path.endswith("completions"):
+            return reply(200, {"data": [{"id": "m"}]})
+        with lock:
+            open_calls[0] += 1
+            most[0] = max(most[0], open_calls[0])
+        if exchange.json()["messages"][0]["content"] != "baseline":
+            others.wait(20)
+        with lock:
+            open_calls[0] -= 1
+        return chat()
+
+    with fault_proxy(None, answer) as server:
+        llm = opened(server, parallel=8)
+        asked = [ask((Message("user", text),)) for text in ("baseline", "c", "b", "bc", "d")]
+        assert [one.text for one in llm.generate(asked)] == ["Paris"] * 5
+        assert llm.capabilities.parallel == min(8, slots or 8)
+        sent = [e.json()["messages"][0]["content"] for e in server.requests("/chat/completions")]
+    assert (most[0] == 1) if slots else (2 <= most[0] <= 4)
+    if slots:  # "b" shares a letter with the baseline and all of itself with "bc"
+        assert sent == ["baseline", "b", "bc", "c", "d"]
+
+
+@pytest.mark.model
+def test_a_real_server_reads_only_what_follows_the_dropped_passage(llama):
+    passages = [f"[{i}] The lake of valley {i} has {i + 40} islands and a mill." for i in range(1, 7)]
+    kept = [passages, *([p for p in passages if p != dropped] for dropped in passages)]
+    asked = [ask((Message("user", "\n\n".join([*some, "Question: how many mills?"])),)) for some in kept]
+    with fault_proxy(llama) as server:
+        llm = opened(server, model=None)
+        llm.generate(asked)
+        timings = [json.loads(e.answer)["timings"] for e in server.requests("/chat/completions")]
+        sizes = [llm.count_tokens(asked[i].messages) for i in (0, 6, 5, 4, 3, 2, 1)]
+    assert [t["prompt_n"] + t["cache_n"] for t in timings] == sizes
+    read = [t["prompt_n"] for t in timings]
+    # Behind the baseline the rest grows by a passage each time; the last call reads all but the beginning.
+    assert read[1:] == sorted(read[1:]) and read[1] < read[0] / 3
+    assert sum(read) < 0.65 * sum(sizes)

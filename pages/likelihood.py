@@ -1,0 +1,26 @@
+import streamlit as st
+
+from ui import headlines, job_panel, show, worklist
+from ui.router import require_entrypoint
+from ui.sections.likelihood import run
+
+require_entrypoint()
+headlines.heading("likelihood")
+
+job_panel.draw("likelihood")
+if show.needs_run():
+    if headlines.lacks("likelihood"):
+        run.first()
+    else:
+        run.approximate()
+        headlines.body("likelihood")
+        run.again()
+
+        st.subheader("Which passage made the answer, which would make the correct one?", anchor=False)
+        run.evidence()
+
+        st.subheader("Which measure finds the gold passage?", anchor=False)
+        run.gold()
+
+        st.subheader("Questions", anchor=False)
+        worklist.draw("likelihood")

@@ -1,0 +1,96 @@
+"""Fixed-answer scores of the whole run: how to get them, and what they say."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from core.likelihood.definitions import METRICS
+from core.likelihood.screening import agreement
+from core.text.display import count
+from ui import cached, questions, show, step_form
+from ui.state import session
+
+
+def first() -> None:
+    """Draw what is to be decided before a run has scores."""
+    run = session().run
+    assert run is not None, "the form is for the run that is loaded"
+    with st.container(border=True):
+        st.subheader("Not scored", anchor=False)
+        st.markdown(
+            f"The model reads the answers to **{count(len(run.queries), 'question')}** with all passages and "
+            "without each, and the first reference answers where there are any. Nothing is generated. The "
+            "result is a new run beside this one; the answers stay as they are."
+        )
+        step_form.on_loaded_run("likelihood", "Score answers")
+
+
+def again() -> None:
+    """Draw the form that scores the same answers with another model."""
+    with st.expander("Score again with another model", icon=":material/query_stats:"):
+        st.markdown("The result is a new run; this one stays as it is.")
+        step_form.on_loaded_run("likelihood", "Score again")
+
+
+def approximate() -> None:
+    """Say how many drops are estimates and how far these were off, where any are."""
+    analysis = cached.diagnosis()["likelihood"]
+    n = int(analysis.passages["approximate"].sum())
+    if n:
+        of = f"{n:,} of {count(len(analysis.passages), 'drop')}"
+        found = agreement(analysis.run.passages)
+        checked = f"On {found}." if found.n else "None of the others was checked."
+        st.warning(
+            f"{of} are approximate: estimated by the quick screen. {checked}", icon=":material/science:"
+        )
+
+
+def evidence() -> None:
+    """Draw each passage by what it does to the answer and to the reference, and the questions to read."""
+    st.markdown(
+        "Bottom right, a passage speaks for the answer given and against the correct one. Top left, it "
+        "speaks for the correct answer, and the answer does not rest on it. 0.69 nats double a probability."
+    )
+    chosen = {"All answers": None, "Correct": True, "Not correct": False}
+    shown = st.segmented_control(
+        "Answers", list(chosen), default="All answers", key="likelihood_shown", required=True
+    )
+    show.chart("likelihood", "answer_against_reference", correct=chosen[shown or "All answers"])
+    q = cached.diagnosis()["likelihood"].queries
+    rows = q[q["made_by"].notna() | q["needed"].notna()]
+    columns = {
+        "query_id": "Id",
+        "question": show.wide("Question", "medium"),
+        "correct": "Correct",
+        "made_by": "Made the answer",
+        "made_drop": show.numeric("by (nats)"),
+        "needed": "Makes the reference likelier",
+        "needed_drop": show.numeric("by (nats)"),
+        "misleading": "Misleading",
+        "ignored": "Ignored",
+    }
+    alt = "The passage that made each answer, and the one that the reference needs; choosing a row opens it"
+    questions.table(rows, alt, columns, "likelihood_passages")
+
+
+def gold() -> None:
+    """Draw how often each measure puts a gold passage first, against chance."""
+    shares = pd.DataFrame([one for one in cached.diagnosis()["likelihood"].gold if one.n])
+    if shares.empty:
+        st.info("No gold passage is known among the passages of this run.", icon=":material/inbox:")
+        return
+    st.markdown("Only the distance to chance is merit. Equal values share the first place.")
+    shares["measure"] = [METRICS[name].title for name in shares["measure"]]
+    columns = {
+        "measure": "Measure",
+        "mean": show.numeric("Gold comes first"),
+        "low": show.numeric("95 % from"),
+        "high": show.numeric("to"),
+        "chance": show.numeric("By chance"),
+        "n": show.numeric("n", "localized"),
+        "beyond": show.numeric("Beyond the retriever"),
+        "beyond_low": show.numeric("from"),
+        "beyond_high": show.numeric("to "),
+    }
+    show.table(shares, "How often each measure puts a gold passage first", columns)
