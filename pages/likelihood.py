@@ -12,6 +12,7 @@ if show.needs_run():
     if headlines.lacks("likelihood"):
         run.first()
     else:
+        run.approximate()
         headlines.body("likelihood")
         run.again()
 

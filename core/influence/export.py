@@ -16,7 +16,8 @@ def influence_csv(diagnosis: Diagnosis) -> bytes:
 
     One row per question and passage, in the run's order, with the recomputed numbers.
     ``rouge_l`` is 1 - ``influence_score``. ``data_source`` is `core.run.Run.data_source`. Influence by
-    log-probability is no score of words: then ``logprob_drop`` takes the place of both.
+    log-probability is no score of words: then ``logprob_drop`` takes the place of both, with
+    ``approximate_drop``, whether it is only estimated.
     """
     run, analysis = diagnosis.run, diagnosis["influence"]
     p, q, raw = analysis.passages, analysis.queries, run.queries
@@ -42,7 +43,10 @@ def influence_csv(diagnosis: Diagnosis) -> bytes:
             **(
                 {"rouge_l": 1 - p["influence"].array, "influence_score": p["influence"].array}
                 if analysis.measure == ROUGE
-                else {"logprob_drop": p["influence"].array}
+                else {
+                    "logprob_drop": p["influence"].array,
+                    "approximate_drop": run.passages["approximate_drop"].array,
+                }
             ),
             "influence_rank": p["influence_rank"].array,
             "label": of_question(q["label"]),

@@ -29,7 +29,8 @@ _WITHHELD = {
 }
 _WHY_EMPTY = {"length": "The token limit was used up without an answer.", **_WITHHELD}
 _NO_PASSAGE = "The question has no passage to answer from."
-_OF_ANSWER = ("logprob_drop", "reference_logprob_drop")  # others fill them; they go with the answer
+# Others fill them; they go with the answer.
+_OF_ANSWER = ("logprob_drop", "reference_logprob_drop", "approximate_drop", "screened_drop")
 _STYLES = (("short", "Short answers"), ("full", "Whole sentences with sources"))
 
 

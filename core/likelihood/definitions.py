@@ -33,6 +33,18 @@ METRICS = by_name(
     Definition("gold_by_reference", "Gold first: reference",
         "Is the passage that raises the probability of the reference answer most a gold one?",
         formula="gold among those of the largest drop, mean over questions", **_SHARE),
+    Definition("n_approximate", "Approximate drops",
+        "Passages whose drops are only estimated, by the quick screen: the prompt is read once.",
+        direction="0 = everything was read exactly (step likelihood with --exactness exact)"),
+    Definition("screen_off", "Screen off by",
+        "How far the quick screen is off on passages that it did not put first.",
+        formula="mean of |estimated − exact drop| over passages drawn at random and read exactly", unit="nats",
+        range="[0, ∞)", direction="lower = the estimates can be trusted more",
+        undefined_when="none was checked (--exactness screen)"),
+    Definition("screen_order", "Screen in the same order",
+        "Do the quick screen and exact reading put two passages of a question in the same order?",
+        formula="share of pairs drawn at random and read exactly", range="[0, 1]",
+        direction="higher = better; 0.5 is chance", undefined_when="no pair was checked (--exactness screen)"),
     Definition("n_scored", "Answers scored", "Answers whose log-probability is known with and without each passage."),
 )  # fmt: skip
 

@@ -45,6 +45,8 @@ def _finding(analysis: LikelihoodAnalysis, name: str, p_value: float) -> Finding
     interval = wilson_interval(n / of, of)
     beyond = p_value <= _ALPHA
     told = f"in {n:,} of {count(of, *nouns)} {sentence}"
+    if analysis.passages["approximate"].any():
+        told += " (by drops that are partly approximate)"
     return Finding(
         name,
         f"{told[:1].upper()}{told[1:]}; chance alone gives {number(expected, '{:.1f}')}.",

@@ -5,19 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from core.errors import InputError
+from core.likelihood.screening import (
+    CHECKED,
+    CHOICES,
+    EXACT,
+    EXPECTED,
+    Cost,
+    agreement,
+    costs,
+    n_approximate,
+    to_check,
+)
 from core.llm.prompts import DEFAULT_STYLE, STYLES, leave_one_out, prompt_style
 from core.llm.types import Message
 from core.pipeline.asking import Asker
 from core.pipeline.rows import AskedQuestion, Rows, questions_of
-from core.pipeline.steps import ModelChoice, Step, StepPlan, StepWork
+from core.pipeline.steps import ModelChoice, Option, PlanChoice, Step, StepPlan, StepWork
 from core.run import Run
 from core.text.display import count
 
+_Drops = Mapping[str, float | None]
 ANSWER, REFERENCE = "logprob_drop", "reference_logprob_drop"
 _CHARACTERS = 4  # of a token, roughly
+_AGAIN = 6  # tokens of each passage that the screen reads again, on average
 
 
 @dataclass(frozen=True)
@@ -28,11 +41,15 @@ class LikelihoodStep(Step):
     ----------
     style : str
         The prompt, where the run does not say which one its answers had.
+    exactness : str
+        ``exact``; ``screen`` for the quick screen alone, which is approximate; or ``screen+3``, which then
+        reads exactly what the screen puts first, and two others at random to tell how far it is off.
 
     Raises
     ------
     InputError
-        An unknown style; on opening, a model that cannot give the log-probability of a given answer.
+        An unknown style or exactness; on opening, a model that cannot give the log-probability of a given
+        answer.
 
     Notes
     -----
@@ -45,18 +62,36 @@ class LikelihoodStep(Step):
     A question without an answer, or with a passage whose text is not known, is not read. What cannot be
     scored (it does not fit into the context) has no value and is tried again by the next run.
 
+    The screen reads the prompt once and needs a model with ``capabilities.screen``; what it cannot estimate
+    is read exactly. It puts passages in order by the answer, without one by the reference.
+
     Cost: k + 1 forward passes for a question with k passages, and as many for a reference; no generation.
+    With the screen two, and those of what is then read exactly.
     """
 
     name: ClassVar[str] = "likelihood"
     title: ClassVar[str] = "Log-probability of the answer without each passage"
     noun: ClassVar[str] = "question"
-    fills: ClassVar[Mapping[str, tuple[str, ...]]] = {"passages": (ANSWER, REFERENCE)}
+    fills: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "passages": (ANSWER, REFERENCE, "approximate_drop", "screened_drop")
+    }
 
     style: str = DEFAULT_STYLE
+    exactness: Annotated[
+        str,
+        Option(
+            "--exactness",
+            f"How log-probabilities are read: {', '.join(name for name, _ in CHOICES)}.",
+            title="Log-probabilities",
+            choices=CHOICES,
+        ),
+    ] = EXACT
 
     def __post_init__(self) -> None:
         prompt_style(self.style)
+        if self.exactness not in dict(CHOICES):
+            known = ", ".join(dict(CHOICES))
+            raise InputError(f"exactness must be one of {known}, got {self.exactness!r}.")
 
     @property
     def needs_llm(self) -> bool:
@@ -76,13 +111,13 @@ class LikelihoodStep(Step):
                 f"{llm.name} does not: choose the back end embedded (--llm embedded)."
             )
         used = str((run.manifest.get("prompt") or {}).get("style"))
-        return _Work(run, asker, used if used in STYLES else self.style)
+        return _Work(run, asker, used if used in STYLES else self.style, self.exactness)
 
 
 class _Work(StepWork):
-    def __init__(self, run: Run, asker: Asker, style: str) -> None:
-        self.settings = {"style": style}
-        self._asker, self._style = asker, style
+    def __init__(self, run: Run, asker: Asker, style: str, exactness: str) -> None:
+        self.settings = {"style": style} | ({} if exactness == EXACT else {"exactness": exactness})
+        self._asker, self._style, self._exactness = asker, style, exactness
         self._question = questions_of(run)
 
     def todo(self, run: Run) -> Sequence[str]:
@@ -98,23 +133,63 @@ class _Work(StepWork):
         texts, prompts = _texts(question), self._prompts(question)
         if not texts:
             return
+        screened = self._screened(prompts, texts)
+        exact = self._to_read(screened, next(iter(texts)), question.query_id)
+        read = self._read([prompts[0], *(prompts[i + 1] for i in exact)], texts) if exact else []
+        for i, passage in enumerate(question.passages):
+            drops = read[exact.index(i)] if i in exact else screened[i]
+            yield {
+                "query_id": question.query_id,
+                "passage_id": passage["passage_id"],
+                ANSWER: drops.get(ANSWER),
+                REFERENCE: drops.get(REFERENCE),
+                "approximate_drop": i not in exact,
+                "screened_drop": screened[i].get(ANSWER),
+            }
+
+    def _screened(self, prompts: Sequence[tuple[Message, ...]], texts: Mapping[str, str]) -> list[_Drops]:
+        """Return the estimated drops of each passage; None where there is no estimate."""
+        llm = self._asker.llm
+        if self._exactness == EXACT or llm is None or not llm.capabilities.screen:
+            return [dict.fromkeys(texts) for _ in prompts[1:]]
+        return _drops(texts, self._asker.screen(prompts[0], prompts[1:], list(texts.values())))
+
+    def _read(self, prompts: Sequence[tuple[Message, ...]], texts: Mapping[str, str]) -> list[_Drops]:
+        """Return the exact drops without each passage; the first prompt is the whole one."""
         # In one call, all texts after one prompt together: what prompts share is read once.
         pairs = [(prompt, text) for prompt in prompts for text in texts.values()]
         read = iter(self._asker.score(*zip(*pairs, strict=True), at_once=True))
-        with_all, *without = [{name: _sum(next(read)) for name in texts} for _ in prompts]
-        for passage, left in zip(question.passages, without, strict=True):
-            row = {"query_id": question.query_id, "passage_id": passage["passage_id"]}
-            yield row | {name: _drop(with_all.get(name), left.get(name)) for name in (ANSWER, REFERENCE)}
+        return _drops(texts, [[next(read) for _ in texts] for _ in prompts])
+
+    def _to_read(self, screened: Sequence[_Drops], leading: str, query_id: str) -> list[int]:
+        """Return the passages to read exactly: what was not estimated, and where asked for the check."""
+        missing = [i for i, drops in enumerate(screened) if None in drops.values()]
+        if missing or self._exactness != CHECKED:
+            return missing
+        return to_check([drops[leading] or 0.0 for drops in screened], query_id)
 
     def plan(self, ids: Sequence[str]) -> StepPlan:
-        passes = characters = 0
-        for question in map(self._question, ids):
-            lengths = [sum(len(turn.content) for turn in prompt) for prompt in self._prompts(question)]
-            n = len(_expected(question))
-            passes += n * len(lengths)
-            characters += n and sum(lengths)  # a prompt is read once for all texts after it
+        found = [self._costs(self._question(one)) for one in ids]
+        choices = tuple(
+            PlanChoice(
+                name,
+                sum(one[name].passes for one in found),
+                sum(one[name].tokens for one in found),
+                EXPECTED[name],
+                name == self._exactness,
+            )
+            for name, _ in CHOICES
+        )
+        chosen = next(choice for choice in choices if choice.chosen)
         note = "forward passes: each text with all passages and without each; nothing is generated"
-        return StepPlan(about=passes, about_tokens=characters // _CHARACTERS, notes=(note,))
+        return StepPlan(about=chosen.calls, about_tokens=chosen.tokens, notes=(note,), choices=choices)
+
+    def _costs(self, question: AskedQuestion) -> Mapping[str, Cost]:
+        prompts = self._prompts(question)
+        lengths = [sum(len(turn.content) for turn in prompt) // _CHARACTERS for prompt in prompts]
+        texts = _texts(question).values()
+        tail = len(str(question.query["question"])) + max(map(len, texts), default=0)
+        return costs(lengths, len(_expected(question)), tail // _CHARACTERS + _AGAIN * len(prompts))
 
     def facts(self, run: Run) -> Mapping[str, Any]:
         ids = run.queries["query_id"]
@@ -126,7 +201,14 @@ class _Work(StepWork):
         if left:
             why = "not read yet, or too long for the model's context. Run the step again to try them again."
             notes.append(f"Log-probabilities of {count(left, 'question')} are missing: {why}")
-        return {"notes": notes}
+        if self._exactness == EXACT:
+            return {"notes": notes}
+        found, estimated = agreement(run.passages), n_approximate(run.passages)
+        if estimated:
+            of = f"{estimated:,} of {count(len(run.passages), 'drop')} of log-probability"
+            checked = f" On {found}." if found.n else " None was checked."
+            notes.append(f"{of} are approximate: estimated by the quick screen.{checked}")
+        return {"notes": notes, "approximate": estimated, "agreement": found.facts}
 
     def _prompts(self, question: AskedQuestion) -> list[tuple[Message, ...]]:
         return leave_one_out(str(question.query["question"]), question.numbered, self._style)
@@ -148,11 +230,20 @@ def _expected(question: AskedQuestion) -> Sequence[str]:
     return [*_texts(question), *([ANSWER] if pending and question.passages else [])]
 
 
+def _drops(texts: Mapping[str, str], read: Sequence[Sequence[tuple[float, ...] | None]]) -> list[_Drops]:
+    """Return the drops of each text without each passage; ``read`` has those with all passages first."""
+    with_all, *without = [[_sum(one) for one in of_prompt] for of_prompt in read]
+    return [
+        {name: _drop(one, other) for name, one, other in zip(texts, with_all, left, strict=True)}
+        for left in without
+    ]
+
+
 def _sum(logprobs: tuple[float, ...] | None) -> float:
     return math.nan if logprobs is None else sum(logprobs)
 
 
-def _drop(with_all: float | None, without: float | None) -> float | None:
-    """Return the difference; None where a text was not read, could not be, or is impossible."""
-    drop = math.nan if with_all is None or without is None else with_all - without
+def _drop(with_all: float, without: float) -> float | None:
+    """Return the difference; None where a text could not be read, or is impossible."""
+    drop = with_all - without
     return drop if math.isfinite(drop) else None

@@ -182,6 +182,20 @@ class Asker:
             self._answered(len(part))
         return [found[key] for key in keys]
 
+    def screen(
+        self, messages: Sequence[Message], without: Sequence[Sequence[Message]], answers: Sequence[str]
+    ) -> list[list[tuple[float, ...] | None]]:
+        """Estimate the log-probabilities of given answers, by the model's ``screen``.
+
+        For models with ``capabilities.screen``. Not cached: the cache keeps what is exact.
+        """
+        llm: Any = self._model
+        self._stop_if_cancelled()
+        found: list[list[tuple[float, ...] | None]] = llm.screen(messages, without, answers, self._cancelled)
+        self._n_read += len(found) * len(answers)
+        self._answered(len(found) * len(answers))
+        return found
+
     @property
     def _model(self) -> LLM:
         if self.llm is None:

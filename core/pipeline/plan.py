@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from core.errors import BackendError
 from core.llm.cache import CompletionCache, request_key
 from core.llm.types import LLM, Completion
 from core.pipeline.asking import Asker
-from core.pipeline.steps import Call, Step, StepPlan, model_facts, opened
+from core.pipeline.steps import Call, PlanChoice, Step, StepPlan, model_facts, opened
 from core.run import Run
 
 _COUNTED_QUESTIONS = 500  # beyond this, calls are counted on a sample
@@ -52,6 +52,7 @@ class StepCalls:
     completion_tokens: int
     notes: tuple[str, ...]
     first: tuple[Call, ...] = field(repr=False)
+    choices: tuple[PlanChoice, ...] = ()
 
     @property
     def n_to_ask(self) -> int:
@@ -118,12 +119,17 @@ class CallPlan:
     def timed(self, *speeds: Speed) -> CallPlan:
         """Return the same plan with its ``seconds``, without steps whose model was not timed."""
         per_token = {speed.model: speed.seconds_per_token for speed in speeds}
-        seconds = sum(
-            step.prompt_tokens * per_token[step.model["name"]] / step.parallel
-            for step in self.steps
-            if step.model is not None and step.model["name"] in per_token
-        )
-        return replace(self, seconds=seconds)
+        seconds, steps = 0.0, []
+        for step in self.steps:
+            rate = per_token.get(step.model["name"]) if step.model is not None else None
+            if rate is not None:
+                rate /= step.parallel
+                seconds += rate * step.prompt_tokens
+                step = replace(
+                    step, choices=tuple(replace(one, seconds=rate * one.tokens) for one in step.choices)
+                )
+            steps.append(step)
+        return replace(self, seconds=seconds, steps=tuple(steps))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values."""
@@ -149,7 +155,8 @@ class CallPlan:
             "seconds": self.seconds,
             "prompt": manifest.get("prompt"),
         }
-        return facts | {f"{s.step}_calls_about": s.about for s in self.steps if s.about is not None}
+        facts |= {f"{s.step}_calls_about": s.about for s in self.steps if s.about is not None}
+        return facts | {f"{s.step}_choices": [asdict(c) for c in s.choices] for s in self.steps if s.choices}
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per item: ``item, count, note``."""
@@ -167,6 +174,7 @@ class CallPlan:
             if step.about is not None:
                 note = "; ".join(step.notes) if step.about else "no language model is asked"
                 rows.append((f"calls for {step.step}, about", step.about, note))
+            rows += [(f"{step.step}, {one.name}", one.calls, one.note) for one in step.choices]
         rows += [
             ("prompt tokens", self.prompt_tokens, about),
             ("max answer tokens", self.completion_tokens, each),
@@ -236,6 +244,19 @@ def _counted(
         round(sum(call.request.max_tokens for call in to_ask) * scale),
         tuple(dict.fromkeys(note for plan in asked for note in plan.notes)),
         next((plan.calls for plan in asked if plan.calls), ()),
+        _choices(asked, scale),
+    )
+
+
+def _choices(asked: Sequence[StepPlan], scale: float) -> tuple[PlanChoice, ...]:
+    """Add up the choices of several plans."""
+    return tuple(
+        replace(
+            same[0],
+            calls=round(sum(one.calls for one in same) * scale),
+            tokens=round(sum(one.tokens for one in same) * scale),
+        )
+        for same in zip(*(plan.choices for plan in asked), strict=True)
     )
 
 

@@ -25,6 +25,7 @@ from core.llm.cache import CacheError, CompletionCache
 from core.llm.redact import error_text
 from core.llm.types import LLM, Completion, Request
 from core.pipeline.asking import Asker, RetryPolicy
+from core.pipeline.progress import duration
 from core.pipeline.rows import OF_ANSWERS, Rows, cleared, merged
 from core.run import Run
 
@@ -80,10 +81,33 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanChoice:
+    """What a step costs with one value of an option: about how many calls and prompt tokens.
+
+    ``expected`` says what its results are like; ``seconds`` is None before the model is timed.
+    """
+
+    name: str
+    calls: int
+    tokens: int
+    expected: str
+    chosen: bool
+    seconds: float | None = None
+
+    @property
+    def note(self) -> str:
+        """Everything but the calls, in words."""
+        time = "" if self.seconds is None else f"about {duration(self.seconds)}"
+        tokens = f"about {self.tokens:,} prompt tokens"
+        return "; ".join(filter(None, ("chosen" if self.chosen else "", tokens, time, self.expected)))
+
+
+@dataclass(frozen=True, slots=True)
 class StepPlan:
     """The calls of a step for some questions; where they are not known, ``about`` how many and their tokens.
 
-    ``kinds`` says what each kind of call is for, ``notes`` what the estimate assumes.
+    ``kinds`` says what each kind of call is for, ``notes`` what the estimate assumes; ``choices`` are the
+    values of an option that trades cost for exactness.
     """
 
     calls: tuple[Call, ...] = ()
@@ -91,6 +115,7 @@ class StepPlan:
     about_tokens: int = 0
     kinds: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    choices: tuple[PlanChoice, ...] = ()
 
 
 class StepWork(Protocol):

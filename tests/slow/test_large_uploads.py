@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.influence_csv import in_a_process, make_frame
+from bench.influence_csv import OURS, make_frame, reading
 from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.sources.influence_csv import read_influence_csv
@@ -18,7 +18,7 @@ def test_an_import_takes_at_most_three_times_its_file(tmp_path):
     paths = [tmp_path / "large.csv", tmp_path / "small.csv"]
     for path, n_questions in zip(paths, (40_000, 2_000), strict=True):
         make_frame(n_questions).to_csv(path, index=False)
-    assert in_a_process("leadline", *paths)["peak"] < 3
+    assert reading(OURS, *paths).peak < 3
 
 
 def test_three_million_rows_are_read_and_measured():

@@ -32,7 +32,7 @@ _GROUPS = (
 
 
 class _Data(NamedTuple):
-    passages: pd.DataFrame  # query_id, question, name, drop, reference_drop, is_gold (None = not known)
+    passages: pd.DataFrame  # query_id, drop, reference_drop, is_gold (missing = not known), question, name
     n_queries: int
 
 
@@ -58,10 +58,12 @@ def _data(analysis: LikelihoodAnalysis, correct: bool | None) -> _Data:
     right = q["correct"].fillna(False).to_numpy(dtype=bool)
     chosen = q if correct is None else q[right == correct]
     found = p[p["query_id"].isin(chosen["query_id"])].dropna(subset=["drop", "reference_drop"])
-    titles = analysis.run.passages.loc[found.index, "title"]
-    names = [name_of(*pair) for pair in zip(titles, found["passage_id"], strict=True)]
+    n = found["query_id"].nunique()
+    if len(found) > _MOST_MARKS:  # counts have no names
+        return _Data(found, n)
+    names = [name_of(*pair) for pair in zip(found["title"], found["passage_id"], strict=True)]
     found = found.assign(name=names, question=found["query_id"].map(q.set_index("query_id")["question"]))
-    return _Data(found, found["query_id"].nunique())
+    return _Data(found, n)
 
 
 def _draw(data: _Data) -> go.Figure:
@@ -81,6 +83,7 @@ def _draw(data: _Data) -> go.Figure:
     alt = (
         f"Drop of the reference answer's log-probability against that of the answer given, of "
         f"{count(len(p), 'passage')} in {count(data.n_queries, 'question')}: {', '.join(corners)}."
+        + (f" {int(p['approximate'].sum()):,} of them are approximate." if p["approximate"].any() else "")
     )
     figure = new_figure(alt, "Makes the given answer likelier (nats)", "Makes the reference likelier (nats)")
     figure.add_hline(y=0, line=DASHED)
@@ -97,7 +100,7 @@ def _draw(data: _Data) -> go.Figure:
         own = p[~known] if gold is None else p[known & p["is_gold"].fillna(False).eq(gold)]
         hover = [
             f"{safe_text(row.name_)}<br>{safe_text(row.question)}<br>answer {number(row.drop_)} nats, "
-            f"reference {number(row.reference_drop)} nats"
+            f"reference {number(row.reference_drop)} nats{' (approximate)' if row.approximate else ''}"
             for row in own.rename(columns={"name": "name_", "drop": "drop_"}).itertuples()
         ]
         add_marks(

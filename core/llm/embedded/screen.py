@@ -1,11 +1,11 @@
 """The quick screen: about how likely an answer is without each passage, from one reading of the prompt.
 
-Without a passage, everything behind it would be read differently. The screen reads only the question and the
-answer again, and keeps what the model noted of the other passages (keys and values), though the later ones
-were read with the passage in sight. The gap is closed: positions are relative where they are rotations, so
-what stood behind it counts as that much nearer. Exact where nothing is kept from behind the gap, else
-approximate. AttriBoT (arXiv 2411.15102) keeps what stands before the gap, CacheBlend (arXiv 2405.16444) also
-what follows.
+Without a passage, everything behind it would be read differently. The screen reads again only the question,
+the answer and a few tokens where texts meet. It keeps what the model noted of the other passages (keys and
+values), though the later ones were read with the passage in sight. The gap is closed: positions are relative
+where they are rotations, so what stood behind it counts as that much nearer. Exact where nothing is kept from
+behind the gap, else approximate. AttriBoT (arXiv 2411.15102) keeps what stands before the gap, CacheBlend
+(arXiv 2405.16444) also what follows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from core.llm.types import IsCancelled, stop_if
 Span = tuple[int, int]
 _ATTENTION = "leadline_screen"
 _PACK_BYTES = 512 * 2**20  # of what grows with the rows that are read together
-_AGAIN = 8  # first tokens of each later passage that are read again
+# What is read again, where one text gives way to the next and takes up most of what came before: the first
+# tokens of each later passage, and the last ones before the question.
+_AGAIN, _LAST = 8, 16
 _TRIED, _MOVED = 24, 37  # tokens of the trial, and how far it moves them
 # Frequencies that depend on the length of the prompt: a key kept from a longer one is no rotation away.
 _CHANGING = ("dynamic", "longrope")
@@ -128,7 +130,8 @@ class Screen:
         """Choose what is read again without a span."""
         begin, end = span
         behind = [first for first, last in spans if end <= first < last] if begin < end else []
-        again = sorted({i for first in behind for i in range(first, min(first + _AGAIN, tail))})
+        starts = {i for first in behind for i in range(first, min(first + _AGAIN, tail))}
+        again = sorted(starts.union(range(max(end, tail - _LAST), tail) if begin < end else ()))
         tokens = [prompt[i] for i in again] + [*prompt[tail:], *answer[:-1]]
         places = [*again, *range(tail, len(prompt) + len(answer) - 1)]
         kept = sorted({*range(end, tail)}.difference(again))
@@ -214,7 +217,7 @@ class Screen:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What is read again without a span: the beginnings of later passages, the tail and an answer.
+    """What is read again without a span: some tokens of later passages, the tail and an answer.
 
     ``begin`` is where the gap is, ``by`` how far it moves what is behind it: 0 or below. ``tokens``, at their
     ``places`` in the prompt, are read again, and what was kept behind the gap is at ``kept``. The last

@@ -87,13 +87,15 @@ def digest(data: bytes, read: Callable[[bytes], Imported]) -> str:
         [str(issue) + issue.severity for issue in report.issues],
         [report.n_rows, report.n_kept, report.n_issues, report.n_errors],
         [report.notes, report.enables, report.missing],
-        [_frame(report.rejected), *(f"{name} {_frame(run[name])}" for name in run)],
+        [_frame(report.rejected), *(f"{name} {_frame(run[name])}" for name in run if len(run[name]))],
     ]
     return _sha(json.dumps(facts, sort_keys=True))
 
 
 def _frame(frame: pd.DataFrame) -> str:
-    columns = [(name, str(frame[name].dtype), list(map(repr, frame[name].to_list()))) for name in frame]
+    # The schema may grow: a column without values is as good as none.
+    held = frame.dropna(axis="columns", how="all") if len(frame) else frame
+    columns = [(name, str(held[name].dtype), list(map(repr, held[name].to_list()))) for name in held]
     return repr((list(frame.index), columns))
 
 

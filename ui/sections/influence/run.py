@@ -22,10 +22,12 @@ def measured() -> None:
     if analysis.measure != LOGPROB:
         return
     n = analysis.passages.dropna(subset="influence")["query_id"].nunique()
+    estimated = int(analysis.run.passages["approximate_drop"].fillna(value=False).sum())
     st.info(
         "Influence is measured by log-probability: how many nats less likely the given answer becomes "
         f"without a passage. It is known for {n:,} of {count(len(analysis.queries), 'question')}."
-        + ("" if n else f" {REASONS['not_scored'].meaning}"),
+        + ("" if n else f" {REASONS['not_scored'].meaning}")
+        + (f" {estimated:,} values are approximate: estimated by the quick screen." if estimated else ""),
         icon=":material/query_stats:",
     )
     page = router.page_of("likelihood")

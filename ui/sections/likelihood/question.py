@@ -30,13 +30,16 @@ def part(query_id: str) -> Part:
 
 def _facts(one: Any) -> list[tuple[str, str]]:
     named = (("Answer likelier by", one["drop"]), ("Reference likelier by", one["reference_drop"]))
-    return [(title, f"{number(value)} nats") for title, value in named if value == value]
+    about = " (approximate)" if one["approximate"] else ""
+    return [(title, f"{number(value)} nats{about}") for title, value in named if value == value]
 
 
 def draw(query_id: str) -> None:
     """Draw which passage made the answer and which the reference needs, or why that is not known."""
     row = questions.row(query_id, "likelihood")
-    show.cards([_card(row, *names) for names in _CARDS])
+    found = rows_of(cached.diagnosis()["likelihood"].passages, query_id)
+    estimated = set(found.loc[found["approximate"], "passage_id"])
+    show.cards([_card(row, estimated, *names) for names in _CARDS])
     for reason in dict.fromkeys((row["reason"], row["reference_reason"])):
         if isinstance(reason, str):
             st.caption(f"Undefined because: {plain(headlines.reason(reason).meaning)}")
@@ -48,7 +51,10 @@ _CARDS = (
 )
 
 
-def _card(row: Any, title: str, by: str, drop: str, reason: str, none: str) -> tuple[str, str, str, str]:
+def _card(
+    row: Any, estimated: set[str], title: str, by: str, drop: str, reason: str, none: str
+) -> tuple[str, str, str, str]:
     known = isinstance(row[by], str)
-    basis = f"by {number(row[drop])} nats" if known else "" if isinstance(row[reason], str) else none
+    about = " (approximate)" if row[by] in estimated else ""
+    basis = f"by {number(row[drop])} nats{about}" if known else "" if isinstance(row[reason], str) else none
     return title, plain(row[by], one_line=True) if known else "—", basis, ""

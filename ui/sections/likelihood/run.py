@@ -32,6 +32,19 @@ def again() -> None:
         step_form.on_loaded_run("likelihood", "Score again")
 
 
+def approximate() -> None:
+    """Say how many drops are estimates and how far these were off, where any are."""
+    analysis = cached.diagnosis()["likelihood"]
+    n = int(analysis.passages["approximate"].sum())
+    if n:
+        of = f"{n:,} of {count(len(analysis.passages), 'drop')}"
+        found = analysis.agreement
+        checked = f"On {found}." if found.n else "None of the others was checked."
+        st.warning(
+            f"{of} are approximate: estimated by the quick screen. {checked}", icon=":material/science:"
+        )
+
+
 def evidence() -> None:
     """Draw each passage by what it does to the answer and to the reference, and the questions to read."""
     st.markdown(

@@ -130,6 +130,7 @@ def test_exact_where_everything_behind_the_gap_is_read_again(monkeypatch):
 
 def test_approximate_in_between(monkeypatch):
     monkeypatch.setattr(screen, "_AGAIN", 2)
+    monkeypatch.setattr(screen, "_LAST", 2)
     model = model_of("Llama")
     found = Screen(model, "cpu").logprobs(PROMPT, SPANS, ANSWERS)
     assert found[1][0] != pytest.approx(exact(model, SPANS[1], ANSWERS[0]), abs=1e-2)
