@@ -44,7 +44,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-RECORD = $(BIN)/python -m core analyze sample_data/questions.jsonl --llm embedded --repeats 1 --steps influence,claims,uncertainty,conformal,validation,confidence \
+RECORD = $(BIN)/python -m core analyze sample_data/questions.jsonl --llm embedded --repeats 1 --steps influence,likelihood,claims,uncertainty,conformal,validation,confidence \
 	--overwrite
 analyze: $(VENV)/.installed
 	$(RECORD) --k 5 --passage-words 60 --context-questions 24 --name "Sample corpus, 5 passages of 60 words" --out sample_data/recorded_run_short

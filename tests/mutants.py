@@ -39,6 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # Modules, and their tests where these are not in the same folder of tests/. A later line takes a module over.
 AREAS = {
     "influence": ("core/influence", ""),
+    "likelihood": ("core/likelihood", ""),
     "claims": ("core/claims", ""),
     "conformal": ("core/conformal", ""),
     "confidence": ("core/confidence", ""),

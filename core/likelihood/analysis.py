@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,9 +12,10 @@ import pandas as pd
 from scipy.special import comb
 
 from core.arrays import Bools, Floats, Ints, extremes_within, ranks_within
+from core.likelihood.screening import Agreement, agreement
+from core.rows import once_for
 from core.run import Run
 from core.stats import mean_in_unit, paired_interval
-from core.text.matching import correctness
 
 MEASURES = ("gold_by_retrieval", "gold_by_rouge", "gold_by_answer", "gold_by_reference")
 RAISES = math.log(2)  # nats: the probability doubles, or below minus this halves
@@ -54,21 +55,21 @@ class LikelihoodAnalysis:
         `core.likelihood.definitions`), missing where they could not be told, with ``<name>_by_chance``: how
         often the drops of the reference, dealt at random to the question's passages, would show it.
     passages : DataFrame
-        One row per passage: ``query_id, passage_id, retrieval_rank, is_gold, drop, reference_drop`` in nats,
-        and whether these are ``approximate``, estimated by the quick screen.
+        One row per passage: ``query_id, passage_id, title, retrieval_rank, is_gold``; ``drop`` and
+        ``reference_drop`` in nats, and whether these are ``approximate``, estimated by the quick screen.
     gold : tuple of GoldShare
         One for each measure.
-    run : Run
-        What was analysed.
+    agreement : Agreement
+        How far the quick screen was off, where it was used and checked.
     """
 
     queries: pd.DataFrame
     passages: pd.DataFrame
     gold: tuple[GoldShare, ...]
-    run: Run = field(repr=False)
+    agreement: Agreement
 
 
-def analyse_likelihood(run: Run, rouge: Floats) -> LikelihoodAnalysis:
+def analyse_likelihood(run: Run, rouge: Floats, correct: pd.Series) -> LikelihoodAnalysis:
     """Compare what made the answers of a run likelier with what makes the reference answers likelier.
 
     Parameters
@@ -77,19 +78,21 @@ def analyse_likelihood(run: Run, rouge: Floats) -> LikelihoodAnalysis:
         Any run; what was not scored is undefined, with a reason.
     rouge : ndarray, shape (n_passages,)
         The influence of each passage by ROUGE-L.
+    correct : Series of boolean, length n_questions
+        Whether each answer is correct; missing where that is not known.
 
     Notes
     -----
     Cost: no LLM calls; vectorised.
     """
     queries = run.queries
-    p = run.passages[["query_id", "passage_id", "retrieval_rank", "is_gold"]].copy()
+    p = run.passages[["query_id", "passage_id", "title", "retrieval_rank", "is_gold"]].copy()
     p["drop"], p["reference_drop"] = run.passages["logprob_drop"], run.passages["reference_logprob_drop"]
     p["approximate"] = run.passages["approximate_drop"].fillna(value=False).astype(bool)
     group = np.asarray(pd.Index(queries["query_id"]).get_indexer(p["query_id"]), dtype=np.int64)
     n, own, reference = len(queries), p["drop"].to_numpy(), p["reference_drop"].to_numpy()
     q = queries[["query_id", "question"]].copy()
-    q["correct"] = correctness(queries["answer"], queries["reference_answers"], queries["question"])
+    q["correct"] = correct.array
     answer, known = queries["answer"].fillna("").str.strip(), queries["reference_answers"].notna()
     unanswered = answer.eq("") | queries["answer_status"].isin(["empty", "error"])
     q["reason"] = _reasons(run, own, group, "without_answer", unanswered.to_numpy(dtype=bool))
@@ -103,23 +106,27 @@ def analyse_likelihood(run: Run, rouge: Floats) -> LikelihoodAnalysis:
     _mark(q, own, reference, group)
     with np.errstate(invalid="ignore"):
         q["gold_by_chance"] = np.bincount(group, gold, n) / np.bincount(group, minlength=n)
-    return LikelihoodAnalysis(q, p, tuple(_share(q, name) for name in MEASURES), run)
+    return LikelihoodAnalysis(q, p, tuple(_share(q, name) for name in MEASURES), agreement(run.passages))
 
 
 def _reasons(run: Run, drops: Floats, group: Ints, lacking: str, lacks: Bools) -> pd.Series:
     """Say why the drops of a question are undefined; the first reason that applies."""
-    n, texts = len(run.queries), run.passages["text"].fillna("").str.strip()
+    n, unknown = len(run.queries), once_for(run.passages, "without text", _without_text)
     k, missing = np.bincount(group, minlength=n), np.bincount(group, np.isnan(drops), n)
     rules: Sequence[tuple[str, Bools]] = (
         ("without_passages", k == 0),
         (lacking, lacks),
-        ("without_text", np.bincount(group, texts == "", n) > 0),
+        ("without_text", np.bincount(group, unknown, n) > 0),
         ("not_read", missing == k),
         ("partly_read", missing > 0),
     )
     # What was scored elsewhere needs no text here.
     codes = np.select([mask & (missing > 0) | (k == 0) for _, mask in rules], [name for name, _ in rules], "")
     return pd.Series(codes, dtype="str").replace("", None)
+
+
+def _without_text(passages: pd.DataFrame) -> Bools:
+    return (passages["text"].fillna("").str.strip() == "").to_numpy(dtype=bool)
 
 
 def _top(values: Floats, group: Ints, n: int) -> tuple[Floats, Bools]:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from core.diagnosis import Diagnosis, Diagnostic, Need, QuestionColumn
 from core.likelihood.analysis import LikelihoodAnalysis, analyse_likelihood
 from core.likelihood.definitions import DEFINITIONS
 from core.likelihood.findings import findings
 from core.likelihood.numbers import numbers
 from core.likelihood.step import LikelihoodStep
+from core.rows import once_for
 
 
 def _analyse(diagnosis: Diagnosis) -> LikelihoodAnalysis:
-    influence = diagnosis.at({**diagnosis.settings, "influence": "rouge"})["influence"]
-    return analyse_likelihood(diagnosis.run, influence.passages["influence"].to_numpy())
+    def analysed(_: pd.DataFrame) -> LikelihoodAnalysis:
+        by_words = diagnosis.at({**diagnosis.settings, "influence": "rouge"})["influence"]
+        rouge, correct = by_words.passages["influence"].to_numpy(), diagnosis["answers"].queries["correct"]
+        return analyse_likelihood(diagnosis.run, rouge, correct)
+
+    # No setting changes it.
+    found: LikelihoodAnalysis = once_for(diagnosis.run.passages, "likelihood", analysed)
+    return found
 
 
 LIKELIHOOD = Diagnostic(
@@ -22,7 +31,7 @@ LIKELIHOOD = Diagnostic(
     analyse=_analyse,
     numbers=numbers,
     findings=findings,
-    reads=("influence",),
+    reads=("answers", "influence"),
     needs=(
         Need(
             "passages",

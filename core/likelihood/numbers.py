@@ -10,7 +10,6 @@ import pandas as pd
 from core.diagnosis import REASON, Number
 from core.likelihood.analysis import GoldShare, LikelihoodAnalysis
 from core.likelihood.definitions import METRICS, MODES
-from core.likelihood.screening import agreement
 
 _CARDS = ("gold_by_answer", "gold_by_reference")  # by drops
 
@@ -33,7 +32,7 @@ def numbers(analysis: LikelihoodAnalysis) -> tuple[Number, ...]:
 
 def _screen(analysis: LikelihoodAnalysis) -> tuple[Number, ...]:
     """Return how much is only estimated, and how far the estimates are off."""
-    found, scored = agreement(analysis.run.passages), int(analysis.passages["drop"].notna().sum())
+    found, scored = analysis.agreement, int(analysis.passages["drop"].notna().sum())
     off, order = (METRICS[name] for name in ("screen_off", "screen_order"))
     apart, share = (None if math.isnan(value) else value for value in (found.apart, found.same_order))
     known = not math.isnan(found.apart_interval[0])

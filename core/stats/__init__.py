@@ -43,6 +43,7 @@ from core.stats.ranking import (
     aurocs,
     e_aurc,
     prr,
+    ranking_qualities,
     ranking_quality,
     risk_coverage,
 )
@@ -93,6 +94,7 @@ __all__ = [
     "poisson_binomial_interval",
     "poisson_binomial_tail",
     "prr",
+    "ranking_qualities",
     "ranking_quality",
     "reliability_bins",
     "risk_coverage",

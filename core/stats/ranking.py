@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 from core.arrays import Floats
-from core.stats.shared import CELLS, UNDEFINED, Interval, known_pairs, known_values
+from core.stats.shared import UNDEFINED, Interval, known_pairs, known_values
+
+_NEAR = 200_000  # resampled cases at once: they stay near the processor, and the draws are the same
 
 RANKING_MEASURES = ("auroc", "auprc", "prr", "aurc", "e_aurc")
 
@@ -233,22 +236,50 @@ def ranking_quality(
     >>> round(value, 3), low < value <= high
     (0.833, True)
     """
-    score, quality = known_pairs(confidence, correct)
-    n = score.size
-    if not n:
-        return dict.fromkeys(RANKING_MEASURES, (math.nan,) * 3)
-    _, tie = np.unique(-score, return_inverse=True)
-    value = _ranking_measures(np.ones((1, n)), tie, quality)[:, 0]
-    rng = np.random.default_rng(seed)
-    batch = max(1, CELLS // n)
-    drawn = [
-        _ranking_measures(rng.multinomial(n, np.full(n, 1 / n), size=size).astype(float), tie, quality)
-        for size in [batch] * (n_resamples // batch) + [n_resamples % batch]
-        if size
-    ]
+    (found,) = ranking_qualities([confidence], correct, n_resamples, seed, level)
+    return found
+
+
+def ranking_qualities(
+    confidences: Sequence[ArrayLike],
+    correct: ArrayLike,
+    n_resamples: int = 2_000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> list[dict[str, tuple[float, float, float]]]:
+    """Return `ranking_quality` of several confidences in the same answers, from the same resamples.
+
+    Those that are known for equally many answers share the draws, which take as long as the measures.
+    """
+    pairs = [known_pairs(confidence, correct) for confidence in confidences]
+    found: list[dict[str, tuple[float, float, float]]] = [{} for _ in pairs]
+    for n in {score.size for score, _ in pairs}:
+        places = [i for i, (score, _) in enumerate(pairs) if score.size == n]
+        if not n:
+            for i in places:
+                found[i] = dict.fromkeys(RANKING_MEASURES, (math.nan,) * 3)
+            continue
+        ties = [np.unique(-pairs[i][0], return_inverse=True)[1] for i in places]
+        drawn: list[list[Floats]] = [[] for _ in places]
+        rng = np.random.default_rng(seed)
+        batch = max(1, _NEAR // n)
+        for start in range(0, n_resamples, batch):
+            size = min(batch, n_resamples - start)
+            counts = rng.multinomial(n, np.full(n, 1 / n), size=size).astype(float)
+            for i, tie, measures in zip(places, ties, drawn, strict=True):
+                measures.append(_ranking_measures(counts, tie, pairs[i][1]))
+        for i, tie, measures in zip(places, ties, drawn, strict=True):
+            value = _ranking_measures(np.ones((1, n)), tie, pairs[i][1])[:, 0]
+            found[i] = _intervals(value, np.concatenate(measures, axis=1), n, n_resamples, level)
+    return found
+
+
+def _intervals(
+    value: Floats, resampled: Floats, n: int, n_resamples: int, level: float
+) -> dict[str, tuple[float, float, float]]:
     found = {}
-    for name, exact, resampled in zip(RANKING_MEASURES, value, np.concatenate(drawn, axis=1), strict=True):
-        usable = known_values(resampled)
+    for name, exact, drawn in zip(RANKING_MEASURES, value, resampled, strict=True):
+        usable = known_values(drawn)
         ends = (
             np.quantile(usable, [(1 - level) / 2, (1 + level) / 2])
             if n > 1 and 2 * usable.size >= n_resamples and not math.isnan(exact)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from core.arrays import Floats
-from core.stats import auroc_difference, holm, ranking_quality, risk_coverage
+from core.stats import auroc_difference, holm, ranking_qualities, risk_coverage
 
 
 class Quality(NamedTuple):
@@ -96,10 +96,10 @@ def leaderboard(
     """
     label = np.asarray(correct, dtype=np.float64)
     found = []
-    for name, given in uncertainty.items():
-        values = np.asarray(given, dtype=np.float64)
+    every = {name: np.asarray(given, dtype=np.float64) for name, given in uncertainty.items()}
+    judged = ranking_qualities([-values for values in every.values()], label, n_resamples, seed)
+    for (name, values), measures in zip(every.items(), judged, strict=True):
         known = ~np.isnan(values + label)
-        measures = ranking_quality(-values, label, n_resamples, seed)
         found.append(Quality(name, int(known.sum()), int((label[known] == 0).sum()), **measures))
     return sorted(found, key=lambda one: -np.nan_to_num(one.auroc[0], nan=-1.0))
 
@@ -146,7 +146,7 @@ def risk_coverage_band(
     uncertainty, correct : array_like of shape (n,)
         As for `leaderboard`, of one estimator.
     n_resamples, seed : int
-        Of the bootstrap.
+        Of the bootstrap; without resamples there is no band.
     level : float
         Confidence level in (0, 1), of each point by itself.
 
@@ -165,7 +165,7 @@ def risk_coverage_band(
     known = ~np.isnan(confidence + label)
     confidence, label = confidence[known], label[known]
     coverage, risk = risk_coverage(confidence, label)
-    if label.size < 2:
+    if label.size < 2 or not n_resamples:
         return coverage, risk, np.full(label.size, np.nan), np.full(label.size, np.nan)
     rng = np.random.default_rng(seed)
     drawn = rng.integers(label.size, size=(n_resamples, label.size))

@@ -1,10 +1,13 @@
 """The page Answer likelihood, its part of the workbench, and influence measured by it."""
 
+import pandas as pd
 import pytest
 
+from core.diagnosis import QuestionColumn
 from core.run import Run
 from tests.app.conftest import HOSTILE
 from tests.core.likelihood.likelihood_runs import likelihood_run, scored_run
+from ui import show
 
 
 @pytest.fixture
@@ -83,6 +86,16 @@ def test_influence_by_log_probability_says_what_is_missing(opened, texts):
     assert "run the step likelihood" in raw(texts(app)) and cards(app)["Mean ρ"] == "—"
     app = opened("influence", shown=run, influence="nonsense")
     assert app.selectbox(key="influence").value == "rouge"
+
+
+@pytest.mark.parametrize(
+    ("values", "ends"),
+    [([[0.2, 1.0], None], (0.0, 1.0)), ([[0.2, 7.5]], (None, None)), ([[-0.1]], (None, None))],
+)
+def test_small_charts_keep_their_bounds_as_long_as_the_values_do(values, ends):
+    one = QuestionColumn("influences", "Influence", "list", (0.0, 1.0))
+    config = show.column(one, "Influence", pd.Series(values))["type_config"]
+    assert (config["y_min"], config["y_max"]) == ends
 
 
 def test_what_is_estimated_is_labelled_wherever_it_is_shown(opened, texts):

@@ -29,6 +29,7 @@ from core.stats import (
     poisson_binomial_interval,
     poisson_binomial_tail,
     prr,
+    ranking_qualities,
     ranking_quality,
     risk_coverage,
     wilson_interval,
@@ -657,3 +658,17 @@ def test_cases_needed_by_hand():
     assert cases_needed(coins(5150, 4850)) == 11000
     # No spread, no difference; and one case has no spread.
     assert cases_needed([0.0, 0.0]) is None and cases_needed([1.0]) is None
+
+
+def test_many_rankings_share_their_resamples_with_one_alone():
+    correct = np.r_[(RNG.random(60) < 0.6).astype(float), NAN]
+    every = [RNG.normal(size=61), np.round(RNG.normal(size=61)), np.r_[NAN, RNG.random(60)], np.full(61, NAN)]
+    together = ranking_qualities(every, correct, n_resamples=300, seed=3)
+    assert repr(together) == repr([ranking_quality(one, correct, 300, seed=3) for one in every])
+
+
+def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch):
+    confidence, correct = RNG.random(40), RNG.random(40) < 0.5
+    expected = ranking_quality(confidence, correct, n_resamples=50)
+    monkeypatch.setattr("core.stats.ranking._NEAR", 40 * 7)
+    assert repr(ranking_quality(confidence, correct, n_resamples=50)) == repr(expected)

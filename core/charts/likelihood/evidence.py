@@ -32,7 +32,7 @@ _GROUPS = (
 
 
 class _Data(NamedTuple):
-    passages: pd.DataFrame  # query_id, question, name, drop, reference_drop, is_gold (None = not known)
+    passages: pd.DataFrame  # query_id, drop, reference_drop, is_gold (missing = not known), question, name
     n_queries: int
 
 
@@ -58,10 +58,12 @@ def _data(analysis: LikelihoodAnalysis, correct: bool | None) -> _Data:
     right = q["correct"].fillna(False).to_numpy(dtype=bool)
     chosen = q if correct is None else q[right == correct]
     found = p[p["query_id"].isin(chosen["query_id"])].dropna(subset=["drop", "reference_drop"])
-    titles = analysis.run.passages.loc[found.index, "title"]
-    names = [name_of(*pair) for pair in zip(titles, found["passage_id"], strict=True)]
+    n = found["query_id"].nunique()
+    if len(found) > _MOST_MARKS:  # counts have no names
+        return _Data(found, n)
+    names = [name_of(*pair) for pair in zip(found["title"], found["passage_id"], strict=True)]
     found = found.assign(name=names, question=found["query_id"].map(q.set_index("query_id")["question"]))
-    return _Data(found, found["query_id"].nunique())
+    return _Data(found, n)
 
 
 def _draw(data: _Data) -> go.Figure:

@@ -39,7 +39,7 @@ class _Curve(NamedTuple):
     coverage: Floats
     risk: Floats
     low: Floats
-    high: Floats
+    high: Floats  # of the band, of the best alone
     wrong: pd.DataFrame  # the incorrect answers it is surest of: coverage, risk, query_id, question
 
 
@@ -70,16 +70,16 @@ def _data(analysis: UncertaintyAnalysis) -> _Data | str:
         *board.loc[board["is_baseline"].astype(bool), "name"],
     ]
     correct = analysis.queries["correct"].to_numpy(dtype=np.float64, na_value=np.nan)
-    curves = tuple(_curve(analysis, name, correct) for name in names)
+    curves = tuple(_curve(analysis, name, correct, banded=name == names[0]) for name in names)
     # Random order of the answers that the best curve ranks: others may lack samples.
     known = correct[~np.isnan(correct + analysis.scores[names[0]].uncertainty)]
     return _Data(curves, float(1 - known.mean()), int(known.size))
 
 
-def _curve(analysis: UncertaintyAnalysis, name: str, correct: Floats) -> _Curve:
+def _curve(analysis: UncertaintyAnalysis, name: str, correct: Floats, *, banded: bool) -> _Curve:
     scores = analysis.scores[name]
     uncertainty = scores.uncertainty
-    coverage, risk, low, high = risk_coverage_band(uncertainty, correct)
+    coverage, risk, low, high = risk_coverage_band(uncertainty, correct, 1_000 if banded else 0)
     rows = np.flatnonzero(~np.isnan(uncertainty + correct))
     order = rows[np.argsort(uncertainty[rows], kind="stable")]
     at = np.flatnonzero(correct[order] == 0)[:_WRONG]

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from core.claims import rafe
 from core.claims.analysis.answer import AnswerClaims, answer_claims, judges_of
-from core.claims.analysis.layout import MatrixLayout, Pair, layout_of
+from core.claims.analysis.layout import MatrixLayout, Pair, ablated_answers, layout_of
 from core.claims.analysis.question_tables import SILENT, question_table, ragchecker_table, was_extracted
 from core.claims.analysis.scores import claim_scores, passage_scores
 from core.claims.analysis.spans import claim_spans, sentences_of
@@ -106,16 +107,31 @@ class ClaimsAnalysis:
         `core.schema.PLANTED`, missing where nobody knows), ``planted_error`` (whether that is an error).
         """
         layout, own = self.layout, np.flatnonzero(self.layout.of_answer)
+        effects = removal_matrix(layout.effects)
+        removed, known = (
+            np.bincount(layout.claim_of_cell, counted, len(layout.claims))[own]
+            for counted in (effects == 1, ~np.isnan(effects))
+        )
+        return self._claims(own, removed, known)
+
+    def claims_of(self, query_id: str) -> pd.DataFrame:
+        """Return the rows of `claims` of one answer, without those of all others, which take long."""
+        query, layout = self._row(query_id), self.layout
+        own, cells = layout.matrix(query, of_answer=True)
+        removed = np.full(cells.shape, np.nan)
+        if cells.size:
+            without = ablated_answers(self.run.passages.iloc[layout.passages_of(query)])
+            removed = removal_matrix(layout.effects_of(query, without))
+        return self._claims(own, (removed == 1).sum(axis=1), (~np.isnan(removed)).sum(axis=1))
+
+    def _claims(self, own: Ints, removed: npt.NDArray[Any], known: npt.NDArray[Any]) -> pd.DataFrame:
+        layout = self.layout
         table, scores = layout.claims.iloc[own].reset_index(drop=True), self.scores.iloc[own]
         frame = table[["query_id", "claim_id", "text"]].copy()
         for name in _SCORES + _COUNTS:
             frame[name] = scores[name].array
-        frame["best_passage_id"] = self._best_passages[own]
+        frame["best_passage_id"] = self._best_passages(own)
         frame["joint"] = scores["joint"].array
-        removed, known = (
-            np.bincount(layout.claim_of_cell, counted, len(layout.claims))[own]
-            for counted in (self._removed == 1, ~np.isnan(self._removed))
-        )
         frame["n_removed"] = _counted(removed, known > 0)
         frame["n_removals"] = known.astype(np.int64)
         answers = self.run.queries["answer"].astype("object").to_numpy()[layout.query[own]]
@@ -134,24 +150,17 @@ class ClaimsAnalysis:
 
     @cached_property
     def passages(self) -> pd.DataFrame:
-        """One row per passage, in the run's order: what it supports, what it changes, and both together.
+        """One row per passage, in the run's order: what it supports, its influence, and both together.
 
         ``query_id, passage_id, retrieval_rank``; ``importance``, its mean support for the relevant claims;
-        ``support``, the best; ``n_supported`` claims; ``n_removed`` relevant claims that change or
-        disappear without it (missing where that is not known); ``influence, above_noise``; ``quadrant``.
+        ``support``, the best; ``n_supported`` claims; ``influence, above_noise``; ``quadrant``.
         """
-        n, layout, scores = len(self.run.passages), self.layout, self._passage_scores
-        relevant = (self.scores["relevant"].to_numpy() & layout.of_answer)[layout.claim_of_cell]
-        removed, known = (
-            np.bincount(layout.passage_of_cell, counted & relevant, n)
-            for counted in (self._removed == 1, ~np.isnan(self._removed))
-        )
+        scores = self._passage_scores
         frame = self.run.passages[["query_id", "passage_id", "retrieval_rank"]].copy()
         return frame.assign(
             importance=scores["importance"],
             support=scores["support"],
             n_supported=_counted(scores["n_supported"], scores["n_supported"].notna()),
-            n_removed=_counted(removed, known > 0),
             influence=self.influence.passages["influence"].array,
             above_noise=self.influence.passages["above_noise"].array,
             quadrant=self.quadrant,
@@ -222,10 +231,13 @@ class ClaimsAnalysis:
 
     def answer(self, query_id: str) -> AnswerClaims:
         """Return everything known of the claims of one answer; InputError where there is no such question."""
+        return answer_claims(self, self._row(query_id))
+
+    def _row(self, query_id: str) -> int:
         found = places_of(self.queries, query_id)
         if not found.size:
             raise InputError(f"query_id must be a question of the run, got {query_id!r}.")
-        return answer_claims(self, int(found[0]))
+        return int(found[0])
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per claim of an answer and passage; a claim without passages has one row, too.
@@ -265,20 +277,15 @@ class ClaimsAnalysis:
         return frame.assign(**{name: shown[name].array for name in shown})
 
     @cached_property
-    def _removed(self) -> Floats:
-        """1 for a cell whose claim changes or disappears without the passage, else 0; NaN if unknown."""
-        return removal_matrix(self.layout.effects)
-
-    @cached_property
     def _passage_scores(self) -> pd.DataFrame:
         return passage_scores(self.layout, self.scores["relevant"].to_numpy(), self.threshold)
 
-    @property
-    def _best_passages(self) -> Labels:
-        best, first = self.scores["best"].to_numpy(), self.layout.passage_bounds[self.layout.query]
-        ids = self.run.passages["passage_id"].astype("object").to_numpy()[self.layout.passages]
+    def _best_passages(self, claims: Ints) -> Labels:
+        best = self.scores["best"].to_numpy()[claims]
+        first = self.layout.passage_bounds[self.layout.query[claims]]
+        rows = self.layout.passages[(first + best)[best >= 0]]
         found = np.full(best.size, None, dtype=object)
-        found[best >= 0] = ids[(first + best)[best >= 0]]
+        found[best >= 0] = self.run.passages["passage_id"].iloc[rows].astype("object").to_numpy()
         return found
 
 

@@ -6,7 +6,7 @@ order. No threshold is applied.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -59,15 +59,22 @@ class MatrixLayout:
         """
         found = np.full(self.probability.size, UNKNOWN, dtype=object)
         ablated = ablated_answers(self.run.passages)
-        texts = self.claims["text"].to_list()
-        asked = zip(self.run.queries["question"], self.run.queries["answer"], strict=True)
-        for query, (question, answer) in enumerate(asked):
-            claims, cells = self.matrix(query, of_answer=True)
+        for query in range(len(self.run.queries)):
+            cells = self.matrix(query, of_answer=True)[1]
             if cells.size:
-                without = [ablated[row] for row in self.passages_of(query)]
-                said = None if pd.isna(answer) else answer
-                found[cells] = causal_labels([texts[i] for i in claims], without, said, question)
+                found[cells] = self.effects_of(query, [ablated[row] for row in self.passages_of(query)])
         return found
+
+    def effects_of(self, query: int, ablated: Sequence[str | None]) -> Labels:
+        """Return the effects of one answer's claims × passages, given the answers without each passage."""
+        texts, asked = self.claims["text"], self.run.queries
+        answer = asked["answer"].iloc[query]
+        return causal_labels(
+            [texts.iloc[i] for i in self.matrix(query, of_answer=True)[0]],
+            ablated,
+            None if pd.isna(answer) else answer,
+            asked["question"].iloc[query],
+        )
 
     @cached_property
     def pairs(self) -> list[Pair]:

@@ -4,14 +4,12 @@ import numpy as np
 
 from core.charts.likelihood import answer_against_reference
 from core.charts.theme import alt_text, has_doors
-from core.likelihood.analysis import analyse_likelihood
 from tests.core.charts.chart_runs import HOSTILE, shown_strings
-from tests.core.likelihood.likelihood_runs import scored_run
+from tests.core.likelihood.likelihood_runs import analysed_run, scored_run
 
 
 def analysed(*questions, **columns):
-    run = scored_run(*questions, **columns)
-    return analyse_likelihood(run, np.zeros(len(run.passages)))
+    return analysed_run(scored_run(*questions, **columns))
 
 
 TWO = (

@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
+from core.likelihood.analysis import analyse_likelihood
 from core.run import Run
+from core.text.matching import correctness
 from tests.scripted import ScriptedLLM
 
 BASE = -10.0
@@ -76,3 +79,10 @@ def scored_run(*questions, **columns):
         **columns,
     )
     return Run.create(run.manifest, queries=run.queries, passages=passages)
+
+
+def analysed_run(run, rouge=None):
+    """The analysis of a run, without any influence by words unless it is given."""
+    q = run.queries
+    correct = correctness(q["answer"], q["reference_answers"], q["question"])
+    return analyse_likelihood(run, np.zeros(len(run.passages)) if rouge is None else np.array(rouge), correct)

@@ -9,16 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.diagnosis import BAD, UNCLEAR, Diagnosis
-from core.likelihood.analysis import RAISES, analyse_likelihood
+from core.likelihood.analysis import RAISES
 from core.run import Run
-from tests.core.likelihood.likelihood_runs import likelihood_run, scored_run
+from tests.core.likelihood.likelihood_runs import analysed_run, likelihood_run, scored_run
 
 NEVER = math.nan
 
 
 def analysed(*questions, rouge=None):
-    run = scored_run(*questions)
-    return analyse_likelihood(run, np.zeros(len(run.passages)) if rouge is None else np.array(rouge))
+    return analysed_run(scored_run(*questions), rouge)
 
 
 def known(values):
@@ -103,7 +102,7 @@ def test_undefined_values_have_a_reason():
     passages = run.passages.assign(logprob_drop=drops, reference_logprob_drop=[NEVER] * 10)
     none = {"query_id": "q6", "question": "?", "answer": "omega", "answer_status": "answered"}
     queries = pd.concat([run.queries, pd.DataFrame([none])])
-    q = analyse_likelihood(Run.create(run.manifest, queries=queries, passages=passages), np.zeros(10)).queries
+    q = analysed_run(Run.create(run.manifest, queries=queries, passages=passages)).queries
     assert known(q["reason"]) == [
         None,
         "without_answer",

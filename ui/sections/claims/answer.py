@@ -120,7 +120,7 @@ def _joint(answer: AnswerClaims) -> None:
 
 
 def _table(query_id: str, answer: AnswerClaims) -> None:
-    frame = rows_of(cached.diagnosis()["claims"].claims, query_id)
+    frame = cached.diagnosis()["claims"].claims_of(query_id)
     places = {name: passage_name(answer, at) for at, name in enumerate(answer.passage_ids)}
     frame = frame.assign(
         state=[f"{SIGNS[str(state)]} {state}" for state in frame["state"]],

@@ -14,7 +14,8 @@ METHOD = """
 2. **Baseline.** The model answers with all k passages, at temperature 0.
 3. **Leave one out.** For each passage the same question is asked again without it: k more answers.
 4. **Compare.** Influence = 1 − ROUGE-L F1 of the baseline and that answer: 0 when nothing changes,
-   1 when no word sequence is shared.
+   1 when no word sequence is shared. By log-probability (a setting) influence is how many nats less likely
+   the unchanged answer becomes; what is below 0 counts in ranks, and as 0 in shares.
 5. **Rank.** Passages are ranked by influence; equal influences share their average rank.
 6. **Agree?** Spearman's ρ compares that order with the retriever's. ρ at or above the threshold is
    *aligned*, below it *divergent*, and *undefined* where there is no order to compare or where

@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from core.likelihood.definitions import METRICS
-from core.likelihood.screening import agreement
 from core.text.display import count
 from ui import cached, questions, show, step_form
 from ui.state import session
@@ -39,7 +38,7 @@ def approximate() -> None:
     n = int(analysis.passages["approximate"].sum())
     if n:
         of = f"{n:,} of {count(len(analysis.passages), 'drop')}"
-        found = agreement(analysis.run.passages)
+        found = analysis.agreement
         checked = f"On {found}." if found.n else "None of the others was checked."
         st.warning(
             f"{of} are approximate: estimated by the quick screen. {checked}", icon=":material/science:"
