@@ -1,8 +1,9 @@
 """Answers with each passage left out, read from where their prompts differ, against one call after the other.
 
-Questions of the recorded run with their ten passages, the packaged model in single precision, greedy, answers
-of at most 24 tokens. The other side is the model as transformers loads it and `generate` for each prompt,
-eleven calls a question. Sides take turns, question by question; every token of every answer is compared.
+Questions of a recorded run with ten passages (five where it must be quick), the packaged model in single
+precision, greedy, answers of at most 24 tokens. The other side is the model as transformers loads it and
+`generate` for each prompt, eleven calls a question. Sides take turns, question by question; every token of
+every answer is compared.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from core.llm.types import Completion, Request
 from core.pipeline.rows import questions_of
 from core.run import Run
 
-RECORDED = Path(__file__).parents[1] / "sample_data" / "recorded_run"
+SAMPLES = Path(__file__).parents[1] / "sample_data"
 
 
 class OneByOne(EmbeddedLLM):
@@ -36,16 +37,17 @@ class OneByOne(EmbeddedLLM):
             return super()._ready()
 
 
-def questions(n: int) -> list[list[Request]]:
-    """Return the calls of n questions of the recorded run: with all passages, and with each one left out."""
-    run = Run.load(RECORDED)
+def questions(name: str, n: int) -> list[list[Request]]:
+    """Return the calls of n questions of a recorded run: with all passages, and with each one left out."""
+    run = Run.load(SAMPLES / name)
     step, question = InfluenceStep(closed_book=False), questions_of(run, ())
     return [[call.request for call in step.calls(question(i))] for i in run.queries["query_id"][:n]]
 
 
 def lines(size: Size) -> Iterator[Line]:
     """Answers, and log-probabilities of the answer, against naive generation."""
-    asked = questions(size.pick(1, 1, 20))
+    run, passages = ("recorded_run", 10) if size == Size.FULL else ("recorded_run_short", 5)
+    asked = questions(run, size.pick(1, 1, 20))
     if size == Size.SMOKE:
         asked = [[replace(r, messages=r.messages[1:], max_tokens=2) for r in asked[0][:2]]]
     theirs, ours = OneByOne(dtype="float32"), EmbeddedLLM(dtype="float32")
@@ -69,7 +71,8 @@ def lines(size: Size) -> Iterator[Line]:
         ours.score(turns, answers)
         scored.append(one[1] / (time.perf_counter() - start))
     same = f"{n:,} answers to {len(asked)} questions, every token equal"
-    yield Line.of("answers without each passage", "generate, one by one", faster, same, floor=2.0, goal=3.0)
+    name = f"answers without each of {passages} passages"
+    yield Line.of(name, "generate, one by one", faster, same, floor=2.0, goal=3.0)
     close = f"within {furthest(theirs, ours, turns, answers):.1g} nats of one by one, the last question"
     yield Line.of(
         "log-probabilities of the answer", "generate, one by one", scored, close, floor=2.2, goal=3.0
