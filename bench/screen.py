@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -58,10 +59,21 @@ def answered(llm: EmbeddedLLM, prompts: Prompts) -> list[str]:
     return [llm.generate([request])[0].text for request in requests]
 
 
-def screened(llm: EmbeddedLLM, prompts: Prompts) -> tuple[str, Floats]:
-    """Return the answer to the first prompt, and how much less likely each other prompt makes it."""
+def screened(llm: EmbeddedLLM, prompts: Prompts) -> tuple[str, Floats, float]:
+    """Return the answer to the first prompt, how much less likely each other prompt makes it, and seconds.
+
+    The seconds are those of the screen alone: the step likelihood reads an answer that is there.
+    """
     [answer] = answered(llm, prompts[:1])
-    return answer, drops([of[0] for of in llm.screen(prompts[0], prompts[1:], [answer])])
+    start = time.perf_counter()
+    found = llm.screen(prompts[0], prompts[1:], [answer])
+    return answer, drops([of[0] for of in found]), time.perf_counter() - start
+
+
+def timed(llm: EmbeddedLLM, prompts: Prompts) -> tuple[list[str], float]:
+    """Return the answers to all prompts, and the seconds they took."""
+    start = time.perf_counter()
+    return answered(llm, prompts), time.perf_counter() - start
 
 
 def drops(logprobs: Sequence[tuple[float, ...] | None]) -> Floats:
@@ -84,26 +96,29 @@ def lines(size: Size) -> Iterator[Line]:
             llm.generate([Request(prompts[0][-1], max_tokens=2)])
         ours.screen(prompts[0][0], prompts[0][1:], ["warm"])
         if number == 0:
-            ratios, same, found = [], 0, []
-            for texts, (answer, screen), ratio in in_turn(
-                lambda i, prompts=prompts: answered(plain, prompts[i]),
+            ratios, alone, same, found = [], [], 0, []
+            for (texts, naive), (answer, screen, seconds), ratio in in_turn(
+                lambda i, prompts=prompts: timed(plain, prompts[i]),
                 lambda i, prompts=prompts: screened(ours, prompts[i]),
                 len(prompts),
             ):
                 ratios.append(ratio)
+                alone.append(naive / seconds)
                 same += texts[0] == answer
                 found.append((answer, screen))
-            yield Line.of(
-                f"answer and quick screen, {k} passages, {title}",
-                f"generate × {k + 1}",
-                ratios,
-                f"the same answer with all passages for {same} of {len(ratios)} questions",
-                floor=6 if k == 10 else None,
-                goal=10 if k == 10 else None,
-                note=f"approximate; {machine}",
-            )
+            checked = f"the same answer with all passages for {same} of {len(ratios)} questions"
+            for what, values in (("quick screen of an answer", alone), ("answer and quick screen", ratios)):
+                yield Line.of(
+                    f"{what}, {k} passages, {title}",
+                    f"generate × {k + 1}",
+                    values,
+                    checked,
+                    floor=6 if k == 10 else None,
+                    goal=10 if k == 10 else None,
+                    note=f"approximate; {machine}",
+                )
         else:
-            found = [screened(ours, one) for one in prompts]
+            found = [screened(ours, one)[:2] for one in prompts]
         agreed = []
         for one, (answer, screen) in zip(prompts, found, strict=True):
             exact = drops(ours.score(one, [answer] * len(one)))
