@@ -52,6 +52,10 @@ def neutralise_text(text: str) -> str:
 
 def restore(texts: pd.Series) -> pd.Series:
     """Undo `neutralise`: exactly for every text that went through it."""
+    if isinstance(texts.dtype, pd.CategoricalDtype):
+        each = pd.Series(texts.cat.categories)
+        # Two texts may become one, which categories cannot.
+        return texts if restore(each).equals(each) else restore(texts.astype("str"))
     marked = np.array(texts.str.startswith("'").fillna(False), dtype=bool)
     if not marked.any():
         return texts

@@ -182,16 +182,8 @@ def _own_export(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Undo the neutralised formulas of our own export, and see which source it is marked with."""
     if _MARK_COLUMN not in frame.columns:
         return frame, ""
-    restored = pd.DataFrame({name: _restored(frame[name]) for name in frame.columns}, copy=False)
+    restored = pd.DataFrame({name: restore(frame[name]) for name in frame.columns}, copy=False)
     return restored, next(filter(None, map(marked_source, frame[_MARK_COLUMN].unique())), "")
-
-
-def _restored(column: pd.Series) -> pd.Series:
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        return restore(column)
-    texts = pd.Series(column.cat.categories)
-    # Two texts may become one, which categories cannot.
-    return column if restore(texts).equals(texts) else restore(column.astype("str"))
 
 
 def _log_ragged(table: RawTable, log: IssueLog) -> None:

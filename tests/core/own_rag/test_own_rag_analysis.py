@@ -611,7 +611,7 @@ def test_the_gain_of_the_model_that_answers():
     [
         (
             "influence",
-            "steps must be a list of influence, claims, uncertainty, conformal, validation, confidence or of steps, got 'influence'",
+            "steps must be a list of influence, likelihood, claims, uncertainty, conformal, validation, confidence or of steps, got 'influence'",
         ),
         (["influence", "sampling"], "steps must be a list of .*, got 'sampling'"),
         (["claims"], r"The first of steps must ask the questions: influence; got \['claims'\]"),
