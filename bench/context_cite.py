@@ -141,7 +141,7 @@ def by_logprob(llm: EmbeddedLLM, item: Item, k: int) -> Found:
 def by_screen(llm: EmbeddedLLM, item: Item, k: int) -> Found:
     """Generate the answer, and estimate what `by_logprob` computes."""
     start = time.perf_counter()
-    answer, scores = screened(llm, prompts_of(item, k))
+    answer, scores, _ = screened(llm, prompts_of(item, k))
     return Found(answer, scores, time.perf_counter() - start)
 
 
