@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -47,6 +49,14 @@ def options(diagnostic: Diagnostic, page: str, choice: ModelChoice | None = None
     except InputError as error:
         st.error(plain(error), icon=":material/error:")
         return None
+
+
+@contextmanager
+def folded(title: str, icon: str = "refresh") -> Iterator[None]:
+    """Fold away the form that starts a step again; the body draws it."""
+    with st.expander(title, icon=f":material/{icon}:"):
+        st.markdown("The result is a new run; this one stays as it is.")
+        yield
 
 
 def on_loaded_run(page: str, label: str, *, reads_passages: bool = True) -> None:

@@ -51,8 +51,7 @@ def again() -> None:
     n = next(one.value for one in cached.numbers("claims") if one.key == "n_cells_unscored")
     if n or made.get("complete") is False:
         _what_is_missing(n, made)
-    with st.expander("Verify again with another verifier", icon=":material/gavel:"):
-        st.markdown("The result is a new run; this one stays as it is.")
+    with step_form.folded("Verify again with another verifier", "gavel"):
         step_form.on_loaded_run("claims", "Verify again")
 
 

@@ -37,8 +37,7 @@ def first() -> None:
 
 def again() -> None:
     """Draw the form that measures again, also with the model's own word or with a calibration."""
-    with st.expander("Measure again with other options", icon=":material/refresh:"):
-        st.markdown("The result is a new run; this one stays as it is.")
+    with step_form.folded("Measure again with other options"):
         step_form.on_loaded_run("confidence", "Measure again")
 
 

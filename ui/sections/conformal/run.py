@@ -54,8 +54,7 @@ def again() -> None:
     elif analysis.origin:
         part = f" {count(n, 'question is', 'questions are')} of this run and test nothing." if n else ""
         st.caption(f"Calibrated on the labelled questions of the store {plain(analysis.origin)}.{part}")
-    with st.expander("Calibrate again with other options", icon=":material/refresh:"):
-        st.markdown("The result is a new run; this one stays as it is.")
+    with step_form.folded("Calibrate again with other options"):
         _form("Calibrate again")
 
 

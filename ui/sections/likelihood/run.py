@@ -27,8 +27,7 @@ def first() -> None:
 
 def again() -> None:
     """Draw the form that scores the same answers with another model."""
-    with st.expander("Score again with another model", icon=":material/query_stats:"):
-        st.markdown("The result is a new run; this one stays as it is.")
+    with step_form.folded("Score again with another model", "query_stats"):
         step_form.on_loaded_run("likelihood", "Score again")
 
 

@@ -34,8 +34,7 @@ def first() -> None:
 
 def again() -> None:
     """Draw the form for other samples of the same questions."""
-    with st.expander("Sample again with other options", icon=":material/casino:"):
-        st.markdown("The result is a new run; this one stays as it is.")
+    with step_form.folded("Sample again with other options", "casino"):
         step_form.on_loaded_run("uncertainty", "Sample again")
 
 

@@ -39,8 +39,7 @@ def first() -> None:
 
 def again() -> None:
     """Draw the form for another validation of the same answers."""
-    with st.expander("Validate again with other options", icon=":material/refresh:"):
-        st.markdown("The result is a new run; this one stays as it is.")
+    with step_form.folded("Validate again with other options"):
         _form("Validate again")
 
 
