@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -13,13 +12,14 @@ import pandas as pd
 
 from core.errors import BackendError
 from core.llm.cache import CompletionCache, request_key
-from core.llm.types import LLM, Completion
+from core.llm.types import LLM
 from core.pipeline.asking import Asker
 from core.pipeline.steps import Call, PlanChoice, Step, StepPlan, model_facts, opened
 from core.run import Run
 
 _COUNTED_QUESTIONS = 500  # beyond this, calls are counted on a sample
 _TOKEN_QUESTIONS = 20  # beyond this, tokens are
+_TIMED = 0.1  # of the calls of a plan may be made to time them
 _FROM_SAMPLE = "estimated from a sample of questions"
 
 
@@ -287,37 +287,27 @@ def measure_speed(llm: LLM, plan: CallPlan, cache: CompletionCache | None = None
     `BackendError` where the model fails or has no call. ``cache`` keeps the calls for the run; where it holds
     them already, their recorded times are used.
 
-    Cost: two calls (one full batch where the model works in batches), a few seconds; none where they are
-    cached. The first warms the model up, the second is timed.
+    Cost: two calls, none where they are cached; the first warms the model up. A model that takes one at a
+    time may read once what the prompts of a question begin with: it is timed on all of the first question
+    where that is less than a tenth of the plan.
     """
     facts = model_facts(llm)
     first = next((step.first for step in plan.steps if step.first and step.model == facts), ())
-    calls = first[: max(2, llm.capabilities.batch)]
+    whole = llm.capabilities.parallel == 1 and len(first) < _TIMED * plan.n_to_ask
+    calls = first if whole else first[:2]
     if not calls:
         raise BackendError(f"There is no question to ask {llm.name}, so nothing can be timed.")
     keys = [request_key(llm, call.request) for call in calls]
-    known = cache.get_many(keys) if cache is not None else {}
-    if len(known) == len(set(keys)):
-        seconds = sum(c.latency for c in known.values())
-        return Speed(llm.name, _rate(seconds, list(known.values())), len(known))
-    timed: list[Completion] = []
-    ends: list[float] = []
-
-    def on_done(index: int, completion: Completion) -> None:
-        timed.append(completion)
-        ends.append(time.perf_counter())
-        if cache is not None:
-            cache.put(keys[index], completion, llm.name)
-
-    llm.generate([call.request for call in calls], on_done)
-    errors = [c.error for c in timed if c.error]
-    if errors:
-        raise BackendError(f"The model could not answer a first question: {errors[0]}")
-    one_by_one = llm.capabilities.batch == 1 and llm.capabilities.parallel == 1
-    if one_by_one and len(timed) > 1:
-        return Speed(llm.name, _rate(ends[-1] - ends[-2], timed[-1:]), 1)
-    return Speed(llm.name, _rate(sum(c.latency for c in timed), timed), len(timed))
-
-
-def _rate(seconds: float, completions: Sequence[Completion]) -> float:
-    return seconds / max(1, sum(c.prompt_tokens for c in completions))
+    requests = {key: call.request for key, call in zip(keys, calls, strict=True)}
+    found = cache.get_many(keys) if cache is not None else {}
+    for some in (keys[:1], keys[1:]):
+        new = [key for key in dict.fromkeys(some) if key not in found]
+        for key, completion in zip(new, llm.generate([requests[key] for key in new]), strict=True):
+            if completion.error:
+                raise BackendError(f"The model could not answer a first question: {completion.error}")
+            found[key] = completion
+            if cache is not None:
+                cache.put(key, completion, llm.name)
+    timed = [found[key] for key in dict.fromkeys(keys[1:] or keys)]
+    seconds, tokens = sum(one.latency for one in timed), sum(one.prompt_tokens for one in timed)
+    return Speed(llm.name, seconds / max(1, tokens), len(timed))

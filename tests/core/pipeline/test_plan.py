@@ -105,17 +105,39 @@ def test_options_out_of_range_are_named(change, message):
         (InfluenceStep if change.keys() <= {"repeats", "max_tokens", "style"} else RunOptions)(**change)
 
 
-def test_measuring_makes_two_calls_that_the_run_does_not_repeat(make_dataset, make_llm):
-    llm, cache = make_llm(delay=0.02), CompletionCache()
-    plan = live_plan(make_dataset(2), llm, cache)
+@pytest.mark.parametrize(
+    ("questions", "parallel", "calls"),
+    # A tenth of the plan is less than a question, or more, or the calls of a question share nothing.
+    [(2, 1, 2), (20, 1, 6), (20, 4, 2)],
+)
+def test_measuring_makes_calls_that_the_run_does_not_repeat(
+    make_dataset, make_llm, questions, parallel, calls
+):
+    llm, cache, data = make_llm(delay=0.02, parallel=parallel), CompletionCache(), make_dataset(questions)
+    plan = live_plan(data, llm, cache)
     speed = measure_speed(llm, plan, cache)
-    assert (llm.calls, speed.n_calls) == (2, 1)
+    assert (llm.calls, speed.n_calls) == (calls, calls - 1)
     per_call = speed.seconds_per_token * plan.prompt_tokens / plan.n_calls
     assert 0.015 < per_call < 0.2
-    live_run(make_dataset(2), llm, cache)
+    live_run(data, llm, cache)
     assert llm.calls == plan.n_calls
-    measure_speed(llm, plan, cache)
-    assert llm.calls == plan.n_calls
+    again = measure_speed(llm, plan, cache)
+    assert (llm.calls, again.seconds_per_token) == (plan.n_calls, speed.seconds_per_token)
+
+
+def test_calls_answered_together_are_timed_together(make_dataset, make_llm):
+    llm = make_llm()
+    answer_each = llm.generate
+
+    def together(requests, on_done=None, cancelled=None):
+        """Finish all calls at once, as the embedded model does, each with its share of the time."""
+        found = [replace(one, prompt_tokens=100, latency=3 / len(requests)) for one in answer_each(requests)]
+        for place, one in enumerate(found if on_done else ()):
+            on_done(place, one)
+        return found
+
+    llm.generate = together
+    assert measure_speed(llm, live_plan(make_dataset(20), llm)).seconds_per_token == pytest.approx(3 / 500)
 
 
 def test_the_estimate_is_tokens_times_rate_shared_by_parallel_calls(make_dataset, make_llm):
