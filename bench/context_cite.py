@@ -109,24 +109,13 @@ def with_mask(item: Item, k: int, mask: Masks) -> tuple[Message, ...]:
     return answer_messages(item.question, chosen)
 
 
-def by_rouge(answer: str, others: Sequence[str]) -> Floats:
-    """Return the influence that answers without each passage show: 1 - ROUGE-L F1."""
-    return np.array([1 - rouge_l(answer, other).f1 for other in others])
-
-
-def one_by_one(llm: EmbeddedLLM, item: Item, k: int) -> Found:
-    """Generate the answer, and one without each passage, call by call."""
-    start = time.perf_counter()
-    first, *others = answered(llm, prompts_of(item, k))
-    return Found(first, by_rouge(first, others), time.perf_counter() - start)
-
-
 def together(llm: EmbeddedLLM, item: Item, k: int) -> Found:
-    """Generate the same answers in one call."""
+    """Generate the answer, and one without each passage, in one call."""
     start = time.perf_counter()
     stop = prompt_style("short").stop
     first, *others = [c.text for c in llm.generate([Request(p, stop=stop) for p in prompts_of(item, k)])]
-    return Found(first, by_rouge(first, others), time.perf_counter() - start)
+    influence = np.array([1 - rouge_l(first, other).f1 for other in others])
+    return Found(first, influence, time.perf_counter() - start)
 
 
 def by_logprob(llm: EmbeddedLLM, item: Item, k: int) -> Found:
@@ -210,7 +199,6 @@ def lines(size: Size) -> Iterator[Line]:
         title, items = "Natural Questions", list(natural_questions(DATA / FILE, k))
     plain, ours = OneByOne(dtype="float32"), EmbeddedLLM(dtype="float32")
     methods: dict[str, Callable[[Item], list[Found]]] = {
-        "generate, one by one": lambda item: [one_by_one(plain, item, k)],
         "exact answers, together": lambda item: [together(ours, item, k)],
         "log-probabilities": lambda item: [by_logprob(ours, item, k)],
         "quick screen": lambda item: [by_screen(ours, item, k)],
@@ -222,7 +210,7 @@ def lines(size: Size) -> Iterator[Line]:
         note += "; context-cite is not installed, see requirements-peers.txt"
     result, held_out = Measured(), np.random.default_rng(1).random((size.pick(4, 8, 32), k)) < 0.5
     chosen = some(items, n)
-    for work in list(methods.values())[:4]:  # loaded, and warm
+    for work in methods.values():  # loaded, and warm
         work(Item("Who?", [(place, "", "Nobody.") for place in range(1, k + 1)], []))
     for turn, item in enumerate(chosen):
         order = list(methods)[turn % len(methods) :] + list(methods)[: turn % len(methods)]

@@ -148,9 +148,7 @@ def order_of_use(blocks: list[tuple[Floats, Floats]]) -> OrderOfUse:
     ).T
     if not value.size:
         return OrderOfUse(0, *[math.nan] * 8)
-    # So many questions need fewer resamples for an interval as steady.
-    n_resamples = 2_000 if value.size <= 10_000 else 200
-    excess_interval = bootstrap_interval((value, chance), _excess, n_resamples)
+    excess_interval = bootstrap_interval((value, chance), _excess)
     used = [(o[k], g[k]) for (o, g), k in zip(blocks, kept, strict=True)]
     return OrderOfUse(
         value.size,

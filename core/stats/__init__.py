@@ -47,7 +47,7 @@ from core.stats.ranking import (
     ranking_quality,
     risk_coverage,
 )
-from core.stats.shared import Interval, known_pairs
+from core.stats.shared import Interval, known_pairs, resamples
 from core.stats.significance import (
     holm,
     paired_permutation_test,
@@ -97,6 +97,7 @@ __all__ = [
     "ranking_qualities",
     "ranking_quality",
     "reliability_bins",
+    "resamples",
     "risk_coverage",
     "wilson_interval",
 ]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
 from core.arrays import Floats
-from core.stats.shared import UNDEFINED, Interval, known_pairs, known_values
+from core.stats.shared import UNDEFINED, Interval, known_pairs, known_values, resamples
 
 
 def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
@@ -176,7 +176,8 @@ def bootstrap_interval(
     statistic : callable
         Takes the resampled arrays, returns a number; NaN (say, only one class was drawn) is left out.
     n_resamples, seed, level
-        Number of resamples; same seed, same interval; confidence level in (0, 1).
+        Number of resamples, at most 200 of more than 10,000 rows or groups; same seed, same interval;
+        confidence level in (0, 1).
     groups : array_like, shape (n,), optional
         Rows of equal value are drawn together (cluster bootstrap), such as all claims of a question.
 
@@ -226,6 +227,7 @@ def bootstrap_intervals(
     n = len(arrays[0]) if rows is None else len(rows)
     if n < 2:
         return [UNDEFINED] * k
+    n_resamples = resamples(n_resamples, n)
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(n_resamples):

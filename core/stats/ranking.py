@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 from core.arrays import Floats
-from core.stats.shared import UNDEFINED, Interval, known_pairs, known_values
+from core.stats.shared import UNDEFINED, Interval, known_pairs, known_values, resamples
 
 _NEAR = 200_000  # resampled cases at once: they stay near the processor, and the draws are the same
 
@@ -259,18 +259,21 @@ def ranking_qualities(
             for i in places:
                 found[i] = dict.fromkeys(RANKING_MEASURES, (math.nan,) * 3)
             continue
-        ties = [np.unique(-pairs[i][0], return_inverse=True)[1] for i in places]
+        orders = [np.argsort(-pairs[i][0], kind="stable") for i in places]
+        ordered = [pairs[i][0][order] for i, order in zip(places, orders, strict=True)]
+        firsts = [np.flatnonzero(np.append(True, one[1:] != one[:-1])) for one in ordered]
+        harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
         drawn: list[list[Floats]] = [[] for _ in places]
         rng = np.random.default_rng(seed)
-        batch = max(1, _NEAR // n)
-        for start in range(0, n_resamples, batch):
-            size = min(batch, n_resamples - start)
+        batch, n_drawn = max(1, _NEAR // n), resamples(n_resamples, n)
+        for start in range(0, n_drawn, batch):
+            size = min(batch, n_drawn - start)
             counts = rng.multinomial(n, np.full(n, 1 / n), size=size).astype(float)
-            for i, tie, measures in zip(places, ties, drawn, strict=True):
-                measures.append(_ranking_measures(counts, tie, pairs[i][1]))
-        for i, tie, measures in zip(places, ties, drawn, strict=True):
-            value = _ranking_measures(np.ones((1, n)), tie, pairs[i][1])[:, 0]
-            found[i] = _intervals(value, np.concatenate(measures, axis=1), n, n_resamples, level)
+            for i, order, first, measures in zip(places, orders, firsts, drawn, strict=True):
+                measures.append(_ranking_measures(counts[:, order], first, pairs[i][1][order], harmonic))
+        for i, order, first, measures in zip(places, orders, firsts, drawn, strict=True):
+            value = _ranking_measures(np.ones((1, n)), first, pairs[i][1][order], harmonic)[:, 0]
+            found[i] = _intervals(value, np.concatenate(measures, axis=1), n, n_drawn, level)
     return found
 
 
@@ -289,16 +292,16 @@ def _intervals(
     return found
 
 
-def _ranking_measures(counts: Floats, tie: NDArray[np.intp], quality: Floats) -> Floats:
-    """Return the measures, (5, resamples), of cases drawn ``counts`` times; tie 0 is the most confident."""
-    order = np.argsort(tie, kind="stable")
-    first = np.flatnonzero(np.diff(tie[order], prepend=-1))
-    size, right = (np.add.reduceat(one[:, order], first, axis=1) for one in (counts, counts * quality))
+def _ranking_measures(counts: Floats, first: NDArray[np.intp], quality: Floats, harmonic: Floats) -> Floats:
+    """Return the measures, (5, resamples), of cases drawn ``counts`` times, the most confident first.
+
+    ``first`` is where a new confidence begins, ``harmonic`` the sums of 1/1 to 1/i.
+    """
+    size, right = (np.add.reduceat(one, first, axis=1) for one in (counts, counts * quality))
     wrong = size - right
     n, n_right, n_wrong = size.sum(axis=1), right.sum(axis=1), wrong.sum(axis=1)
     answered = np.cumsum(size, axis=1)
     wrong_before = np.cumsum(wrong, axis=1) - wrong
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n.max() + 1))])
     ends, starts = answered.astype(int), (answered - size).astype(int)
     # The k-th answer's risk, summed over a tie whose errors come in random order.
     rate = wrong / np.maximum(1.0, size)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from core.arrays import Floats
-from core.stats import auroc_difference, holm, ranking_qualities, risk_coverage
+from core.stats import auroc_difference, holm, ranking_qualities, resamples, risk_coverage
 
 
 class Quality(NamedTuple):
@@ -168,7 +168,7 @@ def risk_coverage_band(
     if label.size < 2 or not n_resamples:
         return coverage, risk, np.full(label.size, np.nan), np.full(label.size, np.nan)
     rng = np.random.default_rng(seed)
-    drawn = rng.integers(label.size, size=(n_resamples, label.size))
-    curves = np.array([risk_coverage(confidence[rows], label[rows])[1] for rows in drawn])
+    draws = (rng.integers(label.size, size=label.size) for _ in range(resamples(n_resamples, label.size)))
+    curves = np.array([risk_coverage(confidence[rows], label[rows])[1] for rows in draws])
     low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return coverage, risk, low, high

@@ -672,3 +672,14 @@ def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch):
     expected = ranking_quality(confidence, correct, n_resamples=50)
     monkeypatch.setattr("core.stats.ranking._NEAR", 40 * 7)
     assert repr(ranking_quality(confidence, correct, n_resamples=50)) == repr(expected)
+
+
+@pytest.mark.parametrize(("n", "drawn"), [(10_000, 300), (10_001, 200)])
+def test_many_rows_need_few_resamples(n, drawn):
+    rng = np.random.default_rng(0)
+    values, right = rng.random(n), rng.random(n) < 0.5
+    calls = []
+    bootstrap_interval(values, lambda found: calls.append(len(found)) or 0.0, n_resamples=300)
+    assert calls == [n] * drawn
+    assert ranking_quality(values, right, 300) == ranking_quality(values, right, drawn)
+    assert ranking_quality(values, right, 300) != ranking_quality(values, right, 100)
