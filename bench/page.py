@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import datetime
 import json
 import os
@@ -55,7 +56,7 @@ def machine() -> str:
 
 
 def page() -> str:
-    """Return the page: a table for each script."""
+    """Return the page: for each script what it says of itself, and its table."""
     parts = [_HEAD]
     for path in sorted(RESULTS.glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))
@@ -67,11 +68,18 @@ def _table(name: str, kept: dict[str, Any]) -> str:
     command = f"python -m bench {name}{' --quick' if kept['quick'] else ''}"
     rows = [_row(Line(**line)) for line in kept["lines"]]
     return (
-        f"## {name}\n\n`{command}`, {kept['seconds']} s, {kept['date']}; {kept['machine']}.\n\n"
+        f"## {name}\n\n{about(name)}\n\n"
+        f"`{command}`, {kept['seconds']} s, {kept['date']}; {kept['machine']}.\n\n"
         "| measured | against | median (min to max) | n | floor / goal | checked |\n"
         "|---|---|---|---|---|---|\n"
         + "".join(f"| {' | '.join(cell.replace('|', '∣') for cell in row)} |\n" for row in rows)
     )
+
+
+def about(name: str) -> str:
+    """Return what a script says of itself."""
+    module = ast.parse((ROOT / "bench" / f"{name}.py").read_text(encoding="utf-8"))
+    return (ast.get_docstring(module) or "").replace("``", "`")
 
 
 def _row(line: Line) -> tuple[str, ...]:

@@ -65,14 +65,15 @@ def kept(tmp_path, monkeypatch):
 
 def test_a_missed_floor_is_said_beside_the_ratio(kept):
     page.keep(
-        "speed", Size.FULL, [line(floor=3, goal=4), line(floor=2), line((0.5,), less=True, floor=1)], 7.4
+        "engine", Size.FULL, [line(floor=3, goal=4), line(floor=2), line((0.5,), less=True, floor=1)], 7.4
     )
     page.write()
     written = (kept / "benchmarks.md").read_text(encoding="utf-8")
     assert "| ours | theirs | 2.50 × (1.00 to 3.00) | 3 | 3 / 4: **floor missed** | all equal |" in written
     assert "| 3 | 2 / – | all equal |" in written
     assert "| 1 | at most 1 / – | all equal |" in written
-    assert re.search(r"`python -m bench speed`, 7 s, \d{4}-\d\d-\d\d; .*\d+ cores", written)
+    assert "## engine\n\nAnswers with each passage left out" in written
+    assert re.search(r"`python -m bench engine`, 7 s, \d{4}-\d\d-\d\d; .*\d+ cores", written)
 
 
 def test_a_quick_run_replaces_a_quick_one_but_no_full_one(kept):
