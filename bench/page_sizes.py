@@ -30,7 +30,7 @@ _CHECKED = "no page says that something went wrong"
 def lines(size: Size) -> Iterator[Line]:
     """Measure in one process, few questions and many in turns; then in one browser."""
     pages = size.pick(PAGES[:2], PAGES, PAGES)
-    rounds = size.pick(1, 3, 5)
+    rounds = size.pick(1, 3, 3)
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"LEADLINE_RUNS": f"{folder}/runs", "LEADLINE_CACHE": f"{folder}/cache"}
         runs = {n: _saved(n, folder) for n in (FEW, *size.pick((200,), (1_000,), (5_000, 100_000)))}

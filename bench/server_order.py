@@ -32,8 +32,8 @@ SLOTS, AT_ONCE, N_THREADS = 4, 8, os.cpu_count() or 1
 
 def lines(size: Size) -> Iterator[Line]:
     """Measure rounds of four questions, new ones in every round."""
-    n_rounds, n_each = size.pick(1, 1, 3), size.pick(1, 2, 4)
-    k, n_words = size.pick(2, 6, 10), size.pick(5, 15, 25)
+    n_rounds, n_each = size.pick(1, 1, 2), size.pick(1, 2, 4)
+    k, n_words = size.pick(2, 6, 10), size.pick(5, 15, 60)
     asked = drop_one(n_rounds * n_each, k, n_words)
     parts = [asked[i : i + n_each] for i in range(0, len(asked), n_each)]
     with ExitStack() as servers:
