@@ -72,13 +72,12 @@ def plan(page: str, work: Work) -> Job:
         with CompletionCache(default_cache_path()) as cache:
             run = _begun(work, llms, job)
             found = plan_steps(run, work.steps, llms, cache)
-            asked = {one.step for one in found.steps if one.n_to_ask}
             speeds = []
-            for step in work.steps:
+            for step, calls in zip(work.steps, found.steps, strict=True):
                 llm = llms[step.name]
-                if step.name in asked and llm is not None:
+                if llm is not None and calls.first and (calls.n_to_ask or calls.about):
                     with models.turn(job, step):
-                        speeds.append(measure_speed(llm, found, cache))
+                        speeds.append(measure_speed(llm, calls, cache))
             # The calls that were timed are real ones and need not be made again.
             return plan_steps(run, work.steps, llms, cache).timed(*speeds) if speeds else found
 

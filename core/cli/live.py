@@ -77,12 +77,11 @@ def opened_work(source: str, given: Given) -> Work:
 
 
 def planned(work: Work, cache: CompletionCache, *, timed: bool) -> CallPlan:
-    """Return the calls of all steps; timed: after two calls of each model whose calls are known."""
+    """Return the calls of all steps; timed: after a few calls of each step whose model is asked."""
     run = begun(work, lambda: False) if work.answering is not None else _saved(work)
     plan = plan_steps(run, work.steps, work.llms, cache)
-    # Only calls known in advance can be timed.
-    asked = {id(work.llms[one.step]): work.llms[one.step] for one in plan.steps if one.about is None}
-    speeds = [measure_speed(llm, plan, cache) for llm in asked.values() if llm is not None and timed]
+    asked = [(work.llms[one.step], one) for one in plan.steps if one.first and timed]
+    speeds = [measure_speed(llm, one, cache) for llm, one in asked if llm is not None]
     if not speeds:
         return plan
     # The timed calls are in the cache now.

@@ -105,7 +105,7 @@ def n_approximate(passages: pd.DataFrame) -> int:
 
 
 class Cost(NamedTuple):
-    """The forward passes of one way to read a question, and the tokens read in them."""
+    """The forward passes of one way to read a question, and the prompt tokens read in them."""
 
     passes: int
     tokens: int
@@ -127,10 +127,13 @@ def costs(lengths: Sequence[int], n_texts: int, tail: int) -> Mapping[str, Cost]
         return dict.fromkeys((EXACT, CHECKED, SCREENED), Cost(0, 0))
     n, full = len(lengths), lengths[0]
     screen = Cost(2, full + n * n_texts * tail)
+    # What stands before a passage is read once: without it, only what follows is new.
+    passages = [full - one for one in lengths[1:]]
+    behind = [sum(passages[i:]) + tail for i in range(1, n)]
     checked = min(n - 1, FIRST + CONTROL)
-    mean = (sum(lengths) - full) / max(1, n - 1)
+    some = round(checked * sum(behind) / max(1, n - 1))
     return {
-        EXACT: Cost(n * n_texts, sum(lengths)),
-        CHECKED: Cost(2 + (1 + checked) * n_texts, screen.tokens + full + round(checked * mean)),
+        EXACT: Cost(n * n_texts, full + sum(behind)),
+        CHECKED: Cost(2 + (1 + checked) * n_texts, screen.tokens + full + some),
         SCREENED: screen,
     }

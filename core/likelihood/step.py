@@ -20,10 +20,10 @@ from core.likelihood.screening import (
     to_check,
 )
 from core.llm.prompts import DEFAULT_STYLE, STYLES, leave_one_out, prompt_style
-from core.llm.types import Message
+from core.llm.types import Message, Request
 from core.pipeline.asking import Asker
 from core.pipeline.rows import AskedQuestion, Rows, questions_of
-from core.pipeline.steps import ModelChoice, Option, PlanChoice, Step, StepPlan, StepWork
+from core.pipeline.steps import Call, ModelChoice, Option, PlanChoice, Step, StepPlan, StepWork
 from core.run import Run
 from core.text.display import count
 
@@ -182,7 +182,9 @@ class _Work(StepWork):
         )
         chosen = next(choice for choice in choices if choice.chosen)
         note = "forward passes: each text with all passages and without each; nothing is generated"
-        return StepPlan(about=chosen.calls, about_tokens=chosen.tokens, notes=(note,), choices=choices)
+        read = next(filter(None, (self._prompts(self._question(one)) for one in ids)), [])[:2]
+        timed = tuple(Call("read", i, Request(one, max_tokens=1)) for i, one in enumerate(read, start=1))
+        return StepPlan((), chosen.calls, chosen.tokens, timed, notes=(note,), choices=choices)
 
     def _costs(self, question: AskedQuestion) -> Mapping[str, Cost]:
         prompts = self._prompts(question)

@@ -19,14 +19,15 @@ from core.run import Run
 
 _COUNTED_QUESTIONS = 500  # beyond this, calls are counted on a sample
 _TOKEN_QUESTIONS = 20  # beyond this, tokens are
-_TIMED = 0.1  # of the calls of a plan may be made to time them
+_TIMED = 0.1  # of the calls of a step may be made to time them
 _FROM_SAMPLE = "estimated from a sample of questions"
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Measured speed of a model: seconds of a call per prompt token, generation included."""
+    """Measured speed of a model in a step: seconds of a call per prompt token, generation included."""
 
+    step: str
     model: str
     seconds_per_token: float
     n_calls: int
@@ -37,7 +38,7 @@ class StepCalls:
     """The calls of one step; counts and tokens mean the same as in `CallPlan`.
 
     ``calls`` is empty where only ``about``, an estimate of their number, is known; ``first`` are the calls of
-    the first question, for timing.
+    the first question, or others, for timing.
     """
 
     step: str
@@ -117,11 +118,15 @@ class CallPlan:
         return int((~self.run.queries["query_id"].isin(self.run.passages["query_id"])).sum())
 
     def timed(self, *speeds: Speed) -> CallPlan:
-        """Return the same plan with its ``seconds``, without steps whose model was not timed."""
-        per_token = {speed.model: speed.seconds_per_token for speed in speeds}
+        """Return the same plan with its ``seconds``, without steps whose model was not timed.
+
+        A step that was not timed itself takes the speed of its model in another one.
+        """
+        in_step = {speed.step: speed.seconds_per_token for speed in speeds}
+        of_model = {speed.model: speed.seconds_per_token for speed in speeds}
         seconds, steps = 0.0, []
         for step in self.steps:
-            rate = per_token.get(step.model["name"]) if step.model is not None else None
+            rate = in_step.get(step.step, of_model.get(step.model["name"]) if step.model else None)
             if rate is not None:
                 rate /= step.parallel
                 seconds += rate * step.prompt_tokens
@@ -161,7 +166,7 @@ class CallPlan:
     def to_frame(self) -> pd.DataFrame:
         """Return one row per item: ``item, count, note``."""
         about = _FROM_SAMPLE if self.estimated else ""
-        limits = {call.request.max_tokens for step in self.steps for call in step.first}
+        limits = {call.request.max_tokens for step in self.steps if step.calls for call in step.first}
         each = f"{limits.pop()} a call" if len(limits) == 1 else ""
         rows = [(kind, n, step.kinds.get(kind, "")) for step in self.steps for kind, n in step.calls.items()]
         if rows:
@@ -243,7 +248,7 @@ def _counted(
         round(tokens * scale),
         round(sum(call.request.max_tokens for call in to_ask) * scale),
         tuple(dict.fromkeys(note for plan in asked for note in plan.notes)),
-        next((plan.calls for plan in asked if plan.calls), ()),
+        next(filter(None, (plan.calls or plan.timed for plan in asked)), ()),
         _choices(asked, scale),
     )
 
@@ -281,20 +286,18 @@ def _prompt_tokens(per_question: Sequence[Sequence[Call]], to_ask: Sequence[Call
     )
 
 
-def measure_speed(llm: LLM, plan: CallPlan, cache: CompletionCache | None = None) -> Speed:
-    """Time the first calls of a plan, for `CallPlan.timed`.
+def measure_speed(llm: LLM, step: StepCalls, cache: CompletionCache | None = None) -> Speed:
+    """Time the first calls of a step, for `CallPlan.timed`.
 
     `BackendError` where the model fails or has no call. ``cache`` keeps the calls for the run; where it holds
     them already, their recorded times are used.
 
     Cost: two calls, none where they are cached; the first warms the model up. A model that takes one at a
     time may read once what the prompts of a question begin with: it is timed on all of the first question
-    where that is less than a tenth of the plan.
+    where that is less than a tenth of the step.
     """
-    facts = model_facts(llm)
-    first = next((step.first for step in plan.steps if step.first and step.model == facts), ())
-    whole = llm.capabilities.parallel == 1 and len(first) < _TIMED * plan.n_to_ask
-    calls = first if whole else first[:2]
+    whole = llm.capabilities.parallel == 1 and len(step.first) < _TIMED * step.n_to_ask
+    calls = step.first if whole else step.first[:2]
     if not calls:
         raise BackendError(f"There is no question to ask {llm.name}, so nothing can be timed.")
     keys = [request_key(llm, call.request) for call in calls]
@@ -310,4 +313,4 @@ def measure_speed(llm: LLM, plan: CallPlan, cache: CompletionCache | None = None
                 cache.put(key, completion, llm.name)
     timed = [found[key] for key in dict.fromkeys(keys[1:] or keys)]
     seconds, tokens = sum(one.latency for one in timed), sum(one.prompt_tokens for one in timed)
-    return Speed(llm.name, seconds / max(1, tokens), len(timed))
+    return Speed(step.step, llm.name, seconds / max(1, tokens), len(timed))

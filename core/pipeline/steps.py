@@ -106,13 +106,15 @@ class PlanChoice:
 class StepPlan:
     """The calls of a step for some questions; where they are not known, ``about`` how many and their tokens.
 
-    ``kinds`` says what each kind of call is for, ``notes`` what the estimate assumes; ``choices`` are the
-    values of an option that trades cost for exactness.
+    ``timed`` are calls that only measure what a token costs, where ``calls`` are not known. ``kinds`` says
+    what each kind of call is for, ``notes`` what the estimate assumes; ``choices`` are the values of an
+    option that trades cost for exactness.
     """
 
     calls: tuple[Call, ...] = ()
     about: int | None = None
     about_tokens: int = 0
+    timed: tuple[Call, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     choices: tuple[PlanChoice, ...] = ()

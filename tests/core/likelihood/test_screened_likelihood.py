@@ -13,7 +13,7 @@ from core.influence.export import influence_csv
 from core.likelihood.screening import agreement, costs, to_check
 from core.likelihood.step import LikelihoodStep
 from core.pipeline import fill, plan_steps
-from core.pipeline.plan import Speed
+from core.pipeline.plan import Speed, measure_speed
 from tests.core.likelihood.likelihood_runs import Reader, likelihood_run
 
 SIX = {f"word{i}": False for i in range(6)}
@@ -167,21 +167,35 @@ def test_the_plan_offers_all_three():
     exact, checked, screen = plan.to_dict()["likelihood_choices"]
     # Two texts after seven prompts; two passes, then two texts after six; two passes.
     assert (exact["calls"], checked["calls"], screen["calls"]) == (14, 14, 2)
-    assert 2 * screen["tokens"] < checked["tokens"] and 4 * screen["tokens"] < exact["tokens"]
+    assert 2 * screen["tokens"] < checked["tokens"] and 2 * screen["tokens"] < exact["tokens"]
     assert plan.to_dict()["likelihood_calls_about"] == 2 and plan.prompt_tokens == screen["tokens"]
-    timed = plan.timed(Speed(model.name, 0.5, 1))
+    timed = plan.timed(Speed("likelihood", model.name, 0.5, 1))
     assert timed.to_dict()["likelihood_choices"][2]["seconds"] == pytest.approx(0.5 * screen["tokens"])
     rows = timed.to_frame().set_index("item")
     assert rows.loc["likelihood, screen", "note"].startswith("chosen; about ")
     assert "chosen" not in rows.loc["likelihood, exact", "note"]
 
 
+def test_a_plan_of_this_step_alone_is_timed_by_reading_a_prompt():
+    run, model = likelihood_run(("omega", ["alpha"], SIX)), Reader(GAINS, delay=0.01)
+    model._rule = lambda request: "omega"
+    plan = plan_steps(run, [LikelihoodStep()], {"likelihood": model})
+    speed = measure_speed(model, plan.steps[0])
+    assert (speed.step, speed.n_calls) == ("likelihood", 1)
+    assert [call.request.max_tokens for call in plan.steps[0].first] == [1, 1]
+    exact, *_ = plan.timed(speed).steps[0].choices
+    assert exact.seconds == pytest.approx(speed.seconds_per_token * exact.tokens) and exact.seconds > 0
+
+
 def test_costs_by_hand():
-    # Eleven prompts of 100 or 90 tokens, one text, a tail of 20.
-    found = costs([100, *[90] * 10], 1, 20)
-    assert found["exact"] == (11, 1_000)
-    assert found["screen"] == (2, 100 + 11 * 20)
-    assert found["screen+3"] == (2 + 6, 320 + 100 + 5 * 90)
+    # Five prompts: 100 tokens, and without passages of 10, 20, 30 and 25; one text, a tail of 15.
+    found = costs([100, 90, 80, 70, 75], 1, 15)
+    assert found["exact"] == (5, 100 + (75 + 15) + (55 + 15) + (25 + 15) + 15)
+    assert found["screen"] == (2, 100 + 5 * 15)
+    assert found["screen+3"] == (2 + 5, 175 + 315)
+    # Ten of 9 tokens: five of them exactly, behind each 40.5 on average.
+    found = costs([100, *[91] * 10], 1, 10)
+    assert found["screen+3"] == (2 + 6, 210 + 100 + round(5 * (40.5 + 10)))
     assert set(costs([100, 90], 0, 20).values()) == {(0, 0)}
 
 

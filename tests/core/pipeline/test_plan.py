@@ -115,13 +115,13 @@ def test_measuring_makes_calls_that_the_run_does_not_repeat(
 ):
     llm, cache, data = make_llm(delay=0.02, parallel=parallel), CompletionCache(), make_dataset(questions)
     plan = live_plan(data, llm, cache)
-    speed = measure_speed(llm, plan, cache)
+    speed = measure_speed(llm, plan.steps[0], cache)
     assert (llm.calls, speed.n_calls) == (calls, calls - 1)
     per_call = speed.seconds_per_token * plan.prompt_tokens / plan.n_calls
     assert 0.015 < per_call < 0.2
     live_run(data, llm, cache)
     assert llm.calls == plan.n_calls
-    again = measure_speed(llm, plan, cache)
+    again = measure_speed(llm, plan.steps[0], cache)
     assert (llm.calls, again.seconds_per_token) == (plan.n_calls, speed.seconds_per_token)
 
 
@@ -137,13 +137,15 @@ def test_calls_answered_together_are_timed_together(make_dataset, make_llm):
         return found
 
     llm.generate = together
-    assert measure_speed(llm, live_plan(make_dataset(20), llm)).seconds_per_token == pytest.approx(3 / 500)
+    assert measure_speed(llm, live_plan(make_dataset(20), llm).steps[0]).seconds_per_token == pytest.approx(
+        3 / 500
+    )
 
 
 def test_the_estimate_is_tokens_times_rate_shared_by_parallel_calls(make_dataset, make_llm):
     plan = live_plan(make_dataset(2), make_llm(parallel=4))
-    assert plan.timed(Speed("scripted", 0.5, 1)).seconds == plan.prompt_tokens * 0.5 / 4
-    assert plan.timed(Speed("another", 0.5, 1)).seconds == 0
+    assert plan.timed(Speed("influence", "scripted", 0.5, 1)).seconds == plan.prompt_tokens * 0.5 / 4
+    assert plan.timed(Speed("other", "another", 0.5, 1)).seconds == 0
 
 
 def test_measuring_nothing_is_an_error(make_dataset, make_llm):
@@ -151,9 +153,9 @@ def test_measuring_nothing_is_an_error(make_dataset, make_llm):
     bare = replace(data, questions=(replace(data.questions[0], passages=None),))
     llm = make_llm()
     with pytest.raises(BackendError, match="nothing can be timed"):
-        measure_speed(llm, live_plan(bare, llm))
+        measure_speed(llm, live_plan(bare, llm).steps[0])
     with pytest.raises(BackendError, match="is down"):
-        measure_speed(make_llm(down=True), live_plan(data, llm))
+        measure_speed(make_llm(down=True), live_plan(data, llm).steps[0])
 
 
 def test_cached_calls_of_a_large_data_set_are_scaled_up_as_well(make_dataset, make_llm):
@@ -203,9 +205,9 @@ def test_steps_that_ask_as_they_go_along_are_estimated(make_dataset, make_llm):
     assert facts["prompt_tokens"] == plan.steps[0].prompt_tokens + 4200
     frame = plan.to_frame().set_index("item")
     assert frame.loc["calls for judge, about"].to_list() == [1200, "a guess"]
-    both = plan.timed(Speed("scripted", 1.0, 1), Speed("judge", 0.5, 1)).seconds
+    both = plan.timed(Speed("influence", "scripted", 1.0, 1), Speed("judge", "judge", 0.5, 1)).seconds
     assert both == plan.steps[0].prompt_tokens / 2 + 4200 * 0.5
-    assert plan.timed(Speed("judge", 0.5, 1)).seconds == 2100
+    assert plan.timed(Speed("judge", "judge", 0.5, 1)).seconds == 2100
 
 
 def test_what_one_step_asks_is_no_second_call_of_another(make_dataset, make_llm):
