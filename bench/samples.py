@@ -1,6 +1,8 @@
 """Ten samples of an answer, as the uncertainty step asks for them, against ten calls of one sample each.
 
 The packaged model in this process, with the prompts of the recorded run: together, the prompt is read once.
+
+What limits it: ten answers side by side take longer than one, as each looks back at the prompt by itself.
 """
 
 from __future__ import annotations
