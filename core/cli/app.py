@@ -109,7 +109,7 @@ def _analyze(
 def _plan(
     dataset: DatasetArg,
     given: Given,
-    timed: Annotated[bool, typer.Option("--time", help="Make two calls to estimate the time.")] = False,
+    timed: Annotated[bool, typer.Option("--time", help="Make a few calls to estimate the time.")] = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Estimate calls, tokens and time of a run, and show its prompt."""
