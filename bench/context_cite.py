@@ -193,7 +193,7 @@ def cited(llm: OneByOne, item: Item, k: int, masks: int) -> list[Found]:
 
 def lines(size: Size) -> Iterator[Line]:
     """Time every method on the same questions, in turns, and judge its scores."""
-    k, n, masks = size.pick(2, 3, 10), size.pick(1, 1, 10), size.pick(4, 6, 32)
+    k, n, masks = size.pick(2, 3, 10), size.pick(1, 1, 6), size.pick(4, 6, 32)
     title, items = "sample", list(sample())
     if (DATA / FILE).is_file():
         title, items = "Natural Questions", list(natural_questions(DATA / FILE, k))
