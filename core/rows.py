@@ -48,7 +48,11 @@ def places_of(frame: pd.DataFrame, query_id: str) -> Ints:
 
 def rows_of(frame: pd.DataFrame, query_id: str) -> pd.DataFrame:
     """Return the rows of a question in a table with a column ``query_id``, in order; see `places_of`."""
-    return frame.iloc[places_of(frame, query_id)]
+    places = places_of(frame, query_id)
+    if places.size and places[-1] - places[0] == places.size - 1:
+        # As most tables have them: a slice copies nothing, picked rows first join all texts of a column.
+        return frame.iloc[places[0] : places[-1] + 1]
+    return frame.iloc[places]
 
 
 def _places(frame: pd.DataFrame) -> Mapping[Any, Ints]:

@@ -385,6 +385,15 @@ def _write_table(folder: Path, name: str, frame: pd.DataFrame) -> dict[str, str 
     return {"file": file, "sha256": digest, "rows": len(frame)}
 
 
+def _in_one_piece(frame: pd.DataFrame) -> pd.DataFrame:
+    """Join the pieces that a file is read in: picking a row from several copies all texts each time."""
+    for name in frame.select_dtypes("str"):
+        pieces = pa.array(frame[name])
+        if isinstance(pieces, pa.ChunkedArray) and pieces.num_chunks > 1:
+            frame[name] = pa.chunked_array([pieces.combine_chunks()]).to_pandas()
+    return frame
+
+
 def _read_table(folder: Path, name: str, entry: Mapping[str, Any]) -> pd.DataFrame:
     damaged = f"The run in {folder} is damaged:"
     missing = next((key for key in ("file", "sha256") if entry.get(key) is None), None)
@@ -402,7 +411,7 @@ def _read_table(folder: Path, name: str, entry: Mapping[str, Any]) -> pd.DataFra
             if found != entry.get("rows", found):
                 raise RunFormatError(f"{damaged} table {name} has {found:,} rows, not {entry['rows']:,}.")
             content.seek(0)
-            return pd.read_parquet(content)
+            return _in_one_piece(pd.read_parquet(content))
     except FileNotFoundError as error:
         raise RunFormatError(f"{damaged} the file of table {name} is missing.") from error
     except RunFormatError:

@@ -2,6 +2,7 @@
 
 import gc
 
+import numpy as np
 import pandas as pd
 
 from core import rows
@@ -11,6 +12,14 @@ def test_rows_come_in_order_with_their_index_and_none_for_a_stranger():
     frame = pd.DataFrame({"query_id": ["a", "b", "a"], "n": [1, 2, 3]}, index=[7, 8, 9])
     assert rows.rows_of(frame, "a")["n"].to_dict() == {7: 1, 9: 3}
     assert rows.rows_of(frame, "c").empty and rows.places_of(frame, "b").tolist() == [1]
+
+
+def test_rows_that_follow_each_other_are_not_copied():
+    frame = pd.DataFrame({"query_id": ["a", "b", "b", "b", "c", "a"], "n": range(6)})
+    assert np.shares_memory(rows.rows_of(frame, "b")["n"].to_numpy(), frame["n"].to_numpy())
+    assert rows.rows_of(frame, "b")["n"].to_dict() == {1: 1, 2: 2, 3: 3}
+    assert rows.rows_of(frame, "a")["n"].to_dict() == {0: 0, 5: 5}
+    assert rows.rows_of(frame, "c")["n"].to_dict() == {4: 4}
 
 
 def test_each_table_is_read_once_and_forgotten_with_the_table():

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from core.diagnosis import Diagnosis
@@ -359,3 +360,12 @@ def test_a_run_of_changed_files_is_a_run_or_one_sentence(tmp_path, n):
             read()
         (folder / entry["file"]).write_bytes(original)
     assert opened
+
+
+def test_texts_of_a_large_table_are_one_piece_after_reading(tmp_path):
+    ids = pd.Series([f"q{i}" for i in range(140_000)], dtype="str")
+    run = Run.create({"source": "upload"}, queries=pd.DataFrame({"query_id": ids, "question": ids}))
+    run.save(tmp_path / "run")
+    pieces = pa.array(Run.load(tmp_path / "run").queries["question"])
+    assert not isinstance(pieces, pa.ChunkedArray) or pieces.num_chunks == 1
+    assert pieces.to_pylist() == ids.to_list()
