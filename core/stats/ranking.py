@@ -259,9 +259,7 @@ def ranking_qualities(
             for i in places:
                 found[i] = dict.fromkeys(RANKING_MEASURES, (math.nan,) * 3)
             continue
-        orders = [np.argsort(-pairs[i][0], kind="stable") for i in places]
-        ordered = [pairs[i][0][order] for i, order in zip(places, orders, strict=True)]
-        firsts = [np.flatnonzero(np.append(True, one[1:] != one[:-1])) for one in ordered]
+        ranked = [_ranking(*pairs[i]) for i in places]
         harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
         drawn: list[list[Floats]] = [[] for _ in places]
         rng = np.random.default_rng(seed)
@@ -269,12 +267,19 @@ def ranking_qualities(
         for start in range(0, n_drawn, batch):
             size = min(batch, n_drawn - start)
             counts = rng.multinomial(n, np.full(n, 1 / n), size=size).astype(float)
-            for i, order, first, measures in zip(places, orders, firsts, drawn, strict=True):
-                measures.append(_ranking_measures(counts[:, order], first, pairs[i][1][order], harmonic))
-        for i, order, first, measures in zip(places, orders, firsts, drawn, strict=True):
-            value = _ranking_measures(np.ones((1, n)), first, pairs[i][1][order], harmonic)[:, 0]
+            for (order, first, quality), measures in zip(ranked, drawn, strict=True):
+                measures.append(_ranking_measures(counts[:, order], first, quality, harmonic))
+        for i, (_, first, quality), measures in zip(places, ranked, drawn, strict=True):
+            value = _ranking_measures(np.ones((1, n)), first, quality, harmonic)[:, 0]
             found[i] = _intervals(value, np.concatenate(measures, axis=1), n, n_drawn, level)
     return found
+
+
+def _ranking(score: Floats, quality: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+    """Return the order of the cases, surest first, where in it a new score begins, and the quality in it."""
+    order = np.argsort(-score, kind="stable")
+    ordered = score[order]
+    return order, np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])), quality[order]
 
 
 def _intervals(
