@@ -6,6 +6,7 @@ Whatever shows, prints, exports or compares diagnostics loops over `core.diagnos
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -17,12 +18,14 @@ import pandas as pd
 
 from core.errors import InputError
 from core.run import Run
+from core.severity import SEVERITIES
+from core.stats import holm
 from core.text.display import DASH, number, p_text, share_interval
 from core.text.display import count as counted
 
 METRIC, MODE, REASON = "Metrics", "Failure modes", "Undefined because"
-SEVERITIES = ("high", "medium", "low")
 BAD, GOOD, UNCLEAR = "bad", "good", "unclear"  # what a finding is: wrong, in order, or not to be told
+BEYOND_CHANCE = 0.05  # largest p-value, adjusted for everything that was tested, of a finding beyond chance
 _PROMISED_KEYS = ("mean_claim_uncertainty", "mean_confidence")
 EARLIER = ("*",)
 _KEPT = 8  # analyses of one diagnostic, under different settings, that a `Diagnosis` remembers
@@ -211,9 +214,11 @@ class Finding:
     expected_by_chance : float or None
         Count that chance alone gives; None where chance cannot produce it.
     p_value : float or None
-        Adjusted for the number of things that were tested; None where nothing was tested.
+        Of the one test behind it, two-sided where either side would be told; None where nothing was tested.
+        A diagnostic returns a tested finding whatever its p-value: `Diagnosis.findings` corrects for all
+        tests of the run, and says what is left (`otherwise`) where chance explains the count.
     severity : {"high", "medium", "low"}
-        How much it matters.
+        How much it matters, by `core.severity.graded`; of what is not bad, always low.
     query_ids : tuple of str
         Questions to read for it, the most telling first.
     tone : {"bad", "good", "unclear"}
@@ -223,8 +228,16 @@ class Finding:
         the number. Where it is empty, the verdict takes the sentence, and leaves out what matters little.
     topic : str
         Findings of one diagnostic with the same topic share a sentence of the verdict.
+    fix : str
+        What the advice changes and how, such as ``"threshold:raise"``; of all findings of a run that name the
+        same thing, all name the same way. Empty where the advice changes nothing of the RAG.
+    otherwise : Finding or None
+        What is said instead of a finding that is bad or good where its p-value, adjusted, is above
+        `BEYOND_CHANCE`; None: nothing.
     diagnostic : str
         Who says so; `Diagnosis.findings` fills it in.
+    p_adjusted, n_tests : float and int, or None
+        The p-value adjusted for all tests of the run (Holm 1979), and their number; filled in likewise.
     """
 
     name: str
@@ -240,7 +253,11 @@ class Finding:
     tone: str = BAD
     clause: str = ""
     topic: str = ""
+    fix: str = ""
+    otherwise: Finding | None = None
     diagnostic: str = ""
+    p_adjusted: float | None = None
+    n_tests: int | None = None
 
     @property
     def basis(self) -> str:
@@ -252,6 +269,8 @@ class Finding:
             parts.append(f"chance baseline {number(self.expected_by_chance, '{:.1f}')} of {self.of:,}")
         if self.p_value is not None:
             parts.append(p_text(self.p_value))
+            if self.p_adjusted is not None and p_text(self.p_adjusted) != parts[-1]:
+                parts[-1] += f" ({p_text(self.p_adjusted)} corrected for {self.n_tests} tests)"
         return "; ".join(parts)
 
 
@@ -460,6 +479,7 @@ class Diagnosis:
         self._by_name = {diagnostic.name: diagnostic for diagnostic in self.diagnostics}
         self._allowed = frozenset(self._by_name)
         self._store = _Store()
+        self._findings: tuple[Finding, ...] | None = None
 
     def __getitem__(self, name: str) -> Any:
         """Return the analysis of a diagnostic."""
@@ -523,16 +543,37 @@ class Diagnosis:
         return facts
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return what was found in the run: most severe first, then in the order of the diagnostics."""
-        found = [one for diagnostic in self.diagnostics for one in self.findings_of(diagnostic.name)]
-        return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))
+        """Return what was found in the run: most severe first, then in the order of the diagnostics.
+
+        All tests behind them are one family, since a reader sees all findings at once: with probability at
+        least 95 % a run in which nothing but chance is at work has no finding beyond chance.
+        """
+        return tuple(sorted(self._found(), key=lambda finding: SEVERITIES.index(finding.severity)))
 
     def findings_of(self, name: str) -> tuple[Finding, ...]:
         """Return what one diagnostic found in the run, in its own order."""
-        diagnostic = self._by_name[name]
-        if diagnostic.lacks(self.run) is not None:
-            return ()
-        return tuple(replace(finding, diagnostic=name) for finding in diagnostic.findings(self[name]))
+        return tuple(one for one in self._found() if one.diagnostic == name)
+
+    def _found(self) -> tuple[Finding, ...]:
+        if self._findings is None:
+            said = [
+                (diagnostic.name, one)
+                for diagnostic in self.diagnostics
+                if diagnostic.lacks(self.run) is None
+                for one in diagnostic.findings(self[diagnostic.name])
+            ]
+            p_values = [math.nan if one.p_value is None else one.p_value for _, one in said]
+            n_tests = sum(not math.isnan(p) for p in p_values)
+            found = []
+            for (name, one), adjusted in zip(said, holm(p_values).tolist(), strict=True):
+                claims = one.tone != UNCLEAR  # what is unclear claims nothing that chance could refute
+                shown = one.otherwise if claims and adjusted > BEYOND_CHANCE else one
+                if shown is not None:
+                    severity = shown.severity if shown.tone == BAD else SEVERITIES[-1]
+                    tested = {} if math.isnan(adjusted) else {"p_adjusted": adjusted, "n_tests": n_tests}
+                    found.append(replace(shown, diagnostic=name, severity=severity, otherwise=None, **tested))
+            self._findings = tuple(found)
+        return self._findings
 
     def _key(self, name: str) -> tuple[Any, ...]:
         """Return what an analysis depends on: its own settings and those of all that it reads."""

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from core.diagnosis import BAD, GOOD, SEVERITIES, UNCLEAR, Diagnosis, Finding
+from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis, Finding
+from core.severity import SEVERITIES
 
 N_SENTENCES = 3
 N_CLAUSES = 2  # of a sentence

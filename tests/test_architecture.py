@@ -21,8 +21,8 @@ PATHS = [p for d in ("core", "ui", "pages") for p in sorted((ROOT / d).rglob("*.
 # What each part of the project may import beside itself. A module belongs to the longest part that its name
 # starts with. {d} stands for each diagnostic in turn; a part that is missing here fails.
 BASE = (
-    "core.errors core.schema core.run core.text core.arrays core.stats core.diagnosis core.signals core.spreadsheet "
-    "core.context_score core.rows"
+    "core.errors core.schema core.run core.text core.arrays core.stats core.severity core.diagnosis core.signals "
+    "core.spreadsheet core.context_score core.rows"
 )
 RULES = {
     "core": "core.own_rag",
@@ -40,10 +40,11 @@ RULES = {
     "core.spreadsheet": "core.text",
     "core.reviews": "core.errors core.files core.text",
     "core.conditions": "core.errors core.schema core.text core.diagnosis",
-    "core.worklist": "core.errors core.run core.text core.spreadsheet core.diagnosis core.reviews core.conditions",
+    "core.worklist": "core.errors core.run core.severity core.text core.spreadsheet core.diagnosis core.reviews core.conditions",
     # core.diagnostics is the default of an argument, looked up when a Diagnosis is made.
-    "core.diagnosis": "core.errors core.run core.text core.diagnostics",
-    "core.verdict": "core.diagnosis",
+    "core.diagnosis": "core.errors core.run core.severity core.stats core.text core.diagnostics",
+    "core.severity": "core.text",
+    "core.verdict": "core.diagnosis core.severity core.text",
     "core.signals": "core.arrays core.schema core.text core.diagnosis",
     "core.diagnostics": "core.diagnosis " + " ".join(f"core.{name}.diagnostic" for name in NAMES),
     "core.{d}": BASE,
@@ -81,9 +82,9 @@ RULES = {
     "core.charts.signals": "core.text core.signals core.conditions core.charts core.report",
     "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.conditions core.context_score core.rows "
     "core.charts core.{d}",
-    "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.spreadsheet core.sources core.diagnosis core.signals core.diagnostics "
+    "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.severity core.spreadsheet core.sources core.diagnosis core.signals core.diagnostics "
     "core.reviews core.verdict core.worklist",
-    "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.diagnosis "
+    "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.severity core.diagnosis "
     "core.diagnostics core.report core.reviews core.cli.calibrate core.cli.validate",
     # A command that has no meaning without its diagnostic: it fills the store of conformal prediction.
     "core.cli.calibrate": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnosis "

@@ -84,6 +84,11 @@ def figure(fig: Any, key: str) -> None:
         doors.follow(event, key)
 
 
+def more(what: str = "More figures") -> Any:
+    """Return the closed container for what stands behind the two figures that a page opens with."""
+    return st.expander(what, icon=":material/unfold_more:")
+
+
 def cards(values: Sequence[tuple[str, str, str, str]]) -> None:
     """Draw numbers: (label, value, its n and whatever else belongs to it, help)."""
     n = len(values)

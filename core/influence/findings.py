@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from core.diagnosis import BAD, GOOD, SEVERITIES, UNCLEAR, Finding
+from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.definitions import METRICS, MODES, ORDER_MODES, REASONS, ROUGE
 from core.influence.reported import changes_sentence, compare_reported
+from core.severity import SEVERITIES
 from core.stats import cases_needed, wilson_interval
 from core.text.display import count, needed, number, part, percent
 

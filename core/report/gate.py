@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from core.diagnosis import BAD, SEVERITIES, UNCLEAR, Diagnosis, Finding
+from core.diagnosis import BAD, UNCLEAR, Diagnosis, Finding
 from core.errors import InputError
 from core.report.text import finding_text
+from core.severity import SEVERITIES
 from core.text.display import count, one_line
 
 

@@ -3,13 +3,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from core.diagnosis import SEVERITIES, Diagnosis
+from core.diagnosis import Diagnosis
 from core.influence import analyse, summary
 from core.influence.definitions import MODES
 from core.influence.diagnostic import INFLUENCE
 from core.influence.findings import _WORDINGS, findings
 from core.influence.modes import mode_counts
 from core.run import Run
+from core.severity import SEVERITIES
 from tests.core.influence.test_analysis import make
 
 STRAIGHT = [0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
