@@ -25,7 +25,7 @@ class Wording:
         "completion cache".
     error : type
         Of the errors.
-    mend : str
+    repair : str
         What to do with a damaged file: "delete that file".
     elsewhere : str
         What to do instead: "or choose another file with --cache".
@@ -33,7 +33,7 @@ class Wording:
 
     what: str
     error: type[InputError]
-    mend: str
+    repair: str
     elsewhere: str
 
 
@@ -151,14 +151,14 @@ _CAUSES = {
     "SQLITE_LOCKED": _BUSY,
     "SQLITE_READONLY": "cannot be written; make it writable {elsewhere}",
     "SQLITE_CANTOPEN": "cannot be opened; check its folder {elsewhere}",
-    "SQLITE_NOTADB": "is damaged or is not a {what}; {mend} {elsewhere}",
-    "SQLITE_CORRUPT": "is damaged; {mend} {elsewhere}",
+    "SQLITE_NOTADB": "is damaged or is not a {what}; {repair} {elsewhere}",
+    "SQLITE_CORRUPT": "is damaged; {repair} {elsewhere}",
 }
-_UNKNOWN = "cannot be used ({error}); {mend} {elsewhere}"
+_UNKNOWN = "cannot be used ({error}); {repair} {elsewhere}"
 
 
 def _explain(path: Path | None, wording: Wording, error: sqlite3.Error) -> str:
     name = str(getattr(error, "sqlite_errorname", ""))
     cause = next((cause for code, cause in _CAUSES.items() if name.startswith(code)), _UNKNOWN)
-    said = cause.format(error=error, what=wording.what, mend=wording.mend, elsewhere=wording.elsewhere)
+    said = cause.format(error=error, what=wording.what, repair=wording.repair, elsewhere=wording.elsewhere)
     return f"The {wording.what} {path} {said}."

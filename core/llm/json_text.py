@@ -102,11 +102,11 @@ def _decode(text: str, start: int) -> tuple[Any, int]:
     try:
         return reader.parse_start(text)
     except json.JSONDecodeError as error:
-        mended = _TRAILING_COMMA.sub(r"\1", text)
-        if mended == text:
+        repaired = _TRAILING_COMMA.sub(r"\1", text)
+        if repaired == text:
             raise NotJson(f"{error.msg} at character {error.pos + 1}") from error
         try:
             # Where it ends in the original text is unknown; nothing after it is read.
-            return reader.parse_start(mended)[0], len(text)
+            return reader.parse_start(repaired)[0], len(text)
         except json.JSONDecodeError:
             raise NotJson(f"{error.msg} at character {error.pos + 1}") from error

@@ -54,17 +54,17 @@ def literal(cell: str) -> Any:
     ['one', 'two']
     """
     try:
-        return read_json(cell, mend=True)
+        return read_json(cell, repair=True)
     except ValueError:
         text = _TEXT.sub(_spelled, cell)
         for pattern, new in _AS_JSON:
             text = re.sub(pattern, new, text)
-        return read_json(text, mend=True)
+        return read_json(text, repair=True)
 
 
 def number_of(cell: str) -> float | None:
     """Return the number in a cell, or None (007 is a code, not a number)."""
-    return read_json(cell.strip(), mend=True) if _NUMBER.fullmatch(cell.strip()) else None
+    return read_json(cell.strip(), repair=True) if _NUMBER.fullmatch(cell.strip()) else None
 
 
 def is_missing(cell: str) -> bool:

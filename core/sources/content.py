@@ -109,17 +109,17 @@ class Content:
 def read_content(data: bytes, name: str, *, strict: bool = False) -> Content:
     """Parse a file as JSON, JSON Lines, CSV, Parquet or Arrow, detected from its content; also gzipped.
 
-    ``strict`` sets aside entries that hold NaN or half of a surrogate pair; otherwise both are mended and
+    ``strict`` sets aside entries that hold NaN or half of a surrogate pair; otherwise both are repaired and
     counted. InputError where the file as a whole cannot be read.
     """
     data = read_source(data, name)
     if is_columnar(data):
-        return _columnar(data, name, JsonReader(mend=not strict))
+        return _columnar(data, name, JsonReader(repair=not strict))
     if not looks_like_json(data, name):
         return _table(data, name)
     text = to_utf8(data, name)
     _check_values(sum(text.utf8.count(mark) for mark in (b",", b"[", b"{")), name)
-    reader = JsonReader(mend=not strict)
+    reader = JsonReader(repair=not strict)
     content = _json(text.utf8.decode(), name, reader)
     return replace(content, notes=(*([text.note] if text.note else []), *reader.notes()))
 

@@ -64,9 +64,9 @@ def is_clean(text: str) -> bool:
     return _HALF_PAIR.search(text) is None
 
 
-def read_json(text: str, *, mend: bool = False) -> Any:
+def read_json(text: str, *, repair: bool = False) -> Any:
     """Return the value of a JSON text; ValueError where it cannot be used. See `JsonReader`."""
-    return JsonReader(mend=mend).read(text)
+    return JsonReader(repair=repair).read(text)
 
 
 class JsonReader:
@@ -75,12 +75,12 @@ class JsonReader:
     Refuses an object that repeats a name, numbers that are not finite or have more than 308 digits, halves of
     surrogate pairs, and values nested deeper than ``max_depth``. Bare line breaks in strings are accepted.
 
-    With ``mend`` such numbers become None and such halves are replaced instead, counted in ``n_missing`` and
+    With ``repair`` such numbers become None and such halves are replaced instead, counted in ``n_missing`` and
     ``n_replaced``: data frames write NaN, and one odd cell should not cost a file.
     """
 
-    def __init__(self, *, mend: bool = False, max_depth: int = MAX_DEPTH) -> None:
-        self.mend, self.max_depth = mend, max_depth
+    def __init__(self, *, repair: bool = False, max_depth: int = MAX_DEPTH) -> None:
+        self.repair, self.max_depth = repair, max_depth
         self.n_missing = self.n_replaced = 0
         self._spells_halves = False
         self._decoder = json.JSONDecoder(
@@ -113,7 +113,7 @@ class JsonReader:
         return self.checked(value), end
 
     def checked(self, value: Any) -> Any:
-        """Return a value of the text parsed last, mended if requested; `NotJson` says what is wrong."""
+        """Return a value of the text parsed last, repaired if requested; `NotJson` says what is wrong."""
         stack = [(value, 1)]
         while stack:
             item, depth = stack.pop()
@@ -153,7 +153,7 @@ class JsonReader:
         return self._odd(f"{text} is not JSON")
 
     def _odd(self, reason: str) -> _Unusable | None:
-        if not self.mend:
+        if not self.repair:
             return _Unusable(reason)
         self.n_missing += 1
         return None
@@ -161,7 +161,7 @@ class JsonReader:
     def _whole(self, value: Any) -> Any:
         """Replace the halves of surrogate pairs in every text, or refuse them."""
         if isinstance(value, str) and not is_clean(value):
-            if not self.mend:
+            if not self.repair:
                 raise NotJson("a string holds half a surrogate pair")
             self.n_replaced += 1
             return clean(value)

@@ -68,7 +68,7 @@ def value_text(value: object, mime_type: object, names: Sequence[str]) -> str | 
         if mime_type != _JSON:
             return content_text(value)
         try:
-            value = read_json(value, mend=True)
+            value = read_json(value, repair=True)
         except ValueError:
             # Some tools label plain text as JSON.
             return content_text(value)
@@ -81,7 +81,7 @@ def last_reply(value: object) -> str | None:
     A chat message among them is written as Python prints it.
     """
     try:
-        found = read_json(value, mend=True) if isinstance(value, str) else value
+        found = read_json(value, repair=True) if isinstance(value, str) else value
     except ValueError:
         return None
     if not isinstance(found, Mapping):

@@ -143,7 +143,7 @@ def _flatten(value: Mapping[str, Any], prefix: str, flat: dict[str, Any], depth:
         name = f"{prefix}{key}"
         if isinstance(inner, str) and name.endswith("documents") and inner.startswith("["):
             with suppress(ValueError):  # a list that was written as JSON text, as some exports do
-                inner = read_json(inner, mend=True)
+                inner = read_json(inner, repair=True)
         parts: Mapping[str, Any] | None = inner if isinstance(inner, Mapping) else None
         if isinstance(inner, Sequence) and any(isinstance(part, Mapping) for part in inner):
             parts = {str(place): part for place, part in enumerate(inner[:MAX_DOCUMENTS])}

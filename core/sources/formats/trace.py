@@ -185,7 +185,7 @@ def _title(metadata: object) -> str:
     """Return the title in the metadata, which may be an object or its JSON."""
     if isinstance(metadata, str) and '"title"' in metadata:
         try:
-            metadata = read_json(metadata, mend=True)
+            metadata = read_json(metadata, repair=True)
         except ValueError:
             return ""
     title = metadata.get("title") if isinstance(metadata, Mapping) else None

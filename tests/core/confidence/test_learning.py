@@ -69,7 +69,7 @@ def test_the_map_is_saved_where_it_is_better_and_only_there():
     assert found.saved.map == found.maps[lowest].map and found.saved.map.kind == lowest
     assert found.maps[lowest].after.brier == pytest.approx(0.09, abs=0.005)  # 0.9 · 0.1
     assert found.maps[lowest].before.brier > 0.2
-    # A confidence that is 1 for the correct and 0 for the wrong ones cannot be mended.
+    # A confidence that is 1 for the correct and 0 for the wrong ones cannot be repaired.
     right = np.arange(40) % 2
     found = learn(made(np.column_stack([right] * 3), right), Weighting(), *QUICK)
     assert found.saved.map.kind == "none" and found.maps["isotonic"].before.brier == 0

@@ -74,8 +74,8 @@ def test_what_cannot_be_scored_has_no_value_and_is_tried_again():
     facts = broken.manifest["steps"]["likelihood"]
     assert facts["n_left"] == 2 and "Log-probabilities of 2 questions are missing" in facts["notes"][0]
     model = Reader(GAINS)
-    mended = fill(broken, LikelihoodStep(), llm=model)
-    assert drops(mended)[0] == [1.0, 2.5, -0.5] and mended.manifest["steps"]["likelihood"]["notes"] == []
+    repaired = fill(broken, LikelihoodStep(), llm=model)
+    assert drops(repaired)[0] == [1.0, 2.5, -0.5] and repaired.manifest["steps"]["likelihood"]["notes"] == []
 
 
 def test_an_impossible_answer_has_no_drop():

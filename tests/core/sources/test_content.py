@@ -129,7 +129,7 @@ def test_an_object_that_was_dropped_for_a_repeated_key_does_not_mark_another():
 
 
 def test_reading_twice_with_one_reader_forgets_the_first():
-    reader = JsonReader(mend=True)
+    reader = JsonReader(repair=True)
     with pytest.raises(NotJson, match="twice"):
         reader.read('{"a": 1, "a": 2}')
     assert reader.read('{"a": 1}') == {"a": 1}

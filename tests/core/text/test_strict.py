@@ -53,7 +53,7 @@ def test_what_must_not_be_used_is_refused(text, reason):
 
 
 def test_what_can_be_mended_is_mended_and_counted():
-    reader = JsonReader(mend=True)
+    reader = JsonReader(repair=True)
     assert reader.read('{"a": [NaN, -Infinity, 1e999, 2], "b": "x\\udfff", "\\ud800": 1}') == {
         "a": [None, None, None, 2],
         "b": "x\ufffd",
@@ -81,9 +81,9 @@ _JSON = st.recursive(
 
 
 @given(_JSON, st.booleans())
-def test_good_json_is_read_as_it_was_written(value, mend):
+def test_good_json_is_read_as_it_was_written(value, repair):
     text = json.dumps(value)
-    assert read_json(text, mend=mend) == value
+    assert read_json(text, repair=repair) == value
 
 
 def test_what_is_no_number_is_null_and_never_zero():
