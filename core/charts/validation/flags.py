@@ -97,8 +97,8 @@ def _told(row: Any) -> str:
     """Return the p-value of a row, or why no test is possible; "" where nothing applied."""
     if not row.n_applied:
         return ""
-    if not math.isnan(row.p_adjusted):
-        return p_text(row.p_adjusted)
+    if not math.isnan(row.p_value):
+        return p_text(row.p_value)
     flagged = row.wrong_flagged + row.right_flagged
     return "no objection" if not flagged else "objects to all" if flagged == row.labelled else "no test"
 
