@@ -57,7 +57,8 @@ def _unsupported(claims: ClaimsAnalysis) -> Finding | None:
         severity=graded(WRONG, interval),
         advice=advice,
         query_ids=tuple(worst["query_id"]),
-        clause=f"{part(n, of, 'claim')} in the answers {has} no supporting passage ({percent(n / of, interval)})",
+        clause=f"{part(n, of, 'claim')} in the answers {has} no supporting passage "
+        f"({percent(n / of, interval)})",
         fix="prompt:stricter",
     )
 

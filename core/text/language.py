@@ -55,7 +55,7 @@ def language(text: str, other: str | None = None) -> Language:
 
 
 def language_named(name: object, argument: str = "lang") -> Language:
-    """Return the language that a name, in any case, stands for; InputError, with the list, for an unknown one.
+    """Return the language of a name, in capitals or not; InputError, with the list, for an unknown one.
 
     >>> [language_named(name) for name in ("vi", "zh", "zh-cn", "zh_TW")]
     ['vi', 'zh-Hans', 'zh-Hans', 'zh-Hant']

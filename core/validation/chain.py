@@ -84,8 +84,8 @@ def validate(
     passages : sequence of str
         What was retrieved, in the order in which the answer cites it; blank ones count as none.
     lang : str, optional
-        "en", "vi", "zh-Hans" (also "zh", "zh-CN") or "zh-Hant" ("zh-TW"): of the suggestions. Detected from the question, or the answer
-        where the question is too short. Validators read all of these languages at once.
+        "en", "vi", "zh-Hans" (also "zh", "zh-CN") or "zh-Hant" ("zh-TW"): of the suggestions. Detected from
+        the question, or the answer where the question is too short. Validators read all of them at once.
     chain : ValidatorChain, optional
         By default all five, with the threshold of the environment variable ``VALIDATOR_EVIDENCE_THRESHOLD``
         (0.01), unless ``ENABLE_VALIDATORS`` is "false".

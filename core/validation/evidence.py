@@ -54,12 +54,13 @@ def overlap(answer: str, passages: Sequence[str]) -> float | None:
 def is_foreign(answer: str, question: str, passage: str) -> bool:
     """Tell whether a passage is in another language than an answer; False where that is not sure.
 
-    By their scripts, by letters that only Vietnamese has, else by py3langid. An answer too short to tell, such
-    as a name, is taken to be in the language of its question.
+    By their scripts, else by py3langid and letters that only Vietnamese has. An answer too short for that,
+    such as a name, is taken to be in the language of its question.
 
     Examples
     --------
-    >>> is_foreign("Cầu do Unwin xây.", "Ai xây cầu?", "The bridge was built by the engineers."), is_foreign("12", "", "十二")
+    >>> passage = "The bridge was built by the engineers."
+    >>> is_foreign("Cầu do Unwin xây.", "Ai xây cầu?", passage), is_foreign("Unwin", "Who built it?", passage)
     (True, False)
     """
     (script, said), (other_script, other) = _spoken(answer), _spoken(passage)

@@ -88,8 +88,8 @@ class FallbackHandler:
         self,
         original_answer: str,
         validation_result: ValidationOutcome,
-        ctx_docs: Sequence[object] = (),
-        user_question: str = "",
+        ctx_docs: Sequence[object] = (),  # noqa: ARG002
+        user_question: str = "",  # noqa: ARG002
         detected_lang: str | None = None,
     ) -> str:
         """Return what to show for an answer: `serve` by another name, for programs that call this one.

@@ -118,7 +118,7 @@ def _gate(analysis: ValidationAnalysis) -> list[Finding]:
     if math.isnan(flags.p_value):
         return [otherwise]
     if n <= flags.expected:
-        worse = "Do not use these validators as a gate here: they stop correct answers rather than incorrect ones."
+        worse = "Do not use these validators as a gate here: they stop correct answers instead."
         return [replace(fails, advice=worse, otherwise=otherwise)]
     stopped = tuple(q.loc[wrong & critical.fillna(False), "query_id"])
     return [

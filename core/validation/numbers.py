@@ -8,7 +8,6 @@ from core.diagnosis import REASON, Number
 from core.text.display import number, p_text, share_interval
 from core.validation.analysis import ValidationAnalysis
 from core.validation.definitions import BANDS, CODES, METRICS
-from core.validation.flags import Flags
 from core.validation.metrics import Average, Share
 from core.validation.rows import OURS
 
@@ -26,11 +25,13 @@ def numbers(analysis: ValidationAnalysis) -> tuple[Number, ...]:
         _share("n_stopped", critical, "stopped", "Answers stopped", "card", cases="queries.critical:True"),
         Number("incorrect_stopped", METRICS["incorrect_stopped"].title,
             stopped.wrong.count if stopped.wrong.n else None, of=stopped.wrong.n, define="incorrect_stopped",
-            noun="incorrect answer", place="card", chance=stopped.expected if stopped.n_flagged else None, note=_told(stopped.p_value)),
+            noun="incorrect answer", place="card", note=_told(stopped.p_value),
+            chance=stopped.expected if stopped.n_flagged else None),
         Number("correct_stopped", METRICS["correct_stopped"].title,
             stopped.right.count if stopped.right.n else None, of=stopped.right.n, define="correct_stopped",
             noun="correct answer", place="row"),
-        _mean("mean_context_score", found.confidence, "context_score", "Mean context score", _made_of(analysis)),
+        _mean("mean_context_score", found.confidence, "context_score", "Mean context score",
+            _made_of(analysis)),
         _mean("mean_overlap", found.overlap, "overlap", "Mean evidence overlap"),
         _share("n_uncertain", found.uncertain, "uncertain", "Answers that express uncertainty", "row"),
         _share("n_fallbacks", found.fallback, "fallback", "Fallbacks", "row"),

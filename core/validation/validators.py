@@ -139,8 +139,8 @@ class ConfidenceValidator:
 class EthicsAdapter:
     """Asks a function of one's own whether an answer may be shown.
 
-    ``guard``, or by its other name ``guard_callable``, takes the question and the answer and returns True where it may. One that raises an exception
-    fails the answer: nobody has said that it may be shown.
+    ``guard``, or by its other name ``guard_callable``, takes the question and the answer and returns True
+    where it may. One that raises an exception fails the answer: nobody has said that it may be shown.
     """
 
     guard: Guard | None = None

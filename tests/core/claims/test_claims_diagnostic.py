@@ -14,7 +14,7 @@ from core.claims.matrix import CLAIM_STATES
 from core.claims.quadrants import QUADRANTS, UNDEFINED
 from core.claims.rafe import VERDICTS
 from core.claims.ragchecker import METRICS as RAGCHECKER
-from core.diagnosis import METRIC, Diagnosis
+from core.diagnosis import METRIC, REASON, Diagnosis
 from core.report.text import summary_text
 from core.sources.simulation import SimulationOptions, simulate
 from tests.core.claims.claim_runs import CANAL, analysed, claims_run, matrix_question
@@ -123,6 +123,17 @@ def test_words_of_the_analysis_are_defined():
     }
     assert all(CLAIMS.define(name, METRIC) for name in metrics | set(RAGCHECKER))
     assert all(definition.meaning for definition in CLAIMS.definitions)
+
+
+def test_every_reason_that_is_given_is_defined_here():
+    """The page showed the words of the first diagnostic that has a reason of this name: *error* collides."""
+    defined = {definition.name for definition in CLAIMS.definitions if definition.kind == REASON}
+    given = set()
+    mixed = [CANAL, SILENT, {"answer": "Paris", "claims": [{"text": "Paris"}]}, {"answer": "Paris"}]
+    for questions in ([SILENT], mixed, [matrix_question([[None]])]):
+        claims = analysed(questions)[1]
+        given |= set(claims.queries["reason"].dropna()) | set(claims.ragchecker["reason"].dropna())
+    assert {"not_run", "empty", "no_passages", "no_reference"} <= given <= defined
 
 
 def test_the_support_threshold_moves_verdicts_and_names_itself():

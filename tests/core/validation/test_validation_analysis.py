@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import fisher_exact
 
-from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis
+from core.diagnosis import BAD, GOOD, REASON, UNCLEAR, Diagnosis
 from core.pipeline import fill
+from core.validation.analysis import NO_ANSWER, NO_TEXTS, NOT_VALIDATED, VALIDATOR_FAILED
 from core.validation.definitions import CODES, DEFINITIONS
 from core.validation.flags import flags_of
 from core.validation.rows import verdicts_of
@@ -208,7 +209,7 @@ def test_a_gate_that_works_is_in_order_and_one_that_works_the_wrong_way_is_not()
     assert works.p_value == pytest.approx(fisher_exact([[40, 17], [1, 29]]).pvalue)
     wrong_way = finding(gated(1, 57, 20, 30), "gate_fails")
     assert (wrong_way.tone, wrong_way.severity) == (BAD, "high") and wrong_way.p_adjusted < 0.001
-    assert "correct answers rather than incorrect ones" in wrong_way.advice
+    assert "they stop correct answers instead" in wrong_way.advice
 
 
 def test_without_incorrect_answers_nothing_is_said_of_the_gate():
@@ -281,3 +282,12 @@ def test_flags_by_hand_and_without_anything_to_compare():
 def test_every_reason_of_a_failure_is_defined():
     defined = {one.name for one in DEFINITIONS if one.kind == CODES}
     assert defined == {*Code} - {Code.FINE, Code.NOT_APPLICABLE, Code.UNCERTAINTY_EXPRESSED}
+
+
+def test_every_reason_that_is_given_is_defined_here():
+    """The page showed the words of the first diagnostic that has a reason of this name."""
+    reasons = {one.name for one in DEFINITIONS if one.kind == REASON}
+    assert reasons == {NOT_VALIDATED, VALIDATOR_FAILED, NO_ANSWER, NO_TEXTS}
+    broken = [{"query_id": "fine", "validator": "NumericUnits", "reason": "failed"}]
+    for run in (run_of(), run_of(verdicts=broken), fill(run_of(), ValidationStep())):
+        assert set(Diagnosis(run)["validation"].queries["reason"].dropna()) <= reasons

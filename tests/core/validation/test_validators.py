@@ -361,7 +361,9 @@ def test_in_the_same_language_it_still_is(question, answer, passage):
 
 
 def test_certainty_in_another_language_is_not_called_groundless():
-    outcome = validate("谁设计了桥？", "肯定是郡议会的工程师。", [ENGLISH], chain=default_chain(citations=False))
+    outcome = validate(
+        "谁设计了桥？", "肯定是郡议会的工程师。", [ENGLISH], chain=default_chain(citations=False)
+    )
     assert not outcome.critical
 
 
