@@ -13,24 +13,23 @@ if show.needs_run():
         form.first()
     else:
         headlines.body("claims")
-        run.judged_by()
         form.again()
-        planted.draw()
+
+        st.subheader("Claims against passages", anchor=False)
+        run.judged_by()
+        run.matrix()
+
+        run.influence_against_support()
 
         st.subheader("Unsupported claims to read first", anchor=False)
         run.unsupported()
 
-        st.subheader("Influence vs support", anchor=False)
-        run.quadrants()
-
-        left, right = st.columns([2, 3])
-        with left:
-            st.subheader("F1@K", anchor=False)
-            show.chart("claims", "f1_at_k_chart")
-        with right:
-            st.subheader("Against the reference answers", anchor=False)
+        with show.more():
+            planted.draw()
+            run.quadrants()
+            run.f1()
             run.ragchecker()
-        show.export("claims-csv", "Download claims × passages (CSV)")
+            show.export("claims-csv", "Download claims × passages (CSV)")
 
         st.subheader("Questions", anchor=False)
         worklist.draw("claims")

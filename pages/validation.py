@@ -14,21 +14,19 @@ if show.needs_run():
     else:
         headlines.body("validation")
         run.again()
+        run.figures()
+        with show.more():
+            st.subheader("What changes for the user?", anchor=False)
+            run.on_off()
+            st.subheader("Each validator", anchor=False)
+            run.validators()
+            st.subheader("Each reason", anchor=False)
+            run.reasons()
+        with show.more("Answers with objections"):
+            failing.draw()
 
-        st.subheader("Which validators tell incorrect answers from correct ones?", anchor=False)
-        run.validators()
-
-        st.subheader("What do they object to?", anchor=False)
-        run.reasons()
-
-        st.subheader("What changes for the user?", anchor=False)
-        run.on_off()
-
-        st.subheader("Answers with objections", anchor=False)
-        failing.draw()
-
-    st.subheader("Over time", anchor=False)
-    store.draw()
+    with show.more("Over time"):
+        store.draw()
 
     if not headlines.lacks("validation"):
         st.subheader("Questions", anchor=False)

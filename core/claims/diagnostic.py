@@ -10,25 +10,25 @@ from core.claims.analysis.claims_analysis import ClaimsAnalysis, analyse_claims
 from core.claims.analysis.layout import layout_of
 from core.claims.analysis.question_tables import step_facts
 from core.claims.definitions import DEFINITIONS, QUADRANT
-from core.claims.matrix import FRAGILE, UNSCORED, UNSUPPORTED
+from core.claims.findings import findings
 from core.claims.quadrants import quadrant_counts
 from core.claims.rafe import DEFAULT_K
-from core.claims.step import OFFLINE, ClaimsStep
+from core.claims.step import ClaimsStep
 from core.claims.three_valued import DEFAULT_SUPPORT
 from core.diagnosis import (
     REASON,
     Diagnosis,
     Diagnostic,
     Export,
-    Finding,
     Need,
     Number,
     QuestionColumn,
     Setting,
 )
 from core.spreadsheet import csv_bytes
-from core.stats import mean_in_unit, wilson_interval
-from core.text.display import count, part, percent
+from core.stats import mean_in_unit
+from core.stats.clustered import clustered_interval
+from core.text.display import share_interval
 
 SUPPORT = Setting(
     "support",
@@ -46,7 +46,6 @@ _COUNTS = {
     "n_claims_joint": "n_joint",
     "n_cells_unscored": "n_cells_unscored",
 }
-_MOSTLY = 0.5
 
 
 def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
@@ -78,11 +77,13 @@ def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
     }
     if not claims.extracted:
         facts, n, judged = dict.fromkeys(facts), 0, 0
-    joint = f"{counts['n_claims_joint']:,} of them by two passages together only" if n else ""
+    interval = clustered_interval(q["n_supported"], q["n_supported"] + q["n_not_supported"])
+    joint = f"{counts['n_claims_joint']:,} by two passages together only" if counts["n_claims_joint"] else ""
+    note = "; ".join(filter(None, [share_interval(interval) if judged else "", joint if n else ""]))
     shown = (
         Number("n_claims", "Claims", facts["n_claims"], n=facts["n_with_claims"], noun="answer", place="row"),
         Number(
-            "n_claims_supported", "Supported claims", facts["n_claims_supported"], of=judged, note=joint,
+            "n_claims_supported", "Supported claims", facts["n_claims_supported"], of=judged, note=note,
             place="card",
         ),
         Number("n_claims_irrelevant", "Irrelevant claims", facts["n_claims_irrelevant"], of=n, place="row"),
@@ -115,92 +116,6 @@ def _quadrants(claims: ClaimsAnalysis) -> dict[str, int]:
     of_answers = claims.run.passages["query_id"].isin(q["query_id"][q["n_claims"] > 0]).to_numpy(dtype=bool)
     counts = quadrant_counts(claims.quadrant[of_answers])
     return dict(zip(counts["quadrant"], counts["n"].tolist(), strict=True))
-
-
-def findings(claims: ClaimsAnalysis) -> tuple[Finding, ...]:
-    """Return claims without support, cells without a score, and claims that depend on one passage.
-
-    None has a chance baseline: a retrieved passage is no random passage, so how many claims random passages
-    would support says nothing about how many these should.
-    """
-    return tuple(
-        one for one in (_unsupported(claims), _unscored(claims), _fragile(claims)) if one is not None
-    )
-
-
-def _unsupported(claims: ClaimsAnalysis) -> Finding | None:
-    q = claims.queries
-    n, of = int(q["n_not_supported"].sum()), int((q["n_supported"] + q["n_not_supported"]).sum())
-    if not n:
-        return None
-    # In the order of `unsupported`, which reads every ablated answer first.
-    worst = q[q["n_not_supported"] > 0].sort_values(
-        ["n_not_supported", "grounding"], ascending=[False, True], kind="stable"
-    )
-    advice = (
-        "Read these answers first. Improve retrieval, or tell the model to answer only from the passages."
-    )
-    if claims.judge == OFFLINE:
-        advice += (
-            " The offline verifier is weak on hard claims: check a sample, or verify again with a judge."
-        )
-    return Finding(
-        UNSUPPORTED,
-        f"{n:,} of {count(of, 'verified claim')} in {count(len(worst), 'answer')} "
-        f"{'has' if n == 1 else 'have'} no supporting passage.",
-        n,
-        of,
-        wilson_interval(n / of, of),
-        severity=_severity(n / of, 0.5, 0.2),
-        advice=advice,
-        query_ids=tuple(worst["query_id"]),
-        clause=f"{part(n, of, 'claim')} in the answers have no supporting passage "
-        f"({percent(n / of, wilson_interval(n / of, of))})",
-    )
-
-
-def _unscored(claims: ClaimsAnalysis) -> Finding | None:
-    q = claims.queries
-    n, of = int(q["n_cells_unscored"].sum()), int(q["n_cells"].sum())
-    if not n:
-        return None
-    reasons = (step_facts(claims.run) or {}).get("unscored_reasons") or {}
-    why = f" Most often: {max(reasons, key=lambda reason: reasons[reason])}" if reasons else ""
-    worst = q[q["n_cells_unscored"] > 0].sort_values("n_cells_unscored", ascending=False, kind="stable")
-    return Finding(
-        UNSCORED,
-        f"{n:,} of {count(of, 'pair')} of claim and passage {'has' if n == 1 else 'have'} no score.{why}",
-        n,
-        of,
-        severity=_severity(n / of, 0.5, 0.05),
-        advice="Verify the claims again: only what is missing is asked.",
-        query_ids=tuple(worst["query_id"]),
-    )
-
-
-def _fragile(claims: ClaimsAnalysis) -> Finding | None:
-    """Report that most supported claims depend on a single passage of several."""
-    layout = claims.layout
-    table = claims.scores.assign(query_id=layout.claims["query_id"].array)
-    table = table[layout.of_answer & (table["n_passages"] > 1)]
-    fragile = table[table["state"] == FRAGILE]
-    n, of = len(fragile), int((table["verdict"] == "SUPPORTED").sum())
-    if not n or n / of < _MOSTLY:
-        return None
-    return Finding(
-        FRAGILE,
-        f"{n:,} of {count(of, 'supported claim')} {'has' if n == 1 else 'have'} only one supporting passage.",
-        n,
-        of,
-        wilson_interval(n / of, of),
-        severity="low",
-        advice="Nothing confirms that passage. Where it matters, retrieve a second source.",
-        query_ids=tuple(fragile["query_id"].value_counts(sort=True).index),
-    )
-
-
-def _severity(share: float, high: float, medium: float) -> str:
-    return "high" if share >= high else "medium" if share >= medium else "low"
 
 
 def claims_csv(diagnosis: Diagnosis) -> bytes:

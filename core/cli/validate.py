@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from core.cli.output import print_json, print_text
-from core.context_score import band
 from core.errors import InputError
 from core.sources.content import looks_like_json, read_content
 from core.text.display import count, number, shorten
@@ -30,7 +29,7 @@ def validate_answer(
     """Validate one answer, given as JSON on standard input, without a model: exit status 1 where it fails.
 
     The JSON object has question, answer, passages (texts, or objects with a text) and, if the language should
-    not be detected, lang: en, vi, zh-Hans or zh-Hant.
+    not be detected, lang: en, vi, zh-Hans (zh, zh-CN) or zh-Hant (zh-TW).
     """
     given = _given(sys.stdin.buffer.read(_MAX_BYTES + 1))
     question, answer = _text_of(given, "question"), _text_of(given, "answer")
@@ -122,8 +121,7 @@ def _text(served: Served) -> str:
     for one in outcome.failed:
         words = ", ".join(f"“{shorten(served.original[start:end])}”" for start, end in one.spans)
         lines.append(f"  {one.validator} ({one.severity}): {one.sentence}{f' {words}' if words else ''}")
-    score = outcome.confidence_score
-    lines.append(f"Confidence {number(score)} ({band(score).word}):")
+    lines.append(f"Context score {number(outcome.confidence_score)}, a rule of thumb made of:")
     lines += [f"  {number(one.change, '{:+.2f}')}  {one.sentence}" for one in outcome.context.reasons]
     lines.append(f"Served instead: {served.text}" if served.used_fallback else "Served: the answer as it is.")
     lines += [f"Suggestion: {one}" for one in outcome.learning_suggestions]

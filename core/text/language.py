@@ -7,12 +7,14 @@ from typing import Any, Literal
 
 import regex
 
+from core.errors import InputError
 from core.text.folding import folded
 from core.text.numbers import is_vietnamese
 from core.text.words import words
 
 Language = Literal["en", "vi", "zh-Hans", "zh-Hant"]
 LANGUAGES: tuple[Language, ...] = ("en", "vi", "zh-Hans", "zh-Hant")
+_OTHER_NAMES: dict[str, Language] = {"zh": "zh-Hans", "zh-CN": "zh-Hans", "zh-TW": "zh-Hant"}
 
 _HAN = regex.compile(r"\p{Han}")
 _LATIN = regex.compile(r"\p{Latin}")
@@ -50,6 +52,20 @@ def language(text: str, other: str | None = None) -> Language:
     if len(_LATIN.findall(latin)) < _FEW:
         return language(other) if other else "en"
     return "vi" if _identifier().classify(latin)[0] == "vi" else "en"
+
+
+def language_named(name: object, argument: str = "lang") -> Language:
+    """Return the language of a name, in capitals or not; InputError, with the list, for an unknown one.
+
+    >>> [language_named(name) for name in ("vi", "zh", "zh-cn", "zh_TW")]
+    ['vi', 'zh-Hans', 'zh-Hans', 'zh-Hant']
+    """
+    known = {one: one for one in LANGUAGES} | _OTHER_NAMES
+    given = str(name).replace("_", "-").lower()
+    for one, found in known.items():
+        if one.lower() == given:
+            return found
+    raise InputError(f"{argument} must be one of {', '.join(known)}, got {name!r}.")
 
 
 @lru_cache(maxsize=1)

@@ -11,6 +11,7 @@ from core.validation.validators import (
     EthicsAdapter,
     EvidenceOverlap,
     NumericUnits,
+    NumericUnitsBasic,
 )
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "FallbackHandler",
     "Metrics",
     "NumericUnits",
+    "NumericUnitsBasic",
     "Observation",
     "Reason",
     "Served",

@@ -16,7 +16,6 @@ import pandas as pd
 from core.arrays import Bools, Floats
 from core.context_score import NO_BAND, band
 from core.run import Run
-from core.stats import holm
 from core.validation.chain import outcome_of
 from core.validation.flags import Flags, flags_of
 from core.validation.metrics import Metrics, Observation, Trial, metrics, observe, trial
@@ -46,7 +45,7 @@ class ValidationAnalysis:
         One row per validator: ``validator``; of the validated answers ``n, n_applied, n_passed, n_warning,
         n_critical``; of the labelled ones ``n_wrong, n_right, wrong_flagged, right_flagged``, then ``recall,
         false_positive_rate, precision``, each with ``_low`` and ``_high``, ``wrong_by_chance`` (as many flags
-        at random), ``p_value`` and ``p_adjusted`` (Holm over the validators).
+        at random) and ``p_value``.
     reasons : DataFrame
         One row per validator and reason of a failure: ``validator, reason, n, of``; of the labelled answers
         ``wrong_flagged, right_flagged, wrong_by_chance`` with its middle 95 %, ``wrong_by_chance_low`` and
@@ -228,9 +227,7 @@ def _validators(
                 **_flagged(flags),
             }
         )
-    frame = pd.DataFrame(rows)
-    frame["p_adjusted"] = holm(frame["p_value"].astype("float64"))
-    return frame
+    return pd.DataFrame(rows)
 
 
 def _flagged(flags: Flags) -> dict[str, Any]:

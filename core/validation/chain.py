@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import InputError
-from core.text.language import LANGUAGES, Language, language
+from core.text.language import Language, language, language_named
 from core.validation.scoring import scored
 from core.validation.types import Case, Code, ValidationOutcome, Validator, Verdict
 from core.validation.validators import (
@@ -24,7 +24,9 @@ ENABLE, THRESHOLD = "ENABLE_VALIDATORS", "VALIDATOR_EVIDENCE_THRESHOLD"
 _ON, _OFF = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 DEFAULT_THRESHOLD = 0.01
 _LONGEST_QUESTION = 120  # characters in a suggestion
-_UNGROUNDED = {Code.LOW_OVERLAP, Code.MISSING_UNCERTAINTY, Code.OVERCONFIDENT}
+_UNGROUNDED = {
+    Code.LOW_OVERLAP, Code.MISSING_UNCERTAINTY, Code.MISSING_UNCERTAINTY_NO_CONTEXT, Code.OVERCONFIDENT,
+}  # fmt: skip
 _ADD_SOURCES: Mapping[Language, str] = {
     "en": "Add sources that answer: {}",
     "vi": "Bổ sung nguồn trả lời cho: {}",
@@ -69,7 +71,7 @@ def validate(
     question: str,
     answer: str,
     passages: Sequence[str],
-    lang: Language | None = None,
+    lang: str | None = None,
     *,
     chain: ValidatorChain | None = None,
 ) -> ValidationOutcome:
@@ -82,8 +84,8 @@ def validate(
     passages : sequence of str
         What was retrieved, in the order in which the answer cites it; blank ones count as none.
     lang : str, optional
-        "en", "vi", "zh-Hans" or "zh-Hant": of the suggestions. Detected from the question, or the answer
-        where the question is too short. Validators read all of these languages at once.
+        "en", "vi", "zh-Hans" (also "zh", "zh-CN") or "zh-Hant" ("zh-TW"): of the suggestions. Detected from
+        the question, or the answer where the question is too short. Validators read all of them at once.
     chain : ValidatorChain, optional
         By default all five, with the threshold of the environment variable ``VALIDATOR_EVIDENCE_THRESHOLD``
         (0.01), unless ``ENABLE_VALIDATORS`` is "false".
@@ -109,9 +111,7 @@ def validate(
     >>> outcome.passed, [str(verdict.reason.code) for verdict in outcome.failed]
     (False, ['missing_citation', 'overconfident'])
     """
-    if lang is not None and lang not in LANGUAGES:
-        raise InputError(f"lang must be one of {', '.join(LANGUAGES)}, got {lang!r}.")
-    spoken = lang or language(question, answer)
+    spoken = language(question, answer) if lang is None else language_named(lang)
     case = Case(question, answer, tuple(passages))
     if chain is None and not is_on():
         return outcome_of(question, answer, len(case.passages), None, spoken)

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import regex
 
+from core.text.folding import folded
+from core.text.numbers import is_vietnamese
 from core.text.reading import read
+from core.text.words import words
 
 _HAN = regex.compile(r"\p{Han}")
 # These answer a question and show nothing by themselves.
 _POLAR = frozenset("yes true false right có đúng sai phải vâng ạ 对 否 错".split())
+_SCRIPTS = {
+    name: regex.compile(rf"\p{{{name}}}")
+    for name in ("Latin", "Han", "Hiragana", "Katakana", "Cyrillic", "Arabic", "Hangul", "Thai", "Devanagari",
+                 "Greek", "Hebrew")
+}  # fmt: skip
+_JAPANESE = ("Hiragana", "Katakana")
+# Languages in Latin letters; of fewer, those that are told apart are surer.
+_LATIN = "en vi fr de es it pt nl sv da pl cs hu ro tr id fi".split()
+_SURE = 0.95  # probability of a language; below it, as of names, the text may be in any
+_ENOUGH = 500  # characters
 
 
 def overlap(answer: str, passages: Sequence[str]) -> float | None:
@@ -34,6 +49,49 @@ def overlap(answer: str, passages: Sequence[str]) -> float | None:
     if not said or not passages:
         return None
     return max(len(said & _known(passage)) for passage in passages) / len(said)
+
+
+def is_foreign(answer: str, question: str, passage: str) -> bool:
+    """Tell whether a passage is in another language than an answer; False where that is not sure.
+
+    By their scripts, else by py3langid and letters that only Vietnamese has. An answer too short for that,
+    such as a name, is taken to be in the language of its question.
+
+    Examples
+    --------
+    >>> passage = "The bridge was built by the engineers."
+    >>> is_foreign("Cầu do Unwin xây.", "Ai xây cầu?", passage), is_foreign("Unwin", "Who built it?", passage)
+    (True, False)
+    """
+    (script, said), (other_script, other) = _spoken(answer), _spoken(passage)
+    if not (script and other_script):  # numbers are of no language
+        return False
+    said = said or _spoken(question)[1]
+    return script != other_script or bool(said and other and said != other)
+
+
+@lru_cache(maxsize=4096)
+def _spoken(text: str) -> tuple[str, str]:
+    """Return the script and the language of a text, each "" where it is not sure."""
+    text = text[:_ENOUGH]
+    found = Counter(
+        name for word in words(text) for name, letters in _SCRIPTS.items() if letters.search(word)
+    )
+    script = found.most_common(1)[0][0] if found else ""
+    if script != "Latin":  # Japanese has ideographs, too
+        script = "Japanese" if any(name in found for name in _JAPANESE) else script
+        return script, script
+    language, p = _identifier().classify(text)
+    return script, str(language) if p >= _SURE else "vi" if is_vietnamese(folded(text)) else ""
+
+
+@lru_cache(maxsize=1)
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    found = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    found.set_languages(_LATIN)
+    return found
 
 
 @lru_cache(maxsize=4096)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.text.folding import folded
-from core.text.language import Language
+from core.text.language import Language, language_named
 from core.text.words import words
 from core.validation.types import Code, ValidationOutcome
 
@@ -78,18 +78,39 @@ class FallbackHandler:
     the wording would do so, as where the answer quotes it, is left out.
     """
 
-    wording: Mapping[Language, Wording] = field(default_factory=dict)
+    wording: Mapping[str, Wording] = field(default_factory=dict)
 
-    def serve(self, answer: str, outcome: ValidationOutcome, lang: Language | None = None) -> Served:
-        """Return what to show for an answer; ``lang`` is that of the outcome by default."""
+    def __post_init__(self) -> None:
+        wording = {language_named(name, "A language of wording"): own for name, own in self.wording.items()}
+        object.__setattr__(self, "wording", wording)
+
+    def get_fallback_answer(
+        self,
+        original_answer: str,
+        validation_result: ValidationOutcome,
+        ctx_docs: Sequence[object] = (),  # noqa: ARG002
+        user_question: str = "",  # noqa: ARG002
+        detected_lang: str | None = None,
+    ) -> str:
+        """Return what to show for an answer: `serve` by another name, for programs that call this one.
+
+        ``ctx_docs`` and ``user_question`` are not used: what they say of the answer is in its validation.
+        """
+        return self.serve(original_answer, validation_result, detected_lang).text
+
+    def serve(self, answer: str, outcome: ValidationOutcome, lang: str | None = None) -> Served:
+        """Return what to show for an answer; ``lang`` is that of the outcome by default.
+
+        InputError where ``lang`` is no language that this project speaks.
+        """
         if not outcome.critical:
             return Served(answer, answer, False, outcome)
         noted = replace(outcome, validation_info={**outcome.validation_info, "used_fallback": True})
         return Served(self.text(answer, outcome, lang), answer, True, noted)
 
-    def text(self, answer: str, outcome: ValidationOutcome, lang: Language | None = None) -> str:
+    def text(self, answer: str, outcome: ValidationOutcome, lang: str | None = None) -> str:
         """Return the fallback for a rejected answer."""
-        spoken = lang or outcome.lang
+        spoken = outcome.lang if lang is None else language_named(lang)
         said = self.wording.get(spoken, _DEFAULT[spoken])
         codes = {verdict.reason.code for verdict in outcome.failed}
         why = said.empty if Code.EMPTY_ANSWER in codes else said.no_ground

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
+from core.severity import BROKEN, LOSS, NOTE, WRONG, graded
 from core.stats import wilson_interval
 from core.text.display import count, number, part, percent, shorten
 from core.validation.analysis import VALIDATOR_FAILED, ValidationAnalysis
 from core.validation.definitions import FINDINGS, REASONS_OF_VALIDATORS
 
-BEYOND_CHANCE = 0.05
-_MANY, _MOST = 0.25, 0.5
+# A gate stops at least this much more of the incorrect answers than of the correct ones, or it is none.
+USEFUL = 0.25
 
 
 def findings(analysis: ValidationAnalysis) -> tuple[Finding, ...]:
@@ -21,7 +23,7 @@ def findings(analysis: ValidationAnalysis) -> tuple[Finding, ...]:
     Chance: as many flags as there are, spread at random over the labelled answers.
     """
     return (
-        *_incomplete(analysis), *_stopped(analysis), *_against_chance(analysis),
+        *_incomplete(analysis), *_stopped(analysis), *_gate(analysis),
         *(one for row in analysis.validators.to_dict("records") for one in _validator(analysis, row)),
         *_objected(analysis),
     )  # fmt: skip
@@ -33,10 +35,11 @@ def _incomplete(analysis: ValidationAnalysis) -> list[Finding]:
     n, of = int(failed.sum()), int(failed.sum()) + analysis.n
     if not n:
         return []
+    interval = wilson_interval(n / of, of)
     return [
         Finding(
             "validation_incomplete", f"{n:,} of {count(of, 'answer')} could not be validated.", n, of,
-            wilson_interval(n / of, of), severity="low", advice=FINDINGS["validation_incomplete"].advice,
+            interval, severity=graded(LOSS, interval), advice=FINDINGS["validation_incomplete"].advice,
             query_ids=tuple(q.loc[failed, "query_id"]),
         )
     ]  # fmt: skip
@@ -53,9 +56,8 @@ def _stopped(analysis: ValidationAnalysis) -> list[Finding]:
     return [
         Finding(
             "answers_stopped", f"{n:,} of {count(of, 'answer')} {are} stopped: {_why(analysis, critical)}.",
-            n, of, interval,
-            severity="high" if interval[0] > _MOST else "medium" if interval[0] > _MANY else "low",
-            advice=FINDINGS["answers_stopped"].advice, query_ids=_worst_first(analysis, critical),
+            n, of, interval, severity=graded(WRONG, interval), advice=FINDINGS["answers_stopped"].advice,
+            query_ids=_worst_first(analysis, critical),
             clause=f"validation stops {part(n, of, 'answer')} ({percent(n / of, interval)})",
             topic="stopped",
         )
@@ -68,68 +70,99 @@ def _objected(analysis: ValidationAnalysis) -> list[Finding]:
     n = int(failed.sum())
     if not n:
         return []
+    interval = wilson_interval(n / of, of)
     has = "has" if n == 1 else "have"
     return [
         Finding(
             "answers_objected",
             f"{n:,} of {count(of, 'answer')} {has} an objection: {_why(analysis, failed)}.",
-            n, of, wilson_interval(n / of, of), severity="low", advice=FINDINGS["answers_objected"].advice,
+            n, of, interval, severity=graded(NOTE), advice=FINDINGS["answers_objected"].advice,
             query_ids=_worst_first(analysis, failed),
         )
     ]  # fmt: skip
 
 
-def _against_chance(analysis: ValidationAnalysis) -> list[Finding]:
-    """Say whether what is stopped is incorrect more often than chance would have it."""
+def _gate(analysis: ValidationAnalysis) -> list[Finding]:
+    """Say whether what is stopped is incorrect more often than chance would have it.
+
+    A gate that does not separate has no p-value of its own: it is refuted where the difference between the
+    shares of the incorrect and of the correct answers that it stops is surely below `USEFUL`. With few
+    labelled answers that cannot be told.
+    """
     flags = analysis.stopped
-    if math.isnan(flags.p_value):
-        return []
     n, of = flags.wrong.count, flags.wrong.n
-    tells = flags.p_value <= BEYOND_CHANCE
-    right = f"{flags.right.count:,} of {count(flags.right.n, 'correct one')}"
-    sentence = (
-        f"Validation stops {n:,} of {count(of, 'incorrect answer')} and {right}; as many stops at random "
-        f"would meet {number(flags.expected, '{:.1f}')} incorrect ones."
-    )
+    if not of:
+        return []
+    none = f"{'none' if of > 1 else 'not one'} of {count(of, 'incorrect answer')}"
+    stops = f"{n:,} of {count(of, 'incorrect answer')}" if n else none
+    if flags.n_flagged:
+        stops += f" and {flags.right.count:,} of {count(flags.right.n, 'correct one')}"
+    expected = number(flags.expected, "{:.1f}")
+    by_chance = f"; as many stops at random would meet {expected} incorrect ones" if flags.n_flagged else ""
+    q = analysis.queries
+    wrong, critical = (~q["correct"]).fillna(False), q["critical"]
+    passed_on = tuple(q.loc[wrong & critical.eq(False).fillna(False), "query_id"])
+    fails = Finding(
+        "gate_fails", f"Validation stops {stops}{by_chance}.", n, of, flags.wrong.interval,
+        flags.expected if flags.n_flagged else None,
+        None if math.isnan(flags.p_value) else flags.p_value, graded(BROKEN),
+        f"Do not use these validators as a gate here: they stop {none if not n else 'hardly more'}"
+        f"{' of the incorrect answers than of the correct ones' if n else ''}.",
+        passed_on, BAD, f"validation stops {stops}", "stopped", "gate:replace",
+    )  # fmt: skip
+    unclear = replace(
+        fails, name="gate_unclear", severity="low", tone=UNCLEAR, clause="", fix="labels:more",
+        advice=FINDINGS["gate_unclear"].advice,
+    )  # fmt: skip
+    otherwise = fails if flags.advantage[1] < USEFUL else unclear
+    if math.isnan(flags.p_value):
+        return [otherwise]
+    if n <= flags.expected:
+        worse = "Do not use these validators as a gate here: they stop correct answers instead."
+        return [replace(fails, advice=worse, otherwise=otherwise)]
+    stopped = tuple(q.loc[wrong & critical.fillna(False), "query_id"])
     return [
-        Finding(
-            "stops_incorrect", sentence, n, of, flags.wrong.interval, flags.expected, flags.p_value, "low",
-            tone=GOOD if tells else UNCLEAR, topic="stopped",
-            clause=f"it stops {part(n, of, 'incorrect answer')} and {right}" if tells else "",
+        replace(
+            fails, name="stops_incorrect", severity="low", advice="", query_ids=stopped, tone=GOOD, fix="",
+            otherwise=otherwise,
         )
     ]  # fmt: skip
 
 
 def _validator(analysis: ValidationAnalysis, row: dict[str, Any]) -> list[Finding]:
-    """Say whether a validator flags incorrect answers more often than correct ones."""
+    """Say whether a validator flags incorrect answers more often than correct ones, or most correct ones."""
     n, of, right = int(row["wrong_flagged"]), int(row["n_wrong"]), int(row["n_right"])
     if not of or not right or not n + row["right_flagged"]:
         return []
-    tells = row["p_adjusted"] <= BEYOND_CHANCE
-    if not tells and row["recall"] > row["false_positive_rate"]:
-        return []
-    name = "telling_validator" if tells else "blind_validator"
-    costly = row["false_positive_rate_low"] > _MOST
     sentence = (
         f"{shorten(row['validator'])} objects to {n:,} of {count(of, 'incorrect answer')} "
         f"({percent(row['recall'])}) and to {row['right_flagged']:,} of {count(right, 'correct one')} "
         f"({percent(row['false_positive_rate'])})."
     )
-    # No test is possible where every answer is flagged: that cannot tell anything.
-    p_value = None if math.isnan(row["p_adjusted"]) else float(row["p_adjusted"])
     q = analysis.queries
     flagged = [
         id_
         for id_, one in analysis.outcomes.items()
         if any(v.validator == row["validator"] for v in one.failed)
     ]
-    correct = set(q.loc[q["correct"].eq(not tells).fillna(False), "query_id"])
+    correct = set(q.loc[q["correct"].fillna(False), "query_id"])
+    alarms = (row["false_positive_rate_low"], row["false_positive_rate_high"])
+    # No test is possible where every answer is flagged: that cannot separate anything.
+    p_value = None if math.isnan(row["p_value"]) else float(row["p_value"])
+    fails = Finding(
+        "unreliable_objection", sentence, n, of, (row["recall_low"], row["recall_high"]),
+        float(row["wrong_by_chance"]), p_value, graded(LOSS, alarms), FINDINGS["unreliable_objection"].advice,
+        tuple(sorted(flagged, key=lambda id_: id_ not in correct)), topic="unreliable_objection",
+    )  # fmt: skip
+    otherwise = fails if fails.severity != "low" else None
+    if p_value is None:
+        return [] if otherwise is None else [otherwise]
+    if n <= fails.expected_by_chance:  # type: ignore[operator]  # it is a number here
+        return [replace(fails, severity=graded(BROKEN), otherwise=otherwise)]
     return [
-        Finding(
-            name, sentence, n, of, (row["recall_low"], row["recall_high"]), float(row["wrong_by_chance"]),
-            p_value, "medium" if costly and not tells else "low", FINDINGS[name].advice,
-            tuple(sorted(flagged, key=lambda id_: id_ not in correct)),
-            GOOD if tells else BAD if costly else UNCLEAR, topic=name,
+        replace(
+            fails, name="reliable_objection", severity="low", advice="", tone=GOOD, otherwise=otherwise,
+            query_ids=tuple(sorted(flagged, key=lambda id_: id_ in correct)), topic="reliable_objection",
         )
     ]  # fmt: skip
 

@@ -17,8 +17,8 @@ class Flags:
     """How many of the wrong and of the right answers something flags.
 
     ``wrong.rate`` is its recall, ``right.rate`` its false-positive rate. ``p_value``: how likely so many of
-    the flagged answers would be wrong if the same number of flags were spread at random (Fisher's exact test,
-    one side); NaN where no such test is possible.
+    the flagged answers would be wrong, or so few, if the same number of flags were spread at random (Fisher's
+    exact test, two-sided); NaN where no such test is possible.
     """
 
     wrong: Share
@@ -42,6 +42,21 @@ class Flags:
         return self.n_flagged * self.wrong.n / n if n else math.nan
 
     @property
+    def advantage(self) -> Interval:
+        """The 95 % interval of recall − false-positive rate (Newcombe 1998, method 10).
+
+        Without correct answers the rate is taken for 0, as the best that can be; NaN without wrong ones.
+        """
+        wrong, right = (
+            (0.0, 0.0, 0.0) if not one.n else (one.rate, *one.interval) for one in (self.wrong, self.right)
+        )
+        if not self.wrong.n:
+            return math.nan, math.nan
+        gain = wrong[0] - right[0]
+        low = gain - math.hypot(wrong[0] - wrong[1], right[2] - right[0])
+        return low, gain + math.hypot(wrong[2] - wrong[0], right[0] - right[1])
+
+    @property
     def expected_interval(self) -> Interval:
         """The middle 95 % of the wrong answers that as many flags at random hit; NaN without answers."""
         from scipy.stats import hypergeom
@@ -63,12 +78,13 @@ def flags_of(flagged: ArrayLike, wrong: ArrayLike) -> Flags:
     --------
     >>> found = flags_of([True, True, False, False], [True, True, False, False])
     >>> found.wrong, found.right, found.expected, round(found.p_value, 3)
-    (Share(count=2, n=2), Share(count=0, n=2), 1.0, 0.167)
+    (Share(count=2, n=2), Share(count=0, n=2), 1.0, 0.333)
     """
-    from scipy.stats import hypergeom
+    from scipy.stats import fisher_exact
 
     flag, bad = np.asarray(flagged, dtype=bool), np.asarray(wrong, dtype=bool)
     n, n_bad, n_flagged, hit = flag.size, int(bad.sum()), int(flag.sum()), int((flag & bad).sum())
     tests = 0 < n_bad < n and 0 < n_flagged < n
-    p_value = float(hypergeom.sf(hit - 1, n, n_bad, n_flagged)) if tests else math.nan
+    table = [[hit, n_bad - hit], [n_flagged - hit, n - n_bad - (n_flagged - hit)]]
+    p_value = float(fisher_exact(table).pvalue) if tests else math.nan
     return Flags(Share(hit, n_bad), Share(n_flagged - hit, n - n_bad), p_value)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 from core.diagnosis import REASON, Number
-from core.text.display import p_text, share_interval
+from core.text.display import number, p_text, share_interval
 from core.validation.analysis import ValidationAnalysis
 from core.validation.definitions import BANDS, CODES, METRICS
-from core.validation.flags import Flags
 from core.validation.metrics import Average, Share
 from core.validation.rows import OURS
 
@@ -26,17 +25,19 @@ def numbers(analysis: ValidationAnalysis) -> tuple[Number, ...]:
         _share("n_stopped", critical, "stopped", "Answers stopped", "card", cases="queries.critical:True"),
         Number("incorrect_stopped", METRICS["incorrect_stopped"].title,
             stopped.wrong.count if stopped.wrong.n else None, of=stopped.wrong.n, define="incorrect_stopped",
-            noun="incorrect answer", place="card", chance=_expected(stopped), note=_told(stopped.p_value)),
+            noun="incorrect answer", place="card", note=_told(stopped.p_value),
+            chance=stopped.expected if stopped.n_flagged else None),
         Number("correct_stopped", METRICS["correct_stopped"].title,
             stopped.right.count if stopped.right.n else None, of=stopped.right.n, define="correct_stopped",
             noun="correct answer", place="row"),
-        _mean("mean_context_score", found.confidence, "context_score", "Mean context score", "card"),
-        _mean("mean_overlap", found.overlap, "overlap", "Mean evidence overlap", "row"),
+        _mean("mean_context_score", found.confidence, "context_score", "Mean context score",
+            _made_of(analysis)),
+        _mean("mean_overlap", found.overlap, "overlap", "Mean evidence overlap"),
         _share("n_uncertain", found.uncertain, "uncertain", "Answers that express uncertainty", "row"),
         _share("n_fallbacks", found.fallback, "fallback", "Fallbacks", "row"),
         *(_flagged(analysis, name) for name in OURS),
         Number("context_bands", "Bands of the context score", bands if known else None, define=BANDS,
-            place="row", noun="answer"),
+            noun="answer"),
         Number("validation_reasons", "Objections", codes if known else None, define=CODES, place="row",
             noun="answer"),
         Number("validation_undefined_reasons", "Not validated because",
@@ -50,11 +51,17 @@ def _share(key: str, share: Share, define: str, title: str, place: str, cases: s
         note=note, place=place, cases=cases)  # fmt: skip
 
 
-def _mean(key: str, average: Average, define: str, title: str, place: str) -> Number:
+def _made_of(analysis: ValidationAnalysis) -> str:
+    """Say how much of the mean context score is for the number of passages alone: most of it, so no trust."""
+    bases = [one.context.reasons[0].change for one in analysis.outcomes.values()]
+    return f"{number(sum(bases) / len(bases))} of it for the number of passages" if bases else ""
+
+
+def _mean(key: str, average: Average, define: str, title: str, note: str = "") -> Number:
     known = average.n > 0
     interval = (average.low, average.high) if known else None
     return Number(key, title, average.mean if known else None, n=average.n, noun="answer", interval=interval,
-        define=define, place=place)  # fmt: skip
+        define=define, note=note, place="row")  # fmt: skip
 
 
 def _flagged(analysis: ValidationAnalysis, name: str) -> Number:
@@ -66,13 +73,9 @@ def _flagged(analysis: ValidationAnalysis, name: str) -> Number:
         return Number(key, title, of=0, define="incorrect_flagged", place="row")
     row = rows.iloc[0]
     right = f"{row['right_flagged']:,} of {row['n_right']:,} correct ones"
-    note = "; ".join(filter(None, [right, _told(row["p_adjusted"])]))
+    note = "; ".join(filter(None, [right, _told(row["p_value"])]))
     return Number(key, title, int(row["wrong_flagged"]), of=int(row["n_wrong"]), noun="incorrect answer",
         define="incorrect_flagged", chance=float(row["wrong_by_chance"]), note=note, place="row")  # fmt: skip
-
-
-def _expected(flags: Flags) -> float | None:
-    return flags.expected if flags.wrong.n else None
 
 
 def _told(p_value: float) -> str:

@@ -22,7 +22,7 @@ FAILED = "failed"  # reason code of a validator that raised an exception
 OURS = tuple(type(one).__name__ for one in default_chain().validators)
 _SPAN = re.compile(r"(\d{1,9}):(\d{1,9})", re.ASCII)
 _CODES = {str(code): code for code in Code}
-_NO_FAILURES = (Code.FINE, Code.NOT_APPLICABLE, Code.UNCERTAINTY_EXPRESSED)
+_NO_FAILURES = (Code.FINE, Code.NOT_APPLICABLE, Code.OTHER_LANGUAGE, Code.UNCERTAINTY_EXPRESSED)
 _SEVERITIES = {str(severity): severity for severity in Severity}
 
 

@@ -15,7 +15,7 @@ from core.pipeline.asking import Asker
 from core.pipeline.rows import Rows, questions_of
 from core.pipeline.steps import Option, Step, StepWork, reason_of
 from core.run import Run
-from core.text.language import LANGUAGES
+from core.text.language import LANGUAGES, language_named
 from core.validation.chain import ENABLE, default_chain, is_on, least_overlap, outcome_of
 from core.validation.fallback import FallbackHandler
 from core.validation.metrics import Observation, observe
@@ -88,8 +88,8 @@ class ValidationStep(Step):
     ] = None
 
     def __post_init__(self) -> None:
-        if self.lang not in (AUTO, *LANGUAGES):
-            raise InputError(f"lang must be one of {', '.join((AUTO, *LANGUAGES))}, got {self.lang!r}.")
+        if self.lang != AUTO:
+            object.__setattr__(self, "lang", language_named(self.lang, "lang, if not auto,"))
         value = self.evidence_threshold
         if value is not None and (isinstance(value, bool) or not 0 <= value <= 1):
             raise InputError(f"evidence_threshold must lie from 0 to 1, got {value!r}.")

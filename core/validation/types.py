@@ -15,7 +15,7 @@ from core.text.language import Language
 from core.text.prose import prose, without_code
 from core.text.sentences import Span
 from core.text.words import has_words
-from core.validation.evidence import overlap
+from core.validation.evidence import is_foreign, overlap
 
 
 class Code(StrEnum):
@@ -28,7 +28,9 @@ class Code(StrEnum):
     UNKNOWN_CITATION = "unknown_citation"
     LOW_OVERLAP = "low_overlap"
     UNSUPPORTED_NUMBER = "unsupported_number"
+    OTHER_LANGUAGE = "other_language"
     MISSING_UNCERTAINTY = "missing_uncertainty"
+    MISSING_UNCERTAINTY_NO_CONTEXT = "missing_uncertainty_no_context"
     OVERCONFIDENT = "overconfident"
     EMPTY_ANSWER = "empty_answer"
     GUARD_REJECTED = "guard_rejected"
@@ -118,6 +120,11 @@ class Case:
     def overlap(self) -> float | None:
         """Share of the answer's words of content in the best passage; None without any to compare."""
         return overlap(self.prose, self.passages)
+
+    @cached_property
+    def is_foreign(self) -> bool:
+        """Whether a passage is in another language than the answer, so that few shared words say nothing."""
+        return any(is_foreign(self.prose, self.question, passage) for passage in self.passages)
 
 
 class Validator(Protocol):

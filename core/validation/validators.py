@@ -14,6 +14,7 @@ from core.validation.types import Case, Code, Reason, Severity, Verdict
 Guard = Callable[[str, str], bool]
 
 _EMPTY = "The answer is empty."
+_FOREIGN = "Answer and passages are in different languages: their words cannot be compared."
 _SHOWN = 20  # spans of one verdict
 
 
@@ -53,6 +54,7 @@ class CitationRequired:
 class EvidenceOverlap:
     """Fails an answer whose words of content are in none of the passages.
 
+    Does not apply where a passage is in another language than the answer and they share too few words.
     ``threshold``: the smallest share that passes, in [0, 1]. See `core.validation.evidence.overlap`.
     """
 
@@ -63,6 +65,8 @@ class EvidenceOverlap:
         if case.claims_nothing or case.overlap is None:
             return _none(self, "There is nothing to compare with the passages.")
         share = case.overlap
+        if share < self.threshold and case.is_foreign:
+            return _none(self, _FOREIGN, Code.OTHER_LANGUAGE)
         if share < self.threshold:
             sentence = f"{share:.0%} of the answer's words are in a passage; {self.threshold:.0%} needed."
             return _failed(self, Severity.WARNING, Code.LOW_OVERLAP, share, sentence)
@@ -91,11 +95,15 @@ class NumericUnits:
         return _passed(self, f"Numbers found in the passages: {found.n}.", Code.FINE, found.n)
 
 
+NumericUnitsBasic = NumericUnits  # its name in other collections of validators
+
+
 @dataclass(frozen=True)
 class ConfidenceValidator:
     """Fails an answer that does not say that it is uncertain although it has no ground, and an empty one.
 
-    No ground: nothing was retrieved, or the overlap with the best passage is below ``threshold``. With
+    No ground: nothing was retrieved, or the overlap with the best passage is below ``threshold``; not known
+    where a passage is in another language. With
     ``require_uncertainty_when_no_context`` off, only an answer without ground that claims certainty fails.
     """
 
@@ -108,7 +116,9 @@ class ConfidenceValidator:
             return _failed(self, Severity.CRITICAL, Code.EMPTY_ANSWER, None, _EMPTY)
         if not case.says_something:
             return _none(self, "The answer is code or citations alone.")
-        grounded = bool(case.passages) and (case.overlap is None or case.overlap >= self.threshold)
+        low = case.overlap is not None and case.overlap < self.threshold
+        foreign = low and case.is_foreign
+        grounded = bool(case.passages) and (not low or foreign)
         certain = case.certainty.certain
         if certain and not grounded:
             sentence = "The answer claims to be certain, and no passage supports it."
@@ -116,28 +126,33 @@ class ConfidenceValidator:
         if case.uncertain:
             sentence = "The answer says that it is not certain."
             return _passed(self, sentence, Code.UNCERTAINTY_EXPRESSED, case.overlap, case.certainty.hedges)
+        if foreign:
+            return _none(self, _FOREIGN, Code.OTHER_LANGUAGE)
         if grounded or not self.require_uncertainty_when_no_context:
             return _passed(self, "The answer may be plain about what it says.", Code.FINE, case.overlap)
         sentence = "No passage supports the answer, and it does not say that it is uncertain."
-        return _failed(self, Severity.CRITICAL, Code.MISSING_UNCERTAINTY, case.overlap, sentence)
+        code = Code.MISSING_UNCERTAINTY if case.passages else Code.MISSING_UNCERTAINTY_NO_CONTEXT
+        return _failed(self, Severity.CRITICAL, code, case.overlap, sentence)
 
 
 @dataclass(frozen=True)
 class EthicsAdapter:
     """Asks a function of one's own whether an answer may be shown.
 
-    ``guard`` takes the question and the answer and returns True where it may. One that raises an exception
-    fails the answer: nobody has said that it may be shown.
+    ``guard``, or by its other name ``guard_callable``, takes the question and the answer and returns True
+    where it may. One that raises an exception fails the answer: nobody has said that it may be shown.
     """
 
     guard: Guard | None = None
+    guard_callable: Guard | None = None
 
     def check(self, case: Case) -> Verdict:
         """Return the verdict; there is no number."""
-        if self.guard is None:
+        guard = self.guard or self.guard_callable
+        if guard is None:
             return _none(self, "No guard is set.")
         try:
-            allowed = self.guard(case.question, case.answer)
+            allowed = guard(case.question, case.answer)
         except Exception:
             sentence = "The guard failed, so nobody has said that the answer may be shown."
             return _failed(self, Severity.CRITICAL, Code.GUARD_FAILED, None, sentence)
@@ -155,9 +170,8 @@ def _is_known(span: Span, numbers: tuple[int, ...], case: Case) -> bool:
     )
 
 
-def _none(validator: object, sentence: str) -> Verdict:
-    reason = Reason(Code.NOT_APPLICABLE)
-    return Verdict(type(validator).__name__, None, Severity.NONE, reason, (), sentence)
+def _none(validator: object, sentence: str, code: Code = Code.NOT_APPLICABLE) -> Verdict:
+    return Verdict(type(validator).__name__, None, Severity.NONE, Reason(code), (), sentence)
 
 
 def _passed(

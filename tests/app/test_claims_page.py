@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from core.run import Run
@@ -75,10 +76,12 @@ def test_every_section_says_what_it_rests_on(open_app, healthy, texts, with_clai
     said, found = texts(app), metrics(app)
     # q1: c0, c1 and the joint c4 are supported, c2 is not, c3 is unscored, c5 irrelevant; q4: unscored.
     assert found[:2] == [("Supported claims", "3 of 4"), ("Mean grounding", "0.75")]
-    assert "1 of them by two passages together only" in said
     rows = app.dataframe[0].value.set_index("Number")
     numbers, bases = rows["Value"], rows["n, interval, chance baseline"]
     assert (numbers["Claims"], bases["Claims"]) == ("7", "n = 2 answers")
+    # All four are of one answer, which says nothing of others.
+    wide = "95 % interval of the share 1 to 100 %; 1 by two passages together only"
+    assert bases["Supported claims"] == wide
     assert (numbers["Irrelevant claims"], numbers["Unscored claims"]) == ("1 of 7", "2 of 7")
     assert numbers["Unscored cells"] == "3"
     # U of q1: 0.15, 0.6, 0.75, 0.6 (one passage known), 0.65; their mean is 0.55.
@@ -86,14 +89,44 @@ def test_every_section_says_what_it_rests_on(open_app, healthy, texts, with_clai
         numbers["Mean claim uncertainty U"] == "0.55" and bases["Mean claim uncertainty U"] == "n = 1 answer"
     )
     assert "1 × empty" in said and "1 × unscored" in said
-    assert "1 of 4 verified claims in 1 answer has no supporting passage" in said
+    assert "1 of 4 claims checked has no supporting passage, in 1 answer" in said
     assert "weak on hard claims" in said and "AUROC of 0." in said and "0.5 is guessing" in said
     assert "Claims were extracted by rules" in said
     assert "**3 cells are unscored**" in app.warning[0].value
     assert "Used evidence** · 1 of 4 passages" in said and "Undefined** · 2 of 4 passages" in said
-    assert "compare with the claims of reference answers" in said
-    # Quadrants, F1@K.
-    assert len(app.get("plotly_chart")) == 2
+    # There is no reference answer to compare with, and nothing is said of it.
+    assert "reference answers" not in said
+    # The matrix of all claims and the quadrants are open, F1@K is behind "More".
+    assert [chart.proto.id.split("-")[-1] for chart in app.get("plotly_chart")] == [
+        "evidence_matrix", "claims_quadrants", "f1_at_k_chart",
+    ]  # fmt: skip
+
+
+def test_figures_without_a_message_are_not_drawn(open_app, healthy, with_claims):
+    """With one claim an answer F1@10 says what grounding says, and it was drawn all the same."""
+    one = pd.DataFrame([{"query_id": "q1", "question": "Who?", "answer": "Unwin planned it."}])
+    claims = pd.DataFrame([{"query_id": "q1", "claim_id": "a", "text": "Unwin planned it."}])
+    passages = pd.DataFrame([{"query_id": "q1", "passage_id": "p", "retrieval_rank": 1, "text": "Unwin."}])
+    with_claims(Run.create({"source": "upload"}, queries=one, claims=claims, passages=passages))
+    charts = healthy(open_app("claims")).get("plotly_chart")
+    assert [chart.proto.id.split("-")[-1] for chart in charts] == ["evidence_matrix"]
+
+
+def test_the_matrix_of_all_claims_goes_page_by_page(open_app, healthy, with_claims):
+    """It was there for one question of the run at a time only."""
+    n = 45
+    ids = [f"q{i}" for i in range(n)]
+    tables = {
+        "queries": pd.DataFrame({"query_id": ids, "question": ids, "answer": "It is so."}),
+        "passages": pd.DataFrame({"query_id": ids, "passage_id": "p", "retrieval_rank": 1, "text": "So."}),
+        "claims": pd.DataFrame({"query_id": ids, "claim_id": "a", "text": ids}),
+    }
+    with_claims(Run.create({"source": "upload"}, **tables))
+    app = healthy(open_app("claims"))
+    alt = [chart.proto.alt for chart in app.get("plotly_chart")]
+    assert alt[0].startswith("Claims 1 to 20 of 45 claims of 45 answers")
+    app.get("pagination")[0].set_value(3).run()
+    assert healthy(app).get("plotly_chart")[0].proto.alt.startswith("Claims 41 to 45 of 45 claims")
 
 
 def test_threshold_of_support_drives_states_and_comes_from_the_address(open_app, healthy, with_claims):

@@ -49,7 +49,7 @@ def _add_heatmap(
             )
 
 
-def _stepped(style: str, threshold: float) -> list[tuple[float, str]]:
+def stepped(style: str, threshold: float) -> list[tuple[float, str]]:
     """Return a scale that grows darker and jumps at the threshold, so that each cell shows the decision."""
     (_, low), (_, below) = fade(style, 0.06, 0.38)
     (_, above), (_, full) = fade(style, 0.78, 1.0)
@@ -58,8 +58,8 @@ def _stepped(style: str, threshold: float) -> list[tuple[float, str]]:
 
 def add_text(figure: go.Figure, cells: HeatmapCells, threshold: float) -> None:
     """Draw the probabilities, and a cross where one is missing."""
-    bar = _bar({0.0: "0", 1.0: "1", threshold: f"probability {threshold:g}: supports"})
-    scales = _stepped("well supported", threshold), _stepped("unscored", threshold)
+    bar = colour_bar({0.0: "0", 1.0: "1", threshold: f"probability {threshold:g}: supports"})
+    scales = stepped("well supported", threshold), stepped("unscored", threshold)
     _add_heatmap(figure, cells.values, cells, *scales, zmin=0, zmax=1, showscale=True, colorbar=bar)
     # An irrelevant claim is not verified, so nothing is missing.
     rows, columns = np.nonzero((cells.unscored > 0) & ~cells.grey[:, None])
@@ -74,8 +74,8 @@ def _scale(cells: HeatmapCells) -> float:
     return 1.0 if len(cells.columns) <= _SIGNS_UP_TO else 0.6
 
 
-def _bar(ticks: dict[float, str]) -> dict[str, object]:
-    # Its ticks say what it is: a title of the page's own size would lie on the bar.
+def colour_bar(ticks: dict[float, str]) -> dict[str, object]:
+    """Return a bar above the matrix; its ticks say what it is, since a title would lie on it."""
     return {
         "orientation": "h",
         "thickness": 10,
@@ -96,7 +96,7 @@ def add_causal(figure: go.Figure, cells: HeatmapCells) -> None:
     """Draw leave-one-out effects; where claims share cells, how often a claim changes or disappears."""
     if cells.labels is None:
         scales = fade("unsupported", 0.06), fade("unscored", 0.06)
-        bar = _bar({0.0: "0 %", 0.5: "50 % of claims changed or gone", 1.0: "100 %"})
+        bar = colour_bar({0.0: "0 %", 0.5: "50 % of claims changed or gone", 1.0: "100 %"})
         _add_heatmap(figure, cells.removed, cells, *scales, zmin=0, zmax=1, showscale=True, colorbar=bar)
         return
     codes = np.select([cells.labels == name for name in (KEPT, CHANGED, GONE)], [0.0, 1.0, 2.0], np.nan)

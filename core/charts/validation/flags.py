@@ -18,7 +18,7 @@ from core.charts.theme import (
     new_figure,
     safe_text,
 )
-from core.charts.validation.shared import door, known_name, name_of, void
+from core.charts.validation.shared import applied, door, known_name, name_of, void
 from core.text.display import count, p_text, percent
 from core.validation.analysis import ValidationAnalysis
 
@@ -29,8 +29,8 @@ def flag_rates(analysis: ValidationAnalysis) -> go.Figure:
     """Draw the share of the incorrect and of the correct answers that each validator objects to.
 
     With 95 % intervals (Wilson). The bar between the two is what chance gives: as many objections spread at
-    random meet the same share of both. A validator that never applies has a note and no marks. Marks lead to
-    their questions. Empty without labelled answers.
+    random meet the same share of both. A validator that never applies is left out. Marks lead to their
+    questions. Empty without labelled answers.
     """
     return _draw(_data(analysis))
 
@@ -39,22 +39,21 @@ def _data(analysis: ValidationAnalysis) -> pd.DataFrame | str:
     """Return the validators with the share that chance gives and their places, or why there are none."""
     if why := void(analysis, labelled=True):
         return why
-    rows = analysis.validators
+    rows = applied(analysis)
     labelled = rows["n_wrong"] + rows["n_right"]
     chance = (rows["wrong_flagged"] + rows["right_flagged"]) / labelled
-    return rows.assign(labelled=labelled, chance=chance, at=range(1, len(rows) + 1))
+    return rows.assign(labelled=labelled, chance=chance)
 
 
 def _draw(data: pd.DataFrame | str) -> go.Figure:
     if isinstance(data, str):
         return empty_figure(data)
-    rows = data[data["n_applied"] > 0]
-    figure = new_figure(_alt(data, rows), "Answers with an objection (%)", "", height=120 + 66 * len(data))
+    figure = new_figure(_alt(data), "Answers with an objection (%)", "", height=120 + 66 * len(data))
     for name, style, flagged, n, rate, step, correct in (
         ("Incorrect", "Divergent", "wrong_flagged", "n_wrong", "recall", -_APART, False),
         ("Correct", "Aligned", "right_flagged", "n_right", "false_positive_rate", _APART, True),
     ):
-        known = rows[rows[n] > 0]
+        known = data[data[n] > 0]
         value, low, high = (100 * known[f"{rate}{end}"] for end in ("", "_low", "_high"))
         add_marks(
             figure,
@@ -73,32 +72,24 @@ def _draw(data: pd.DataFrame | str) -> go.Figure:
     add_marks(
         figure,
         "Chance: as many at random",
-        100 * rows["chance"],
-        rows["at"],
+        100 * data["chance"],
+        data["at"],
         {"symbol": "line-ns", "size": 22, "line": {"width": 3, "color": STYLES["highlight"].color}},
-        [f"By chance {percent(share)} of both" for share in rows["chance"]],
+        [f"By chance {percent(share)} of both" for share in data["chance"]],
         cliponaxis=False,
     )
-    silent = data[data["n_applied"] == 0]
-    if len(silent):
-        figure.add_scatter(
-            mode="text", x=[50] * len(silent), y=silent["at"], text=["never applies"] * len(silent),
-            showlegend=False, hoverinfo="skip",
-        )  # fmt: skip
     figure.update_xaxes(range=[-2, 102], dtick=20)
     name_rows(
         figure,
-        [f"{name_of(row.validator)}<br>{_told(row)}".removesuffix("<br>") for row in data.itertuples()],
+        [f"{name_of(row.validator)}<br>{_told(row)}" for row in data.itertuples()],
     )
     return figure
 
 
 def _told(row: Any) -> str:
-    """Return the p-value of a row, or why no test is possible; "" where nothing applied."""
-    if not row.n_applied:
-        return ""
-    if not math.isnan(row.p_adjusted):
-        return p_text(row.p_adjusted)
+    """Return the p-value of a row, or why no test is possible."""
+    if not math.isnan(row.p_value):
+        return p_text(row.p_value)
     flagged = row.wrong_flagged + row.right_flagged
     return "no objection" if not flagged else "objects to all" if flagged == row.labelled else "no test"
 
@@ -111,11 +102,11 @@ def _hover(row: dict[str, Any], name: str, flagged: str, n: str, rate: str) -> s
     )
 
 
-def _alt(data: pd.DataFrame, rows: pd.DataFrame) -> str:
+def _alt(data: pd.DataFrame) -> str:
     said = "; ".join(
         f"{known_name(row.validator)} {row.wrong_flagged:,} of {row.n_wrong:,} and {row.right_flagged:,} "
         f"of {row.n_right:,}, {_told(row)}"
-        for row in rows.itertuples()
+        for row in data.itertuples()
     )
     return (
         f"Incorrect and correct answers that each of {count(len(data), 'validator')} objects to, of "

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pandas as pd
+
 from core.charts.theme import safe_text, where_door
 from core.conditions import where
 from core.validation.analysis import ValidationAnalysis
@@ -21,6 +23,13 @@ def void(analysis: ValidationAnalysis, *, labelled: bool = False) -> str:
     if not analysis.n:
         return REASONS["not_validated"].meaning
     return UNLABELLED if labelled and analysis.trial is None else ""
+
+
+def applied(analysis: ValidationAnalysis) -> pd.DataFrame:
+    """Return the validators that could check an answer, with their places: others have nothing to show."""
+    rows = analysis.validators
+    rows = rows[rows["n_applied"] > 0]
+    return rows.assign(at=range(1, len(rows) + 1))
 
 
 def name_of(validator: str) -> str:

@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts.theme import bar_marker, doors, empty_figure, name_rows, new_figure, safe_text
-from core.charts.validation.shared import door, known_name, name_of, void
+from core.charts.validation.shared import applied, door, known_name, name_of, void
 from core.text.display import count, percent
 from core.validation.analysis import ValidationAnalysis
 
@@ -22,8 +22,9 @@ _VERDICTS = (
 def verdict_counts(analysis: ValidationAnalysis) -> go.Figure:
     """Draw how many answers each validator passes, warns of, calls critical, or leaves alone.
 
-    One bar per validator, all of the same length: the validated answers. Parts of a bar lead to their
-    questions, but for answers that the validator leaves alone. Empty where nothing was validated.
+    One bar per validator that ever applies, all of the same length: the validated answers. Parts of a bar
+    lead to their questions, but for answers that the validator leaves alone. Empty where nothing was
+    validated.
     """
     return _draw(_data(analysis))
 
@@ -32,8 +33,8 @@ def _data(analysis: ValidationAnalysis) -> pd.DataFrame | str:
     """Return the table of validators with the answers that each leaves alone and its place, or why not."""
     if why := void(analysis):
         return why
-    rows = analysis.validators
-    return rows.assign(n_silent=rows["n"] - rows["n_applied"], at=range(1, len(rows) + 1))
+    rows = applied(analysis)
+    return rows.assign(n_silent=rows["n"] - rows["n_applied"])
 
 
 def _draw(data: pd.DataFrame | str) -> go.Figure:

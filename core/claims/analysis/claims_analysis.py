@@ -198,6 +198,19 @@ class ClaimsAnalysis:
         return frame.assign(question=of_answer["question"].array).iloc[order].reset_index(drop=True)
 
     @cached_property
+    def reading_order(self) -> Ints:
+        """Return the answers' claims as places in ``layout``, for a reader: answer by answer.
+
+        Answers in the order of `unsupported`, then those without such a claim; an answer's claims in its own
+        order.
+        """
+        own, q = np.flatnonzero(self.layout.of_answer), self.queries
+        query = self.layout.query[own]
+        worst_first = (q["grounding"].to_numpy()[query], -q["n_not_supported"].to_numpy()[query])
+        found: Ints = own[np.lexsort((own, query, *worst_first))]
+        return found
+
+    @cached_property
     def ragchecker(self) -> pd.DataFrame:
         """One row per question: ``query_id``, RAGChecker's metrics, and ``reason``.
 

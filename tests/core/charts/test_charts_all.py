@@ -78,7 +78,7 @@ def test_every_public_figure_is_tested_here():
     assert set(validation.__all__) == set(VALIDATED) | {"pass_rate_by_day"}
     # Tested in files of their own.
     assert set(claims.__all__) == {
-        "claims_heatmap", "planted_errors_chart", "claims_quadrants", "f1_at_k_chart",
+        "claims_heatmap", "planted_errors_chart", "claims_quadrants", "evidence_matrix", "f1_at_k_chart",
     }  # fmt: skip
 
 

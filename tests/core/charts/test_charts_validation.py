@@ -53,19 +53,19 @@ def test_each_validator_has_a_bar_of_all_validated_answers(seven):
     figure = verdict_counts(seven["validation"])
     parts = {trace.name: [int(x) for x in trace.x] for trace in figure.data}
     assert parts == {
-        "Passed": [2, 2, 0, 2, 0],
-        "Warning": [1, 1, 1, 0, 0],
-        "Critical": [1, 0, 0, 3, 0],
-        # The empty answer, the answers without a number, and no guard at all.
-        "Does not apply": [1, 2, 4, 0, 5],
+        "Passed": [2, 2, 0, 2],
+        "Warning": [1, 1, 1, 0],
+        "Critical": [1, 0, 0, 3],
+        # The empty answer, and the answers without a number; the guard that never applies has no bar.
+        "Does not apply": [1, 2, 4, 0],
     }
-    assert [sum(column) for column in zip(*parts.values(), strict=True)] == [5] * 5
+    assert [sum(column) for column in zip(*parts.values(), strict=True)] == [5] * 4
     assert figure.layout.barmode == "stack" and tuple(figure.layout.xaxis.range) == (0, 5)
     assert rows(figure) == [
-        "Citation Required", "Evidence Overlap", "Numeric Units", "Confidence Validator", "Ethics Adapter",
+        "Citation Required", "Evidence Overlap", "Numeric Units", "Confidence Validator",
     ]  # fmt: skip
     assert alt_text(figure) == (
-        "Verdicts of 5 validators on 5 answers: CitationRequired warns of 1 and stops 1; EvidenceOverlap "
+        "Verdicts of 4 validators on 5 answers: CitationRequired warns of 1 and stops 1; EvidenceOverlap "
         "warns of 1 and stops 0; NumericUnits warns of 1 and stops 0; ConfidenceValidator warns of 0 and "
         "stops 3."
     )
@@ -74,11 +74,11 @@ def test_each_validator_has_a_bar_of_all_validated_answers(seven):
 def test_parts_of_a_bar_lead_to_their_questions(seven):
     figure = verdict_counts(seven["validation"])
     critical = named(figure, "Critical")
-    assert questions(seven, critical) == [("sure",), None, None, ("sure", "empty", "lost"), None]
+    assert questions(seven, critical) == [("sure",), None, None, ("sure", "empty", "lost")]
     assert critical.customdata[3][1].split("<br>") == [
         "ConfidenceValidator: critical", "3 of 5 answers (60 %)", "Click to list these questions",
     ]  # fmt: skip
-    assert questions(seven, named(figure, "Does not apply")) == [None] * 5
+    assert questions(seven, named(figure, "Does not apply")) == [None] * 4
     door = parse_qsl(critical.customdata[3][0])[0][1]
     assert describe(seven, door) == "validator: ConfidenceValidator, verdict: critical"
 
@@ -86,7 +86,7 @@ def test_parts_of_a_bar_lead_to_their_questions(seven):
 def test_flags_among_wrong_and_right_answers(seven):
     figure = flag_rates(seven["validation"])
     wrong, right = named(figure, "Incorrect answers (2)"), named(figure, "Correct answers (2)")
-    # EthicsAdapter never applies, and has no marks.
+    # EthicsAdapter never applies, and has no row.
     assert list(wrong.x) == [50, 50, 50, 100] and list(right.x) == [50, 0, 0, 0]
     assert list(wrong.y) == pytest.approx([0.83, 1.83, 2.83, 3.83])
     assert list(right.y) == pytest.approx([1.17, 2.17, 3.17, 4.17])
@@ -100,11 +100,8 @@ def test_flags_among_wrong_and_right_answers(seven):
         "Citation Required p = 1",
         "Evidence Overlap p = 1",
         "Numeric Units p = 1",
-        "Confidence Validator p = 0.67",
-        "Ethics Adapter",
+        "Confidence Validator p = 0.33",
     ]
-    (note,) = [trace for trace in figure.data if trace.mode == "text"]
-    assert (list(note.text), list(note.y)) == (["never applies"], [5])
     assert questions(seven, wrong) == [("sure",), ("lost",), ("lost",), ("sure", "lost")]
     assert questions(seven, right) == [("bare",), None, None, None]
     assert wrong.customdata[3][1].split("<br>")[:3] == [

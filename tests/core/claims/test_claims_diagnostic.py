@@ -4,15 +4,17 @@ import json
 import math
 
 import pytest
+from scipy.stats import binomtest
 
 from core.claims.causal import CAUSAL_LABELS
 from core.claims.definitions import CAUSAL, QUADRANT, STATE, VERDICT
-from core.claims.diagnostic import CLAIMS, findings
+from core.claims.diagnostic import CLAIMS
+from core.claims.findings import findings
 from core.claims.matrix import CLAIM_STATES
 from core.claims.quadrants import QUADRANTS, UNDEFINED
 from core.claims.rafe import VERDICTS
 from core.claims.ragchecker import METRICS as RAGCHECKER
-from core.diagnosis import METRIC, Diagnosis
+from core.diagnosis import METRIC, REASON, Diagnosis
 from core.report.text import summary_text
 from core.sources.simulation import SimulationOptions, simulate
 from tests.core.claims.claim_runs import CANAL, analysed, claims_run, matrix_question
@@ -100,7 +102,7 @@ def test_the_terminal_shows_what_there_is():
     counted = [number for number in unscored.numbers("claims") if not isinstance(number.value, dict)]
     shown = {number.title: (number.text, number.basis) for number in counted}
     assert shown["Mean grounding"] == ("—", "n = 0 answers")
-    assert shown["Supported claims"] == ("—", "0 of them by two passages together only")
+    assert shown["Supported claims"] == ("—", "")
     assert shown["Unscored claims"] == ("1 of 1", "")
 
 
@@ -121,6 +123,17 @@ def test_words_of_the_analysis_are_defined():
     }
     assert all(CLAIMS.define(name, METRIC) for name in metrics | set(RAGCHECKER))
     assert all(definition.meaning for definition in CLAIMS.definitions)
+
+
+def test_every_reason_that_is_given_is_defined_here():
+    """The page showed the words of the first diagnostic that has a reason of this name: *error* collides."""
+    defined = {definition.name for definition in CLAIMS.definitions if definition.kind == REASON}
+    given = set()
+    mixed = [CANAL, SILENT, {"answer": "Paris", "claims": [{"text": "Paris"}]}, {"answer": "Paris"}]
+    for questions in ([SILENT], mixed, [matrix_question([[None]])]):
+        claims = analysed(questions)[1]
+        given |= set(claims.queries["reason"].dropna()) | set(claims.ragchecker["reason"].dropna())
+    assert {"not_run", "empty", "no_passages", "no_reference"} <= given <= defined
 
 
 def test_the_support_threshold_moves_verdicts_and_names_itself():
@@ -147,12 +160,12 @@ def test_unsupported_claims_are_a_finding_with_the_worst_answers_first():
     only = found(questions)
     assert list(only) == ["unsupported"]
     finding = only["unsupported"]
-    assert finding.sentence == "3 of 5 verified claims in 2 answers have no supporting passage."
+    assert finding.sentence == "3 of 5 claims checked have no supporting passage, in 2 answers."
     assert (finding.n, finding.of, finding.query_ids) == (3, 5, ("both", "one"))
-    # Wilson's interval of 3 of 5.
-    assert finding.interval == pytest.approx((0.2307, 0.8824), abs=1e-4)
+    # Three answers cannot say more: Wilson's interval of 3 of 5 independent claims would be 0.23 to 0.88.
+    assert finding.interval[0] < 0.1 and finding.interval[1] > 0.95
     assert finding.expected_by_chance is None and finding.p_value is None
-    assert finding.severity == "high" and "offline" not in finding.advice
+    assert finding.severity == "low" and "offline" not in finding.advice
     assert found([matrix_question([[0.9, 0.9]])]) == {}
 
 
@@ -172,16 +185,45 @@ def test_findings_are_ordered_as_the_table_without_reading_the_ablated_answers()
     assert findings(fresh) and "effects" not in vars(fresh.layout)
 
 
-@pytest.mark.parametrize(("n", "severity"), [(1, "low"), (2, "medium"), (4, "medium"), (5, "high")])
+def test_unsupported_claims_agree_in_number():
+    """Said of one claim: "1 of 1 claim have"; of 73: "40 of 73 verified claims in 40 answers have"."""
+    one = found([matrix_question([[0.1, 0.1]])])["unsupported"]
+    assert one.sentence == "1 of 1 claim checked has no supporting passage, in 1 answer."
+    assert one.clause.startswith("1 of 1 claim in the answers has no supporting passage")
+    several = [matrix_question([[0.1] if i < 40 else [0.9]], query_id=f"q{i}") for i in range(73)]
+    many = found(several)["unsupported"]
+    assert many.sentence == "40 of 73 claims checked have no supporting passage, in 40 answers."
+    assert "claims in the answers have no supporting passage" in many.clause
+
+
+@pytest.mark.parametrize(("n", "severity"), [(6, "low"), (12, "medium"), (24, "high"), (54, "high")])
 def test_how_severe_unsupported_claims_are(n, severity):
-    matrix = [[0.0, 0.0]] * n + [[0.9, 0.9]] * (10 - n)
-    assert found([matrix_question(matrix)])["unsupported"].severity == severity
+    """Of 60 answers with one claim each, by the lower end: 3 %, 11 %, 28 %, 79 % (exact intervals)."""
+    questions = [matrix_question([[0.0] if i < n else [0.9]], query_id=f"q{i}") for i in range(60)]
+    finding = found(questions)["unsupported"]
+    assert finding.severity == severity
+    exact = binomtest(n, 60).proportion_ci()
+    # A little wider than that of 60 cases whose variance is known.
+    assert exact.low - 0.02 < finding.interval[0] <= exact.low
+    assert exact.high <= finding.interval[1] < exact.high + 0.02
+
+
+def test_claims_of_one_answer_are_not_independent():
+    """20 answers with 5 claims, 8 of them wholly unsupported, are 20 cases: Wilson said 31 to 50 %, high."""
+    questions = [matrix_question([[0.0 if i < 8 else 0.9]] * 5, query_id=f"q{i}") for i in range(20)]
+    finding = found(questions)["unsupported"]
+    exact = binomtest(8, 20).proportion_ci()  # 19 to 64 %
+    assert finding.interval == pytest.approx((exact.low, exact.high), abs=0.04)
+    assert finding.severity == "medium"
+    supported = next(n for n in CLAIMS.numbers(analysed(questions)[1]) if n.key == "n_claims_supported")
+    low, high = (round(100 * (1 - end)) for end in reversed(finding.interval))
+    assert f"95 % interval of the share {low} to {high} %" in supported.note
 
 
 def test_findings_of_the_offline_verifier_say_how_weak_it_is():
     claim = {"text": "It is old.", "cells": {"p1": {"probability": 0.1, "judge": "offline"}}}
     one = found([{"answer": "It is old.", "passages": [{"passage_id": "p1"}], "claims": [claim]}])
-    assert one["unsupported"].sentence.startswith("1 of 1 verified claim in 1 answer has no")
+    assert one["unsupported"].sentence.startswith("1 of 1 claim checked has no")
     assert "offline verifier is weak" in one["unsupported"].advice
 
 
@@ -195,8 +237,8 @@ def test_unscored_cells_are_a_finding_with_their_reason():
     assert finding.sentence == (
         "3 of 8 pairs of claim and passage have no score. Most often: The server failed."
     )
-    assert (finding.n, finding.of, finding.severity) == (3, 8, "medium")
-    assert finding.query_ids == ("many", "few") and finding.interval is None
+    assert (finding.n, finding.of, finding.severity) == (3, 8, "low")  # of two answers
+    assert finding.query_ids == ("many", "few")
     assert "Most often" not in found(questions)["unscored"].sentence
 
 

@@ -41,7 +41,7 @@ def test_an_answer_that_passes(validate):
     assert validate(GOOD) == (
         0,
         "Passed: none of 4 validators objects.\n"
-        "Confidence 0.60 (medium):\n"
+        "Context score 0.60, a rule of thumb made of:\n"
         "  +0.50  1 passage\n"
         "  +0.10  validation passed\n"
         "Served: the answer as it is.\n",
@@ -57,7 +57,7 @@ def test_an_answer_that_fails_names_the_words_and_what_is_served(validate):
     assert "  NumericUnits (warning): 1 of 1 number is not in the passages. “42 km”" in lines
     (sure,) = [line for line in lines if "ConfidenceValidator" in line]
     assert sure.startswith("  ConfidenceValidator (critical): ") and sure.endswith("“definitely”")
-    assert "Confidence 0.10 (low):" in lines
+    assert "Context score 0.10, a rule of thumb made of:" in lines
     (served,) = [line for line in lines if line.startswith("Served")]
     assert served.startswith("Served instead: The available sources do not support an answer")
     assert "Suggestion: Add sources that answer: Who built the tower?" in lines

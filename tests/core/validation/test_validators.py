@@ -14,14 +14,18 @@ from core.validation import (
     ConfidenceValidator,
     EthicsAdapter,
     EvidenceOverlap,
+    FallbackHandler,
     NumericUnits,
+    NumericUnitsBasic,
     Severity,
     ValidatorChain,
+    Wording,
     default_chain,
     validate,
 )
 from core.validation.evidence import overlap
 from core.validation.figures import check_figures
+from core.validation.step import ValidationStep
 
 BRIDGE = "The Halden Bridge was designed by Ada Unwin."
 TWO = [BRIDGE, "Coffee grows in the south."]
@@ -312,10 +316,115 @@ def test_a_setting_that_means_nothing_is_refused(monkeypatch, name, value):
         validate("Who?", "Brunel", [])
 
 
-def test_an_unknown_language_is_refused():
-    with pytest.raises(InputError, match="lang"):
-        validate("Wer?", "Brunel", [], "de")
-
-
 def test_no_guard_is_no_verdict():
     assert EthicsAdapter().check(Case("", "Brunel", ())).passed is None
+
+
+# --- answers in another language than their passages
+
+ENGLISH = "The bridge over the river was designed by the engineers of the county council."
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "passage"),
+    [
+        ("Ai đã xây cây cầu này?", "Cây cầu do hội đồng quận thiết kế.", ENGLISH),
+        ("这座桥是谁设计的？", "由郡议会的工程师设计。", ENGLISH),
+        ("Who designed the bridge?", "The engineers of the council designed it.", "这座桥由郡议会的工程师设计。"),
+        ("Qui a conçu ce pont ?", "Il a été conçu par les ingénieurs du comté.", ENGLISH),
+        ("¿Cuál es la capital de Inglaterra?", "Londres", "London is the capital of England, on the Thames."),
+        ("Кто построил мост?", "Инженеры графства.", ENGLISH),
+    ],
+)  # fmt: skip
+def test_a_correct_answer_in_another_language_is_not_critical(question, answer, passage):
+    """Was *critical*, with a fallback in its place: 0 % of its words are in an English passage."""
+    outcome = validate(question, answer, [passage], chain=default_chain(citations=False))
+    assert not outcome.critical and outcome.passed
+    overlap = by_name(outcome)["EvidenceOverlap"]
+    assert (overlap.passed, overlap.reason.code) == (None, Code.OTHER_LANGUAGE)
+    assert "different languages" in overlap.sentence
+    assert by_name(outcome)["ConfidenceValidator"].passed is None
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "passage"),
+    [
+        ("Who designed it?", "Isambard Brunel", ENGLISH),  # a name is in the language of its question
+        ("这座桥是谁设计的？", "由布鲁内尔设计。", "咖啡生长在南方的山坡上。"),
+        ("Bao nhiêu?", "1902", ENGLISH),  # numbers are of no language
+        ("Ai xây cầu?", "Cầu do ông Nguyễn Văn Hai dựng.", "Cà phê được trồng ở miền nam đất nước."),
+    ],
+)
+def test_in_the_same_language_it_still_is(question, answer, passage):
+    outcome = validate(question, answer, [passage], chain=default_chain(citations=False))
+    assert outcome.critical and by_name(outcome)["EvidenceOverlap"].reason.code == Code.LOW_OVERLAP
+
+
+def test_certainty_in_another_language_is_not_called_groundless():
+    outcome = validate(
+        "谁设计了桥？", "肯定是郡议会的工程师。", [ENGLISH], chain=default_chain(citations=False)
+    )
+    assert not outcome.critical
+
+
+# --- names that other collections of validators use
+
+
+def test_a_chain_is_built_by_the_names_of_its_source():
+    """``NumericUnitsBasic`` and ``EthicsAdapter(guard_callable=)`` did not exist."""
+    chain = ValidatorChain(
+        [
+            CitationRequired(),
+            EvidenceOverlap(threshold=0.01),
+            NumericUnitsBasic(),
+            ConfidenceValidator(require_uncertainty_when_no_context=True),
+            EthicsAdapter(guard_callable=None),
+        ]
+    )
+    outcome = validate("Who built it?", "Brunel did it in 1866.", [], chain=chain)
+    assert outcome.validation_info == {
+        "passed": False,
+        "reasons": ["missing_citation", "missing_uncertainty_no_context"],
+        "used_fallback": False,
+        "confidence_score": 0.1,
+        "context_docs_count": 0,
+    }
+    refused = EthicsAdapter(guard_callable=lambda question, answer: False).check(Case("", "Brunel", ()))
+    assert refused.reason.code == Code.GUARD_REJECTED
+
+
+@pytest.mark.parametrize(
+    ("lang", "known"), [("zh", "zh-Hans"), ("zh-CN", "zh-Hans"), ("zh-TW", "zh-Hant"), ("VI", "vi")]
+)
+def test_chinese_has_other_names(lang, known):
+    """``lang="zh"`` was refused."""
+    outcome = validate("谁设计了桥？", "由布鲁内尔设计。", [], lang)
+    assert outcome.lang == known
+    fallback = FallbackHandler().get_fallback_answer(
+        original_answer="由布鲁内尔设计。",
+        validation_result=outcome,
+        ctx_docs=[],
+        user_question="谁设计了桥？",
+        detected_lang=lang,
+    )
+    assert fallback == FallbackHandler().serve("由布鲁内尔设计。", outcome, known).text
+    assert ValidationStep(lang=lang).lang == known
+
+
+def test_an_unknown_language_is_refused_with_the_list():
+    """The fallback raised a KeyError."""
+    names = "en, vi, zh-Hans, zh-Hant, zh, zh-CN, zh-TW"
+    outcome = validate("Who built it?", "Brunel.", [])
+    for refused in (
+        lambda: FallbackHandler().get_fallback_answer("Brunel.", outcome, [], "Who?", "de"),
+        lambda: FallbackHandler({"de": Wording("", "", "", "")}),
+        lambda: validate("Wer?", "Brunel", [], "de"),
+        lambda: ValidationStep(lang="de"),
+    ):
+        with pytest.raises(InputError, match=f"must be one of {names}, got 'de'"):
+            refused()
+
+
+def test_an_answer_that_may_be_shown_has_no_fallback():
+    outcome = validate("Who designed it?", BRIDGE, TWO, chain=default_chain(citations=False))
+    assert FallbackHandler().get_fallback_answer(BRIDGE, outcome, TWO, "Who?", "en") == BRIDGE

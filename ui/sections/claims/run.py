@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from core.charts.claims.evidence_matrix import n_pages
 from core.claims import gain_figures, offline_figures
 from core.claims.analysis.question_tables import step_facts
 from core.claims.definitions import METRICS, QUADRANTS
@@ -19,7 +20,7 @@ from ui import cached, questions, show
 from ui.plain import plain, shortened
 from ui.state import session
 
-_CARDS = 4  # unsupported claims with a box of their own
+_CARDS = 2  # unsupported claims with a box of their own
 _FIGURE = "ExpertQA all AUROC"
 
 
@@ -41,10 +42,9 @@ def _judge(judge: str | None) -> str:
         return "**The claims are not verified against the passages**; verdicts are the file's, if it has any."
     if judge == "offline":
         return (
-            "Verified by the **offline verifier**: no language model was asked and nothing left this machine."
-            f" It compares words and meanings and is **weak on hard claims**{_auroc(offline_figures())}. "
-            "Within summaries of one long text it is no better than guessing. Where it matters, verify again "
-            "with a language model or an NLI cross-encoder, below."
+            "Verified by the **offline verifier**, without a model. It compares words and meanings and is "
+            f"**weak on hard claims**{_auroc(offline_figures())}. Where it matters, verify again with a "
+            "language model or an NLI cross-encoder."
         )
     kind, _, name = judge.partition(":")
     who = plain(shortened(name or judge, 100), one_line=True)
@@ -67,8 +67,8 @@ def _auroc(figures: Mapping[str, Mapping[str, float]], by: str = "") -> str:
         return ""
     value, low, high = (number(figure[name]) for name in ("value", "low", "high"))
     return (
-        f": on experts' questions (ExpertQA) it tells supported claims from others with an AUROC of {value}"
-        f"{by} (95 % interval {low} to {high}, cross-validated; 0.5 is guessing), and on other data less"
+        f": on experts' questions (ExpertQA) it separates supported claims from others with an AUROC of "
+        f"{value}{by} (95 % interval {low} to {high}, cross-validated; 0.5 is guessing)"
     )
 
 
@@ -90,6 +90,23 @@ def facts() -> Mapping[str, Any]:
     """Return what the step wrote down about the run's claims; empty for a file's own claims."""
     run = session().run
     return {} if run is None else step_facts(run) or {}
+
+
+def matrix() -> None:
+    """Draw the claims of all answers against their passages, page by page."""
+    pages = cached.once("pages of claims", lambda diagnosis: n_pages(diagnosis["claims"]))
+    page = 1
+    if pages > 1:
+        # Another run, or another order of its claims, begins anew.
+        page = st.pagination(pages, key=f"claims_page_{hash(cached.key())}", persist_state="session")
+    show.chart("claims", "evidence_matrix", page=page)
+
+
+def f1() -> None:
+    """Draw F1@K; with one claim an answer it says nothing that grounding does not."""
+    if (cached.diagnosis()["claims"].queries["n_claims"] > 1).any():
+        st.subheader("F1@K", anchor=False)
+        show.chart("claims", "f1_at_k_chart")
 
 
 def _unsupported(diagnosis: Diagnosis) -> pd.DataFrame:
@@ -124,13 +141,20 @@ def unsupported() -> None:
         "best_title": show.wide("Its title", "medium"),
         "query_id": show.wide("Question id", "small"),
     }
-    with st.expander(f"All unsupported claims ({count(len(frame), 'claim')})"):
+    with show.more(f"All unsupported claims ({count(len(frame), 'claim')})"):
         questions.table(frame, "Unsupported claims; choosing one opens its answer", columns, "unsupported")
 
 
+def influence_against_support() -> None:
+    """Draw influence against support for every passage, where both are known of any."""
+    if (cached.diagnosis()["claims"].quadrant != UNDEFINED).any():
+        st.subheader("Influence vs support", anchor=False)
+        show.chart("claims", "claims_quadrants")
+
+
 def quadrants() -> None:
-    """Draw influence against support for every passage, and what each quadrant asks for."""
-    show.chart("claims", "claims_quadrants")
+    """Say how many passages are in each quadrant of influence and support, and what each asks for."""
+    st.subheader("Passages by influence and support", anchor=False)
     found = next(dict(one.value) for one in cached.numbers("claims") if one.key == "quadrants")
     if not found[UNDEFINED]:
         del found[UNDEFINED]
@@ -145,15 +169,12 @@ def quadrants() -> None:
 
 
 def ragchecker() -> None:
-    """Draw the means of RAGChecker's metrics, or say what they need."""
+    """Draw the means of RAGChecker's metrics, where there are claims of reference answers to compare with."""
     frame = cached.once("ragchecker means", lambda diagnosis: diagnosis["claims"].ragchecker_means)
     against = ("precision", "recall", "claim_recall")  # need the claims of a reference answer
     if not frame.loc[frame["metric"].isin(against), "n"].any():
-        st.caption(
-            "Not available for this run: these metrics compare with the claims of reference answers. Give "
-            "reference answers with the questions, then verify again."
-        )
         return
+    st.subheader("Against the reference answers", anchor=False)
     columns = {
         "title": show.wide("Metric", "medium"),
         "mean": show.numeric("Mean"),

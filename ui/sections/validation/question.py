@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.context_score import band
 from core.text.display import count, number
-from core.validation.definitions import METRICS
+from core.validation.definitions import METRICS, REASONS
 from core.validation.rows import served
 from core.validation.types import Severity
-from ui import headlines, questions, show
+from ui import questions, show
 from ui.plain import plain
 from ui.sections import Part
 from ui.sections.validation import pieces
@@ -40,11 +39,10 @@ def draw(query_id: str) -> None:
     if one is None:
         reason = row["reason"]
         if isinstance(reason, str):
-            st.info(plain(headlines.reason(reason).meaning), icon=":material/do_not_disturb_on:")
+            st.info(plain(REASONS[reason].meaning), icon=":material/do_not_disturb_on:")
         return
     outcome, context = one.outcome, one.outcome.context
     st.markdown("**Response metadata**")
-    of = band(context.score)
     objections = count(len(outcome.failed), "objection") if outcome.failed else "no objection"
     state = "Stopped" if outcome.critical else "Passed" if outcome.passed else "Warning"
     show.cards(
@@ -52,7 +50,7 @@ def draw(query_id: str) -> None:
             (
                 "Context score",
                 number(context.score),
-                f"{of.icon} {of.word}, a rule of thumb",
+                f"{number(context.reasons[0].change)} of it: {context.reasons[0].sentence}",
                 METRICS["context_score"].meaning,
             ),
             (

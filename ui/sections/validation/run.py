@@ -1,4 +1,4 @@
-"""Validation in the whole run: how to validate, which validators tell, why they object, what it changes."""
+"""Validation in the whole run: how to validate, what the validators say, and what it changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from core.text.display import count, number, p_text, percent, share_interval
 from core.validation.analysis import ValidationAnalysis
 from core.validation.chain import ENABLE, is_on
 from core.validation.definitions import METRICS, REASONS_OF_VALIDATORS
-from core.validation.findings import BEYOND_CHANCE
 from core.validation.metrics import Share
 from ui import cached, router, show, sources, step_form
 from ui.state import session
@@ -58,64 +57,62 @@ def found() -> ValidationAnalysis:
     return analysis
 
 
+def figures() -> None:
+    """Draw whether the validators separate incorrect from correct answers, and what they object to."""
+    analysis = found()
+    frame = analysis.validators
+    if (frame["wrong_flagged"] + frame["right_flagged"]).any():
+        wrong, right = (int(frame[name].max()) for name in ("n_wrong", "n_right"))
+        st.subheader("Which validators separate incorrect from correct answers?", anchor=False)
+        st.caption(f"Compared on {count(wrong, 'incorrect answer')} and {count(right, 'correct one')}.")
+        show.chart("validation", "flag_rates")
+    else:
+        st.subheader("What do the validators say?", anchor=False)
+        if analysis.trial is None:
+            st.info(f"{UNLABELLED} Reference answers would tell.", icon=":material/help:")
+        show.chart("validation", "verdict_counts")
+    if len(analysis.reasons):
+        st.subheader("What do they object to?", anchor=False)
+        show.chart("validation", "objection_reasons")
+
+
 def validators() -> None:
-    """Draw what each validator says of the answers, and whether it objects to the incorrect ones."""
+    """Draw what each validator says of the answers, as a table."""
     analysis = found()
     frame = analysis.validators
     rows = frame.to_dict("records")
-    labelled = analysis.trial is not None
-    if labelled:
-        wrong, right = (int(frame[name].max()) for name in ("n_wrong", "n_right"))
-        st.markdown(
-            f"Compared on {count(wrong, 'incorrect answer')} and {count(right, 'correct one')}. A validator "
-            "that objects to both kinds equally often is no help, however many incorrect answers it meets."
-        )
-    else:
-        st.info(f"{UNLABELLED} Reference answers would tell.", icon=":material/help:")
     shown = frame.assign(
-        judged=[_judged(row) for row in rows],
+        noted=[_noted(row) for row in rows],
         wrong=[_share(row, "wrong_flagged", "n_wrong", "recall") for row in rows],
         right=[_share(row, "right_flagged", "n_right", "false_positive_rate") for row in rows],
-        by_chance=frame["wrong_by_chance"].where(frame["n_applied"] > 0) if labelled else math.nan,
+        by_chance=frame["wrong_by_chance"].where((frame["n_applied"] > 0) & (frame["n_wrong"] > 0)),
     )
     columns = {
         "validator": "Validator",
-        "judged": st.column_config.TextColumn("Tells?", help="Whether it objects to more incorrect ones"),
         "wrong": st.column_config.TextColumn("Incorrect", help="Objected to, with the 95 % interval"),
         "by_chance": show.numeric("By chance", "%.1f", "Incorrect ones that as many at random meet"),
         "right": st.column_config.TextColumn("Correct", help="Objected to, with the 95 % interval"),
-        "p_adjusted": show.numeric("p (Holm)", "%.3f", "Fisher's exact test, over all validators"),
+        "p_value": show.numeric("p", "%.3f", "Fisher's exact test, two-sided, not corrected"),
+        "noted": "Note",
         "n_applied": show.numeric("Applied", "localized", "Answers that the validator could check"),
         "n_passed": show.numeric("Passed", "localized"),
         "n_warning": show.numeric("Warnings", "localized", "The answer is shown as it is"),
         "n_critical": show.numeric("Critical", "localized", "A fallback is shown in place of the answer"),
     }
     show.table(shown, "What each validator says of the answers", columns, height="content")
-    if labelled:
-        left, right_side = st.columns(2)
-        with left:
-            show.chart("validation", "flag_rates")
-        with right_side:
-            show.chart("validation", "verdict_counts")
-    else:
-        show.chart("validation", "verdict_counts")
     with st.container(horizontal=True):
         show.export("validators-csv", "Download validators (CSV)")
         show.export("verdicts-csv", "Download verdicts (CSV)")
 
 
-def _judged(row: dict[str, Any]) -> str:
-    """Say in a word what a validator is worth on the labelled answers; "" where nothing tells."""
+def _noted(row: dict[str, Any]) -> str:
+    """Say where a validator cannot be compared; "" where it can."""
     flagged, labelled = row["wrong_flagged"] + row["right_flagged"], row["n_wrong"] + row["n_right"]
     if not row["n_applied"]:
-        return "– never applies"
+        return "never applies"
     if not labelled:
         return ""
-    if not flagged:
-        return "– no objection"
-    if flagged == labelled:
-        return "✗ objects to all"
-    return "✓ tells" if row["p_adjusted"] <= BEYOND_CHANCE else "✗ not shown to tell"
+    return "no objection" if not flagged else "objects to all" if flagged == labelled else ""
 
 
 def _share(row: dict[str, Any], flagged: str, n: str, rate: str) -> str:
@@ -125,9 +122,8 @@ def _share(row: dict[str, Any], flagged: str, n: str, rate: str) -> str:
 
 
 def reasons() -> None:
-    """Draw how many answers each reason has, and whether they are the incorrect ones."""
+    """Draw how many answers each reason has, and whether they are the incorrect ones, as a table."""
     analysis = found()
-    show.chart("validation", "objection_reasons")
     frame = analysis.reasons
     if frame.empty:
         return
@@ -144,8 +140,7 @@ def reasons() -> None:
         "right_flagged": show.numeric("Correct", "localized"),
         "validator": show.wide("Validator", "medium"),
     }  # fmt: skip
-    with st.expander(f"Reasons as a table ({count(len(frame), 'reason')})"):
-        show.table(shown, "Reasons of objections", columns, height="content")
+    show.table(shown, "Reasons of objections", columns, height="content")
 
 
 def on_off() -> None:
@@ -160,20 +155,24 @@ def on_off() -> None:
         )
         sources.link(router.DATA, "Upload a file", "upload", door="Upload")
         return
-    changes = "nothing changes" if not stopped.n_flagged else f"{one.on.count:,} still reach the user"
+    if not stopped.n_flagged:
+        st.markdown(
+            f"**{_of(one.off)} labelled answers are incorrect.** Validation stops no labelled answer."
+        )
+        return
     difference, low, high = (number(100 * value, "{:+.0f}") for value in (one.difference, *one.interval))
     st.markdown(
-        f"**{_of(one.off)} labelled answers are incorrect; with validators on {changes}:** {difference} "
-        f"percentage points (95 % interval {low} to {high}; {p_text(one.p_value)})."
+        f"**{_of(one.off)} labelled answers are incorrect; with validators on {one.on.count:,} still reach "
+        f"the user:** {difference} percentage points (95 % interval {low} to {high})."
     )
     told = "" if math.isnan(stopped.p_value) else f" ({p_text(stopped.p_value)})"
     st.markdown(
-        f"Hallucination reduction: {_of(one.reduction)} incorrect answers stopped{_interval(one.reduction)}, "
+        f"{_of(one.reduction)} incorrect answers stopped{_interval(one.reduction)}, "
         f"{number(stopped.expected, '{:.1f}')} by chance{told}. Price: {_of(one.lost)} correct answers "
         f"lost{_interval(one.lost)}."
     )
     show.chart("validation", "validators_on_off")
-    st.caption(f"{METRICS['stopped'].meaning} A warning leaves the answer as it is.")
+    st.caption(METRICS["stopped"].meaning)
 
 
 def _of(share: Share) -> str:
