@@ -220,7 +220,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(
-    "starts", [None, (0.75,), tuple(step / 20 for step in range(20))], ids=["five", "one", "all"]
+    "starts", [None, (0.75,), tuple(step / 20 for step in range(20))], ids=["default", "one", "all"]
 )
 @pytest.mark.parametrize("case", CASES)
 def test_a_certified_risk_is_above_alpha_in_at_most_delta_of_the_draws(case, starts):

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest
+from scipy.stats import beta, binom, binomtest
 
 from core.conformal import certify_threshold
+from core.conformal.selective import GRID
 from core.errors import InputError
 
 NAN = math.nan
@@ -63,15 +64,38 @@ def test_no_budget_certifies_nothing_even_at_a_p_value_of_0():
     assert (found.table[1].p_value, found.table[1].level, found.threshold) == (0, 0, None)
 
 
-def test_five_starts_spread_over_the_grid_by_default():
-    confidence, correct = answers((1.0, 1, 0))
-    table = certify_threshold(confidence, correct, 0.1, 0.1).table
-    assert [row.threshold for row in table][:3] == [0.95, 0.9, 0.85] and table[-1].threshold == 0
-    assert {row.threshold: row.level for row in table if row.level} == dict.fromkeys(
-        [0.95, 0.75, 0.55, 0.35, 0.15], 0.02
-    )
-    short = certify_threshold(confidence, correct, 0.1, 0.1, grid=[0.5, 0.2]).table
-    assert [row.level for row in short] == [0.05, 0.05]
+def test_the_starts_are_numbers_of_surest_answers_chosen_without_the_labels():
+    """By scipy's binomial: a third of α passes in 9 of 10 calibrations with 61 answers at 0.09, not with fewer."""
+    rng = np.random.default_rng(0)
+    confidence = rng.random(400)
+    tables = [certify_threshold(confidence, right, 0.15, 0.1).table for right in rng.random((2, 400)) < 0.8]
+    for table in tables:
+        # 61 labels above the 62nd, and 200 above the 201st, with 0.9 and 0.1 of δ.
+        starts = [row for row in table if row.threshold not in GRID]
+        assert [row.n_answered for row in starts] == [61, 200]
+        assert [row.level for row in starts] == pytest.approx([0.09, 0.01])
+        assert [(confidence >= row.threshold).sum() for row in starts] == [61, 200]
+
+    def power(m):
+        allowed = max((k for k in range(m) if binom.cdf(k, m, 0.15) <= 0.09), default=-1)
+        return binom.cdf(allowed, m, 0.05)
+
+    assert power(61) >= 0.9 and max(map(power, range(1, 61))) < 0.9
+
+
+def test_a_start_within_a_tie_is_no_threshold():
+    # 22 of 30 with the same confidence are the fewest that pass; the grid goes on from there with all 30.
+    found = certify_threshold(*answers((0.9, 30, 0)), 0.1, 0.1)
+    [start] = [row for row in found.table if math.isnan(row.threshold)]
+    assert (start.n_answered, start.n_wrong, start.certified) == (22, 0, True)
+    assert [row.n_answered for row in found.table if row.certified] == [22] + [30] * 19
+    assert found.threshold == 0
+    # A threshold that no label ties with is one: from just above the next label on.
+    confidence = np.arange(30) / 30
+    [start] = [
+        row for row in certify_threshold(confidence, np.ones(30), 0.1, 0.1).table if row.threshold not in GRID
+    ]
+    assert start.threshold == np.nextafter(7 / 30, 1) and start.n_answered == 22
 
 
 @given(
@@ -84,8 +108,9 @@ def test_each_row_is_scipys_binomial_test(cases, alpha):
     before = None
     for row in found.table:
         kept = correct[confidence >= row.threshold]
-        assert (row.n_answered, row.n_wrong) == (kept.size, (kept == 0).sum())
-        if kept.size:
+        if not math.isnan(row.threshold):
+            assert (row.n_answered, row.n_wrong) == (kept.size, (kept == 0).sum())
+        if row.n_answered:
             test = binomtest(row.n_wrong, row.n_answered, alpha, alternative="less")
             assert row.p_value == pytest.approx(test.pvalue) and row.risk == row.n_wrong / row.n_answered
         else:
@@ -93,7 +118,7 @@ def test_each_row_is_scipys_binomial_test(cases, alpha):
         assert row.certified == (row.p_value <= row.level)
         assert before is None or row.level >= (before.level if before.certified else 0)
         before = row
-    certified = [row.threshold for row in found.table if row.certified]
+    certified = [row.threshold for row in found.table if row.certified and not math.isnan(row.threshold)]
     assert found.threshold == (min(certified) if certified else None)
 
 
@@ -115,7 +140,7 @@ def test_labels_still_needed():
     confidence, correct = answers((1.0, 5, 0), (0.0, 0, 5))
     assert certify_threshold(confidence, correct, 0.1, 0.1, [1.0, 0.0], [1.0]).labels_needed == 34
     # One wrong in 20: by scipy, 40 answers with 2 wrong do not reach 10 %, 140 with 7 do.
-    found = certify_threshold(*answers((1.0, 19, 1)), 0.1, 0.1, [1.0])
+    found = certify_threshold(*answers((1.0, 19, 1)), 0.1, 0.1, [1.0], [1.0])
     more = found.labels_needed
     assert binom.cdf(2, 40, 0.1) > 0.1 > binom.cdf(7, 140, 0.1) and 40 < 20 + more < 140
     # 5 % wrong on average: at the number named about δ is met.
@@ -130,19 +155,37 @@ def test_never_at_this_error_rate():
     assert certify_threshold(*answers((0.96, 0, 3)), 0.1, 0.1).labels_needed is None
     # 9.99 % where 10 % is allowed would take more than a million.
     assert certify_threshold(*answers((0.96, 9001, 999)), 0.1, 0.1).labels_needed is None
-    # Nobody labelled anything yet: as many as the first threshold needs, δ/5 each: ln 0.02 / ln 0.9 = 37.1.
+    # Nobody labelled anything yet: 0.9²² = 0.098, and one more label says where the 22 end.
     none = certify_threshold([], [], 0.1, 0.1)
-    assert (none.threshold, none.n, none.labels_needed, none.answers_needed) == (None, 0, 38, 38)
+    assert (none.threshold, none.n, none.labels_needed, none.answers_needed) == (None, 0, 23, 22)
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [((0.95, 20, 0), (0.2, 12, 18)), ((0.9, 33, 1), (0.5, 26, 30)), ((0.9, 15, 0), (0.4, 5, 10))],
+)
+def test_the_number_of_labels_named_does_it(cases):
+    """Where the labels come again in the same shares, so many certify a threshold, and a tenth fewer do not."""
+    few = certify_threshold(*answers(*cases), 0.1, 0.1)
+    n, more = few.n, few.labels_needed
+
+    def certified(total):
+        return certify_threshold(
+            *answers(*((c, round(r * total / n), round(w * total / n)) for c, r, w in cases)), 0.1, 0.1
+        ).threshold
+
+    assert few.threshold is None and more > 0
+    assert certified(1.05 * (n + more)) is not None and certified(0.9 * (n + more)) is None
 
 
 def test_missing_confidences_and_labels_are_left_out():
     confidence, correct = answers((1.0, 22, 0))
-    found = certify_threshold([*confidence, NAN, 1.0], [*correct, 0, NAN], 0.1, 0.1, [1.0])
+    found = certify_threshold([*confidence, NAN, 1.0], [*correct, 0, NAN], 0.1, 0.1, [1.0], [1.0])
     assert (found.n, found.n_answered, found.n_wrong, found.threshold) == (22, 22, 0, 1.0)
 
 
 def test_the_table_as_a_frame():
-    frame = certify_threshold([0.5, 0.9], [0, 1], 0.5, 0.5, grid=[0.4, 0.8]).to_frame()
+    frame = certify_threshold([0.5, 0.9], [0, 1], 0.5, 0.5, [0.4, 0.8], [0.8]).to_frame()
     assert list(frame) == ["threshold", "n_answered", "n_wrong", "risk", "p_value", "level", "certified"]
     assert frame["threshold"].tolist() == [0.8, 0.4] and frame["n_wrong"].tolist() == [0, 1]
 
@@ -165,14 +208,37 @@ def test_messages_name_what_is_wrong(arguments, message):
         certify_threshold(*arguments)
 
 
-def test_out_of_reach_is_a_matter_of_enough_answers():
-    # 38 right answers are the fewest that certify 0.1 at δ = 0.1 / 5: 0.9³⁸ = 0.0182 ≤ 0.02 < 0.9³⁷ = 0.0203.
-    assert certify_threshold([], [], 0.1, 0.1).answers_needed == 38
-    assert not certify_threshold(*answers((0.96, 0, 37)), 0.1, 0.1).out_of_reach
-    assert certify_threshold(*answers((0.96, 0, 38)), 0.1, 0.1).out_of_reach
-    # P(Binomial(40, 0.1) ≥ 8) = 0.042, P(… ≥ 7) = 0.0995.
+def test_out_of_reach_is_said_only_where_no_number_of_labels_would_do():
+    """Twenty sure answers without an error were "too many wrong, more labels would not help", needing 45 more."""
+    found = certify_threshold([0.95] * 20 + [0.2] * 30, [1] * 20 + [0] * 18 + [1] * 12, 0.1, 0.1)
+    assert not found.out_of_reach and found.labels_needed > 0
+    assert found.missing == f"about {found.labels_needed} more labels would certify one"
+    # By scipy: the lower end of Clopper and Pearson's one-sided interval for 8 of 40 is 0.104, for 7 0.085.
+    assert beta.ppf(0.05, 8, 33) > 0.1 > beta.ppf(0.05, 7, 34)
     assert certify_threshold(*answers((0.96, 32, 8)), 0.1, 0.1).out_of_reach
     assert not certify_threshold(*answers((0.96, 33, 7)), 0.1, 0.1).out_of_reach
-    # The sure ones may still do, though all together do not.
+    # The sure ones may still do, though all together do not; of 400 that is 20 at least.
     assert not certify_threshold(*answers((0.96, 38, 1), (0.3, 0, 60)), 0.1, 0.1).out_of_reach
+    assert not certify_threshold(*answers((0.96, 20, 0), (0.3, 0, 380)), 0.1, 0.1).out_of_reach
+    assert certify_threshold(*answers((0.96, 19, 0), (0.3, 0, 381)), 0.1, 0.1).out_of_reach
     assert not certify_threshold(*answers((0.96, 60, 0)), 0.1, 0.1).out_of_reach, "certified"
+    assert not certify_threshold([], [], 0.1, 0.1).out_of_reach
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_few_labels_never_say_that_more_would_not_change_it(n):
+    """At α = 0.01 a single wrong answer has a risk of at least 5 % at the lower end of its interval."""
+    for alpha in (0.01, 0.04, 0.1, 0.2):
+        assert not certify_threshold([0.5] * n, [0] * n, alpha, 0.1).out_of_reach
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(0, 10), st.booleans()), min_size=1, max_size=80))
+def test_a_more_lenient_alpha_is_never_out_of_reach_where_a_stricter_one_is_not(cases):
+    """Of the same labels, 0.2 was out of reach (high) where 0.1 was not (unclear): it took fewer to look at."""
+    confidence, correct = [c / 10 for c, _ in cases], [float(y) for _, y in cases]
+    found = [certify_threshold(confidence, correct, alpha, 0.1) for alpha in (0.05, 0.1, 0.15, 0.2, 0.3, 0.5)]
+    said = [one.out_of_reach for one in found]
+    assert said == sorted(said, reverse=True)
+    first = next((i for i, one in enumerate(found) if one.threshold is not None), len(found))
+    assert not any(said[first:])
