@@ -55,9 +55,9 @@ class UncertaintyAnalysis:
     queries : DataFrame
         One row per question: ``query_id, question``, counts of its samples, ``n_meanings`` with the fewest
         and the most in any order of the samples (``meanings_low, meanings_high``), ``meaning_share``, the
-        estimators of `COLUMN_ESTIMATORS`, ``consensus_id, baseline_in_largest, correct, reason, stability,
-        grounding, quadrant``. What is undefined is missing; ``reason`` says why the entropy is,
-        ``stability`` is Undefined then.
+        estimators of `COLUMN_ESTIMATORS`, ``consensus_id, baseline_in_largest, differs_by_chance`` (see
+        `Meanings`), ``correct, reason, stability, grounding, quadrant``. What is undefined is missing;
+        ``reason`` says why the entropy is, ``stability`` is Undefined then.
     samples : DataFrame
         One row per sampled answer: ``query_id, sample_id, answer, status, temperature, top_p, meaning``
         (numbered from 1 within the question, the largest first), ``n_same`` (samples with the same words,
@@ -303,7 +303,7 @@ _FACTS = {
     "n_samples": "int64", "n_distinct": "int64", "n_refused": "int64", "n_empty": "int64",
     "n_meanings": "Int64", "meanings_low": "Int64", "meanings_high": "Int64",
     "meaning_share": "float64", "entropy_normalised": "float64", "baseline_in_largest": "boolean",
-    "consensus_id": "str",
+    "differs_by_chance": "float64", "consensus_id": "str",
 }  # fmt: skip
 
 
@@ -334,5 +334,6 @@ def _of_question(samples: Samples) -> tuple[dict[str, npt.NDArray[Any]], dict[st
         "meaning_share": sizes[0] / n if n > 1 else math.nan,
         "entropy_normalised": discrete_semantic_entropy(groups.numbers) / math.log(n) if n > 1 else math.nan,
         "baseline_in_largest": groups.baseline_size == sizes[0] if samples.status[0] != "empty" else None,
+        "differs_by_chance": groups.differs_by_chance,
     }
     return of_samples, of_question

@@ -23,7 +23,8 @@ def numbers(analysis: UncertaintyAnalysis) -> tuple[Number, ...]:
     q = analysis.queries
     label = q["stability"].value_counts()
     of = len(q) - int(label.get(UNDEFINED, 0))
-    compared, expected = comparable(q)
+    compared = comparable(q)
+    expected = compared["differs_by_chance"]
     n_other = int((~compared["baseline_in_largest"].astype(bool)).sum())
     agreement, entropy, share = (q[name].dropna() for name in ("agreement", "entropy", "meaning_share"))
     auroc = analysis.quality("agreement_text")

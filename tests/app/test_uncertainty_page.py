@@ -217,4 +217,4 @@ def test_the_context_test_shows_what_passes_in_words(opened, texts):
     assert added.loc["distinct_answers", "moved"] == "0 / 11 / 0"
     assert without.loc["distinct_answers", "outcome"] == "? Cannot be told"
     assert without.loc["distinct_answers", "moved"] == "0 / 0 / 12"
-    assert "With unrelated passages added the model sounds surer" in said
+    assert "With unrelated passages added, reported uncertainty falls" in said

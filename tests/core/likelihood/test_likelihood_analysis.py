@@ -136,11 +136,14 @@ def test_findings_are_bad_beyond_chance_and_unclear_else():
         ("misleading", 6, 6, 1.5, BAD),
         ("ignored", 6, 6, 1.5, BAD),
     ]
-    assert math.isclose(found[0].p_value, 2 * 0.25**6)  # of two that were tested
+    # The p-value is that of one test; all tests of the run are corrected together.
+    assert math.isclose(found[0].p_value, 0.25**6) and found[0].p_adjusted > found[0].p_value
+    # Six of six incorrect answers misled: the share is surely above a quarter; ignored evidence is never high.
+    assert [one.severity for one in found] == ["high", "medium"]
     assert found[0].sentence.startswith("In 6 of 6 incorrect answers the passage") and found[0].clause
     (one, _) = Diagnosis(scored_run(misled)).findings_of("likelihood")
-    assert (one.tone, one.severity, one.clause) == (UNCLEAR, "low", "") and one.p_value == 0.5
-    assert "chance alone gives 0.2" in one.sentence or "chance alone gives 0.3" in one.sentence
+    assert (one.tone, one.severity, one.clause) == (UNCLEAR, "low", "") and one.p_value == 0.25
+    assert one.sentence.endswith("(chance baseline: 0.2).") and not one.advice
 
 
 def test_without_a_case_there_is_no_finding_and_numbers_keep_their_keys():

@@ -183,22 +183,23 @@ def test_estimators_that_cannot_be_judged_say_why(references, samples, why):
 def test_findings_name_their_questions_with_counts_and_intervals():
     cities = ["Rome", "Oslo", "Lima", "Bonn", "Kyiv"]
     run = run_of(12 * ["Paris"], [*8 * [cities], *4 * [5 * ["Rome"]]])
-    found = {f.name: f for f in findings(measure(run).labelled())}
+    found = {f.name: f for f in Diagnosis(run).findings_of("uncertainty")}
     unstable, other = found["unstable_answer"], found["baseline_disagrees"]
     assert (unstable.n, unstable.of, unstable.tone, unstable.severity) == (8, 12, "bad", "medium")
     assert unstable.query_ids == tuple(f"q{i}" for i in range(1, 9)) and unstable.advice
-    # By chance: 4/5 in each of eight questions, 0 in the others.
-    assert (other.n, other.of, other.expected_by_chance) == (12, 12, pytest.approx(6.4))
+    # Of six different answers each differs from the rest; of five and one, the one: 8 + 4 / 6. Only the four
+    # could have been otherwise.
+    assert (other.n, other.of, other.expected_by_chance) == (12, 12, pytest.approx(8 + 4 / 6))
+    assert other.p_value == pytest.approx(6**-4)
     assert other.query_ids[:4] == ("q9", "q10", "q11", "q12") and other.p_value < 0.05 and other.clause
     # As often as one more sample would differ: nothing to be done about it.
-    even = findings(
-        measure(run_of(2 * ["Paris"], [["Paris", "Rome", "Rome"], ["Paris", "Paris", "Rome"]])).labelled()
-    )
-    same = next(f for f in even if f.name == "baseline_disagrees")
+    even = run_of(2 * ["Paris"], [["Paris", "Rome", "Rome"], ["Paris", "Paris", "Rome"]])
+    same = next(f for f in Diagnosis(even).findings_of("uncertainty") if f.name == "baseline_disagrees")
+    # Two and two: whichever is the answer, the other meaning is the larger; three and one: the one.
     assert (same.n, same.expected_by_chance, same.tone, same.advice, same.clause) == (
-        1, pytest.approx(2 / 3), "unclear", "", "",
+        1, pytest.approx(1 + 1 / 4), "unclear", "", "",
     )  # fmt: skip
-    calm = findings(measure(run_of(20 * ["Paris"], 20 * [["Paris", "Paris"]])).labelled())
+    calm = Diagnosis(run_of(20 * ["Paris"], 20 * [["Paris", "Paris"]])).findings_of("uncertainty")
     assert [(f.name, f.n, f.of, f.tone) for f in calm] == [("unstable_answer", 0, 20, "good")]
 
 
@@ -210,6 +211,22 @@ def test_stable_but_ungrounded_needs_claims():
     # Two stable answers have claims, one is ungrounded; of three in all, two are.
     assert (finding.n, finding.of, finding.query_ids) == (1, 2, ("q1",))
     assert finding.expected_by_chance == pytest.approx(2 * 2 / 3)
+    # Two of three ungrounded: any two of the three hold at least one of them.
+    assert finding.p_value == 1 and finding.otherwise.tone == "unclear" and not finding.otherwise.advice
+    assert "1 of 2 stable answers is mostly ungrounded" in finding.sentence
+    assert finding.sentence.endswith("against 1 of 1 of the others.")
+
+
+def test_stable_answers_are_ungrounded_more_often_than_others_by_an_exact_test():
+    """Six of six stable answers ungrounded, none of four others: one of C(10, 6) = 210 ways to deal them.
+
+    It had no test, and was bad whenever one stable answer was ungrounded."""
+    cities = ["Rome", "Oslo", "Lima", "Bonn"]
+    measured = measure(run_of(10 * ["Paris"], [*6 * [4 * ["Paris"]], *4 * [cities]]))
+    found = findings(measured.labelled(grounding=pd.Series([*6 * [0.0], *4 * [1.0]])))
+    finding = next(f for f in found if f.name == "stable_ungrounded")
+    assert finding.p_value == pytest.approx(1 / 210)
+    assert (finding.tone, finding.severity, finding.n, finding.of) == ("bad", "high", 6, 6)
 
 
 def test_numbers_have_the_same_keys_with_and_without_samples():

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.diagnosis import REASON
 from core.likelihood.definitions import MODES
 from core.rows import rows_of
 from core.text.display import number
@@ -42,7 +43,13 @@ def draw(query_id: str) -> None:
     show.cards([_card(row, estimated, *names) for names in _CARDS])
     for reason in dict.fromkeys((row["reason"], row["reference_reason"])):
         if isinstance(reason, str):
-            st.caption(f"Undefined because: {plain(headlines.reason(reason).meaning)}")
+            st.caption(
+                f"Undefined because: {plain(headlines.diagnostic_of('likelihood').define(reason, REASON).meaning)}"
+            )
+
+
+def _why(reason: str) -> str:
+    return headlines.diagnostic_of("likelihood").define(reason, REASON).meaning
 
 
 _CARDS = (

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.diagnosis import REASON
 from core.rows import rows_of
 from core.text.display import count, number
 from core.uncertainty.definitions import FINDINGS, METRICS, UNSTABLE
@@ -69,7 +70,7 @@ def draw(query_id: str) -> None:
     reason = row["reason"]
     if isinstance(reason, str):
         st.info(
-            f"**Uncertainty undefined.** {headlines.reason(reason).meaning}",
+            f"**Uncertainty undefined.** {headlines.diagnostic_of('uncertainty').define(reason, REASON).meaning}",
             icon=":material/do_not_disturb_on:",
         )
     if not row["n_samples"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from core.diagnosis import REASON
 from core.text.display import count
 from core.uncertainty.conditions import ADDED, WITHOUT
 from core.uncertainty.context import ContextTest
@@ -177,7 +178,8 @@ def context() -> None:
         )
         return
     passed_over = "; ".join(
-        f"{headlines.reason(name).title.lower()}: {n:,}" for name, n in found.passed_over.items()
+        f"{headlines.diagnostic_of('uncertainty').define(name, REASON).title.lower()}: {n:,}"
+        for name, n in found.passed_over.items()
     )
     st.markdown(
         f"**{count(len(found.query_ids), 'question')}** asked again with other passages, with samples drawn "
