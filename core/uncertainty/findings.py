@@ -78,9 +78,9 @@ def _disagreeing(queries: pd.DataFrame) -> list[Finding]:
         n, of, wilson_interval(n / of, of), float(chances.sum()), poisson_binomial_tail(chances, n),
         query_ids=tuple(shown["query_id"]),
     )  # fmt: skip
-    return [
-        _tested(found, LOSS, f"the answer shown is not what most samples say in {part(n, of, 'question')}")
-    ]
+    told = _tested(found, LOSS, f"the answer shown is not what most samples say in {part(n, of, 'question')}")
+    # No more than by chance is what is expected of an answer at temperature 0.
+    return [told if n > chances.sum() else replace(told, otherwise=None)]
 
 
 def comparable(queries: pd.DataFrame) -> pd.DataFrame:

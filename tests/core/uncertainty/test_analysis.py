@@ -192,13 +192,15 @@ def test_findings_name_their_questions_with_counts_and_intervals():
     assert (other.n, other.of, other.expected_by_chance) == (12, 12, pytest.approx(8 + 4 / 6))
     assert other.p_value == pytest.approx(6**-4)
     assert other.query_ids[:4] == ("q9", "q10", "q11", "q12") and other.p_value < 0.05 and other.clause
-    # As often as one more sample would differ: nothing to be done about it.
-    even = run_of(2 * ["Paris"], [["Paris", "Rome", "Rome"], ["Paris", "Paris", "Rome"]])
-    same = next(f for f in Diagnosis(even).findings_of("uncertainty") if f.name == "baseline_disagrees")
-    # Two and two: whichever is the answer, the other meaning is the larger; three and one: the one.
-    assert (same.n, same.expected_by_chance, same.tone, same.advice, same.clause) == (
-        1, pytest.approx(1 + 1 / 4), "unclear", "", "",
-    )  # fmt: skip
+    even = Diagnosis(run_of(["Rome"], [["Paris", "Paris", "Rome"]]))
+    # Two and two: whichever is the answer, the other meaning is the larger of the rest.
+    assert even["uncertainty"].queries["differs_by_chance"].to_list() == [1.0]
+    assert [f.name for f in even.findings_of("uncertainty")] == ["unstable_answer"]
+    # The answer is one of a kind in 1 of 4 by chance, and in both.
+    rare = Diagnosis(run_of(2 * ["Rome"], 2 * [["Paris", "Paris", "Paris"]])).findings_of("uncertainty")
+    same = next(f for f in rare if f.name == "baseline_disagrees")
+    assert (same.n, same.expected_by_chance, same.p_value) == (2, pytest.approx(0.5), pytest.approx(1 / 16))
+    assert (same.tone, same.advice, same.clause) == ("unclear", "", "")
     calm = Diagnosis(run_of(20 * ["Paris"], 20 * [["Paris", "Paris"]])).findings_of("uncertainty")
     assert [(f.name, f.n, f.of, f.tone) for f in calm] == [("unstable_answer", 0, 20, "good")]
 

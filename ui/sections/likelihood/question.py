@@ -43,13 +43,8 @@ def draw(query_id: str) -> None:
     show.cards([_card(row, estimated, *names) for names in _CARDS])
     for reason in dict.fromkeys((row["reason"], row["reference_reason"])):
         if isinstance(reason, str):
-            st.caption(
-                f"Undefined because: {plain(headlines.diagnostic_of('likelihood').define(reason, REASON).meaning)}"
-            )
-
-
-def _why(reason: str) -> str:
-    return headlines.diagnostic_of("likelihood").define(reason, REASON).meaning
+            why = headlines.diagnostic_of("likelihood").define(reason, REASON).meaning
+            st.caption(f"Undefined because: {plain(why)}")
 
 
 _CARDS = (

@@ -69,8 +69,9 @@ def draw(query_id: str) -> None:
     row = questions.row(query_id, "uncertainty")
     reason = row["reason"]
     if isinstance(reason, str):
+        why = headlines.diagnostic_of("uncertainty").define(reason, REASON).meaning
         st.info(
-            f"**Uncertainty undefined.** {headlines.diagnostic_of('uncertainty').define(reason, REASON).meaning}",
+            f"**Uncertainty undefined.** {why}",
             icon=":material/do_not_disturb_on:",
         )
     if not row["n_samples"]:
