@@ -67,6 +67,11 @@ METRICS = by_name(
     Definition("baseline_in_largest", "Answer is the common one",
         "Whether the answer says what most samples say; of equally large meanings, any one.",
         undefined_when="there is no answer, or nothing was sampled"),
+    Definition("mc_confidence", "MC dropout confidence",
+        "Confidence as `MCDropoutConfidence` gives it: how close the samples are to each other. Dropout is simulated by "
+        "sampling at random temperatures.",
+        formula="1 − embedding variance", range="[0, 1]", direction="higher = the samples say the same",
+        undefined_when="embeddings are not measured, or there are fewer than two samples"),
     Definition("differs_by_chance", "Chance that the answer is not the common one",
         "Probability that the answer is not what most samples say if it is one more sample: each of the samples and the "
         "answer is as likely as any other to be the answer shown.",

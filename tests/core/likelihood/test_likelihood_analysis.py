@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.diagnosis import BAD, UNCLEAR, Diagnosis
+from core.diagnosis import BAD, REASON, UNCLEAR, Diagnosis
 from core.likelihood.analysis import RAISES
+from core.likelihood.definitions import DEFINITIONS
 from core.run import Run
 from tests.core.likelihood.likelihood_runs import analysed_run, likelihood_run, scored_run
 
@@ -179,3 +180,17 @@ def test_chance_is_what_dealing_the_drops_of_the_reference_gives():
     ignored = np.mean([own[int(np.argmax(drops))] <= 0 for drops in dealt])
     # Three of five each; 4,000 draws place a share of 0.6 within 0.03.
     assert abs(row["misleading_by_chance"] - misled) < 0.03 and abs(row["ignored_by_chance"] - ignored) < 0.03
+
+
+def test_a_reason_is_defined_by_who_gives_it():
+    names = [one.name for one in DEFINITIONS if one.kind == REASON]
+    assert len(names) == len(set(names))
+    codes = (
+        "without_passages",
+        "without_answer",
+        "without_reference",
+        "without_text",
+        "not_read",
+        "partly_read",
+    )
+    assert set(names) == set(codes)

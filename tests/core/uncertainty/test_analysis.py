@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from core.diagnosis import Diagnosis
+from core.diagnosis import REASON, Diagnosis
 from core.run import Run
 from core.uncertainty.analysis import NO_LABELS, NOTHING, ONE_KIND, measure
 from core.uncertainty.definitions import COLUMN_ESTIMATORS, DEFINITIONS, REASONS
+from core.uncertainty.estimator import REASONS as OF_ESTIMATORS
 from core.uncertainty.findings import findings
 from core.uncertainty.grounding import quadrant, quadrant_counts
 from core.uncertainty.numbers import numbers
@@ -281,3 +282,26 @@ def test_planted_meanings_are_recovered():
     assert abs(np.mean(shuffled)) < 0.15
     # The baseline has the first meaning, which is a largest one in every question.
     assert analysis.queries["baseline_in_largest"].all()
+
+
+def test_a_reason_is_defined_by_who_gives_it():
+    """Codes of undefined numbers, whether of estimators or of the context test, each once and as a reason."""
+    names = [one.name for one in DEFINITIONS if one.kind == REASON]
+    assert len(names) == len(set(names))
+    given = {"not_sampled", "no_answer", "no_support", "nothing_left", "few_unrelated", *OF_ESTIMATORS}
+    assert given == set(names)
+    answers = ["", REFUSAL, "Paris", "Paris"]
+    found = measure(run_of(answers, [["", ""], [REFUSAL, ""], ["Paris"], []])).labelled()
+    reasons = {r for one in found.scores.values() for r in one.reasons if r} | set(found.queries["reason"])
+    assert reasons <= set(names) and {"all_empty", "all_abstained", "one_sample", "not_sampled"} <= reasons
+
+
+def test_the_confidence_of_mc_dropout_is_that_of_its_class():
+    """Three of four samples say A: 1 − (1 − (9 + 1) / 16) = 0.625, as `MCDropoutConfidence` has it."""
+    one_hot = {"A": [1.0, 0.0], "B": [0.0, 1.0]}
+    run = run_of(["A"], [["A", "B", "A", "A"]])
+    found = measure(run, lambda texts: np.array([one_hot[text] for text in texts])).labelled()
+    (number,) = [one for one in numbers(found) if one.key == "mean_mc_confidence"]
+    assert (number.value, number.n, number.place) == (pytest.approx(0.625), 1, "card")
+    (bare,) = [one for one in numbers(measure(run).labelled()) if one.key == "mean_mc_confidence"]
+    assert (bare.value, bare.n, bare.place) == (None, 0, "row")

@@ -48,8 +48,8 @@ def draw(query_id: str) -> None:
 
 
 _CARDS = (
-    ("Made the answer", "made_by", "made_drop", "reason", "no passage makes it likelier"),
-    ("Makes the reference likelier", "needed", "needed_drop", "reference_reason", "no passage does"),
+    ("Raises the answer most", "made_by", "made_drop", "reason", "no passage makes it likelier"),
+    ("Raises the reference most", "needed", "needed_drop", "reference_reason", "no passage does"),
 )
 
 

@@ -30,7 +30,7 @@ def first() -> None:
         st.subheader("Not sampled", anchor=False)
         st.markdown(
             f"**{count(len(run.queries), 'question')}** to ask again, each several times at random "
-            "temperatures, with the same passages. The result is a new run; this one and its answers stay as they are."
+            "temperatures, with the same passages. The result is a new run; this one stays as it is."
         )
         step_form.on_loaded_run("uncertainty", "Sample answers")
         st.caption("If you already have sampled answers, import them with the run.")
