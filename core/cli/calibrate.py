@@ -94,7 +94,13 @@ def _from_run(folder: str, path: str, settings: Any, alpha: float) -> dict[str, 
         )
     with CalibrationStore(path, provenance) as store:
         new = store.add(cases, provenance)
-        return {**summary(store, alpha), "new_calibrated": new, "skipped": len(cases) - new, "n_failed": 0}
+        return {
+            **summary(store, alpha),
+            "new_calibrated": new,
+            "skipped": len(cases) - new,
+            "n_failed": 0,
+            "failure": "",
+        }
 
 
 def _asked(source: str, path: str, given: Given, alpha: float) -> dict[str, Any]:
@@ -171,7 +177,10 @@ def _text(facts: dict[str, Any]) -> str:
         f"{count(labels, 'label')}, {n:,} of them correct; those calibrate.",
     ]
     if facts["n_failed"]:
-        lines.append(f"{count(facts['n_failed'], 'question')} failed and will be asked again next time.")
+        lines.append(
+            f"{count(facts['n_failed'], 'question')} failed and will be asked again next time: "
+            f"{facts['failure']}"
+        )
     if facts["reason"]:
         lines.append(f"No threshold: {facts['reason'][0].lower()}{facts['reason'][1:]}")
         lines.append("Only correct answers count as labels here.")

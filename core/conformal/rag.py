@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,13 +23,15 @@ from core.conformal.split import p_values
 from core.conformal.store import CalibrationStore, Case, query_hash
 from core.errors import BackendError, InputError
 from core.llm.cache import CompletionCache
+from core.llm.functions import as_llm
 from core.llm.prompts import DEFAULT_STYLE, answer_messages, prompt_style
-from core.llm.types import DEFAULT_MAX_TOKENS, LLM, Request
+from core.llm.types import DEFAULT_MAX_TOKENS, Request
 from core.pipeline.asking import Asker
 from core.pipeline.begin import prompt_facts
 from core.pipeline.sampling import DEFAULT_SAMPLES, check_model, drawn, sampled, sampling_facts
 from core.pipeline.steps import ProgressCallback, model_facts
 from core.text.agreement import rouge_l_agreement
+from core.text.display import count
 from core.text.matching import is_correct
 
 # The name of the score in a run, and the step that makes its samples.
@@ -77,8 +80,8 @@ class ConformalRAG:
 
     Parameters
     ----------
-    llm_client : LLM
-        Any model of `core.llm.open_llm`.
+    llm_client : LLM, str, client of ollama or callable
+        Any model of `core.llm.open_llm`, or what `core.llm.functions.as_llm` takes for one.
     calibration_db_path : path
         File of the calibration; see `core.conformal.CalibrationStore`.
     alpha : float
@@ -87,8 +90,8 @@ class ConformalRAG:
         Samples per answer, 2 to 100.
     seed : int
         Of the samples; same seed, same requests.
-    style : str
-        Prompt: "short" or "full" (`core.llm.prompts`).
+    style : str, optional
+        Prompt: "short" (default) or "full" (`core.llm.prompts`). A function gets question and passages.
     max_tokens : int
         Of an answer.
     retriever : Mapping, optional
@@ -106,10 +109,9 @@ class ConformalRAG:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from core.llm.functions import FunctionLLM
-    >>> llm = FunctionLLM(lambda question, passages: "Paris", name="always Paris")
+    >>> def paris(question, passages): return "Paris"
     >>> with TemporaryDirectory() as folder:
-    ...     with ConformalRAG(llm, f"{folder}/calibration.db", style="function") as conformal:
+    ...     with ConformalRAG(paris, f"{folder}/calibration.db") as conformal:
     ...         stats = conformal.calibrate(list("123456789"), ["Text."] * 9, ["Paris"] * 8 + ["Rome"])
     ...         result = conformal.predict_with_coverage("Where?", "Text.")
     >>> stats["n_labels"], stats["n_correct"], stats["reason"]
@@ -120,13 +122,13 @@ class ConformalRAG:
 
     def __init__(
         self,
-        llm_client: LLM,
+        llm_client: Any,
         calibration_db_path: str | os.PathLike[str] = "calibration.db",
         alpha: float = 0.1,
         *,
         n_samples: int = DEFAULT_SAMPLES,
         seed: int = 0,
-        style: str = DEFAULT_STYLE,
+        style: str | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
         retriever: Mapping[str, Any] | None = None,
         cache: CompletionCache | None = None,
@@ -134,16 +136,18 @@ class ConformalRAG:
         rate("alpha", alpha)
         if not 2 <= n_samples <= 100:
             raise InputError(f"n_samples must lie from 2 to 100, got {n_samples!r}.")
-        self._llm, self.alpha, self._n_samples, self._seed = llm_client, alpha, n_samples, seed
+        llm = as_llm(llm_client)
+        style = style or getattr(llm, "style", DEFAULT_STYLE)
+        self._llm, self.alpha, self._n_samples, self._seed = llm, alpha, n_samples, seed
         self._stop, self._style, self._max_tokens = prompt_style(style).stop, style, max_tokens
         self._cache = cache if cache is not None else CompletionCache()
         # What a run with these answers and samples would say of itself, so that their scores can be compared.
         chosen = {"style": style, "max_tokens": max_tokens}
-        model = model_facts(llm_client)
+        model = model_facts(llm)
         step = {"options": {"seed": seed, **chosen}, "model": model, **sampling_facts(n_samples)}
         manifest = {
             "model": model,
-            "prompt": prompt_facts(llm_client, chosen),
+            "prompt": prompt_facts(llm, chosen),
             "retriever": retriever,
             "steps": {_STEP: step},
         }
@@ -190,7 +194,7 @@ class ConformalRAG:
         -------
         dict
             ``new_calibrated``, ``skipped`` and ``n_failed`` (no passage, or a call failed: not stored, and
-            asked again next time) questions of this call. Of the whole store ``total_calibrated`` rows,
+            asked again next time) questions of this call, and the ``failure`` of most of the latter. Of the whole store ``total_calibrated`` rows,
             ``n_labels`` that are known to be correct or not, and of the correct ones among them, which
             calibrate, ``n_correct`` and ``n_samples`` (the same), ``mean_score``, ``threshold`` (+inf, with a
             ``reason``, for too few).
@@ -208,6 +212,7 @@ class ConformalRAG:
             same_length("questions", len(questions), name, len(given))
         asker = Asker(self._llm, self._cache, cancelled=cancelled)
         n = {"new_calibrated": 0, "skipped": 0, "n_failed": 0}
+        failures: Counter[str] = Counter()
         rows = zip(questions, contexts, true_answers, groups, strict=True)
         for done, (question, context, truth, kind) in enumerate(rows, start=1):
             text = context_text(context)
@@ -222,6 +227,7 @@ class ConformalRAG:
                     asked = _Asked("", [], failure=str(error))
                 if asked.failure:
                     n["n_failed"] += 1
+                    failures[asked.failure] += 1
                 else:
                     references = [truth] if isinstance(truth, str) else [*truth]
                     correct = is_correct(asked.answer, references, question)
@@ -230,7 +236,11 @@ class ConformalRAG:
                     n["new_calibrated"] += self.store.add([case], self.provenance, replace=not skip_existing)
             if progress is not None:
                 progress(done, len(questions), "calibrate")
-        return {**summary(self.store, self.alpha), **n}
+        found = summary(self.store, self.alpha)
+        [(most, _)] = failures.most_common(1) or [("", 0)]
+        if found["reason"] and n["n_failed"] == len(questions) > 0:
+            found["reason"] = f"{count(n['n_failed'], 'question')} asked, all failed: {most}"
+        return {**found, **n, "failure": most}
 
     def predict_with_coverage(
         self, question: str, context: Context, model: str | None = None
@@ -299,6 +309,8 @@ class ConformalRAG:
         if len(texts) < len(others):
             # From fewer samples it would be another score.
             lost = f"{len(others) - len(texts)} of {len(others)} samples failed or were withheld."
+            why = next((one.error for one in others if one.error is not None), None)
+            lost = lost if why is None else f"{lost[:-1]}: {why}"
             return _Asked(answer, texts, failure=lost)
         value, reason = rouge_l_agreement(answer, texts)
         return _Asked(answer, texts, float(np.round(1 - np.round(value, _DECIMALS), _DECIMALS)), reason)

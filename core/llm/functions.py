@@ -1,21 +1,79 @@
-"""A user's own function in place of a language model."""
+"""A user's own function, or another library's client, in place of a language model."""
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from core.errors import InputError, TransientError
-from core.llm.prompts import NumberedPassage, passage_message
+from core.llm.backends import BACKENDS, open_llm
+from core.llm.prompts import DEFAULT_STYLE, FUNCTION_STYLE, NumberedPassage, passage_message
 from core.llm.remote import estimate_tokens
-from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
+from core.llm.types import LLM, Capabilities, Completion, IsCancelled, Message, OnDone, Request
 from core.llm.user_function import Outcome, UserFunction
 from core.text.strict import clean
 
 _ERRORS_KEPT = 100
 _TEXT_NAMES = ("text", "content", "response", "answer", "result")
+_LLM_PARTS = ("generate", "count_tokens", "options", "capabilities")
+
+
+def as_llm(given: object, name: str = "llm_client") -> LLM:
+    """Return the language model that a user's object is, or stands for.
+
+    Parameters
+    ----------
+    given : object
+        A model of `open_llm`; a back end or a model of one (``embedded``, ``ollama:qwen3:4b``), or the name
+        of an Ollama model; the package ``ollama`` or a client of it, which stands for the default model at
+        its address (its own headers are not taken over); a function ``answer(question, passages)``, or
+        ``answer(prompt)`` for the whole prompt, plain or async.
+    name : str
+        Of the argument, for the message.
+
+    Raises
+    ------
+    InputError
+        It is none of these.
+
+    Examples
+    --------
+    >>> as_llm(lambda prompt: "Paris").generate([Request((Message("user", "Where?"),))])[0].text
+    'Paris'
+    """
+    if all(hasattr(given, part) for part in _LLM_PARTS):
+        return cast(LLM, given)
+    if isinstance(given, str) and given.strip():
+        kind, _, model = given.partition(":")
+        return open_llm(kind, model or None) if kind in BACKENDS else open_llm("ollama", given)
+    package = getattr(given, "__name__", None) if inspect.ismodule(given) else type(given).__module__
+    if str(package).partition(".")[0] == "ollama" and hasattr(given, "chat"):
+        address = getattr(getattr(given, "_client", None), "base_url", None)
+        return open_llm("ollama", base_url=None if address is None else str(address))
+    if not callable(given) or isinstance(given, type):
+        what = f"{given!r}" if given is None or isinstance(given, str) else f"a {type(given).__name__}"
+        raise InputError(
+            f"{name} must be a language model, the name of one, a client of ollama or a function, got {what}; "
+            'open a model with core.llm.open_llm, such as open_llm("openai", "name", base_url="http://…").'
+        )
+    return FunctionLLM(given, style=DEFAULT_STYLE if _takes_one(given) else FUNCTION_STYLE.name)
+
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    """Return whether a function can be called with one argument, and not with two."""
+    try:
+        signature = inspect.signature(function)
+        signature.bind("prompt")
+    except (TypeError, ValueError):  # it needs more, or is built in and does not say
+        return False
+    try:
+        signature.bind("question", [])
+    except TypeError:
+        return True
+    return False
 
 
 class FunctionLLM:
@@ -23,9 +81,10 @@ class FunctionLLM:
 
     It returns a text, a `Completion`, None for no answer, an object with an obvious text (`answer_text`), or
     yields pieces of these.
-    Requests use `core.llm.prompts.FUNCTION_STYLE`. The function gets the very objects given to `hand`, and
-    texts for other passages. ``name`` is its identity in caches and runs, by default the function's name;
-    ``parallel`` as in `UserFunction`.
+    In `core.llm.prompts.FUNCTION_STYLE` the function gets the very objects given to `hand`, and texts for
+    other passages; in any other style the whole prompt is its question, without passages. ``name`` is its
+    identity in caches and runs, by default the function's name; ``parallel`` as in `UserFunction`; ``style``
+    is that of its prompts by default: with another than the function's own it is an ``answer(prompt)``.
 
     An exception of the function becomes the error of that call and is kept in ``errors`` by its message.
     `TransientError` is passed on: the pipeline tries the call again.
@@ -34,12 +93,17 @@ class FunctionLLM:
     kind = "function"
 
     def __init__(
-        self, function: Callable[..., Any], *, name: str | None = None, parallel: int | None = None
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        parallel: int | None = None,
+        style: str = FUNCTION_STYLE.name,
     ) -> None:
         if not callable(function):
             raise InputError(f"answer must be a function, got {type(function).__name__}.")
         self._function = UserFunction(function, "answer", _read_answer, parallel)
-        self.name = name or self._function.name
+        self.name, self.style = name or self._function.name, style
         self.options: Mapping[str, object] = {"backend": self.kind}
         self.capabilities = Capabilities(parallel=self._function.parallel)
         self.errors: dict[str, Exception] = {}
@@ -79,10 +143,14 @@ class FunctionLLM:
         """Release the function's threads."""
         self._function.close()
 
-    def _arguments(self, request: Request) -> tuple[str, list[object]]:
-        question = request.messages[-1].content
-        turns = [message.content for message in request.messages if message.role == "passage"]
-        return question, [self._object(question, turn) for turn in turns]
+    def _arguments(self, request: Request) -> tuple[Any, ...]:
+        # The beginning of an answer, where a style has one, is for models that continue it.
+        turns = [turn.content for turn in request.messages if turn.role not in ("passage", "assistant")]
+        passages = [turn.content for turn in request.messages if turn.role == "passage"]
+        question = "\n\n".join(turns)
+        if self.style != FUNCTION_STYLE.name:
+            return (question,)
+        return question, [self._object(question, passage) for passage in passages]
 
     def _object(self, question: str, turn: str) -> object:
         if (question, turn) in self._objects:

@@ -79,7 +79,7 @@ def test_the_facts_as_json(questions, llm, tmp_path, capsys):
     assert facts == {
         "store": str(path), "alpha": 0.1, "n_samples": 8, "mean_score": pytest.approx(0.55), "threshold": None,
         "total_calibrated": 9, "n_labels": 9, "n_correct": 8, "new_calibrated": 9, "skipped": 0, "n_failed": 0,
-        "reason": "8 labels cannot certify α = 0.1; you need at least 9.", "labels_needed": 9, "statement": "",
+        "failure": "", "reason": "8 labels cannot certify α = 0.1; you need at least 9.", "labels_needed": 9, "statement": "",
     }  # fmt: skip
     assert command("calibrate", questions, "--store", path, "--json", "--alpha", 0.25) == 0
     facts = json.loads(capsys.readouterr().out)
@@ -93,7 +93,7 @@ def test_failed_questions_are_counted(questions, llm, tmp_path, capsys):
     failed = Completion.failed("Too long.")
     llm._rule = lambda request: failed if "What is 1?" in request.messages[0].content else answer(request)
     assert command("calibrate", questions, "--store", tmp_path / "c.db", "--limit", 2) == 0
-    assert "1 question failed and will be asked again next time.\n" in capsys.readouterr().out
+    assert "1 question failed and will be asked again next time: Too long.\n" in capsys.readouterr().out
 
 
 def test_a_saved_run_needs_no_call_and_gives_the_same(questions, llm, tmp_path, capsys):

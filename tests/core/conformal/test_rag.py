@@ -77,7 +77,8 @@ def test_scores_threshold_and_p_values_by_hand(rag):
     # Four correct ones, ⌈5 · 0.6⌉ = 3: the third smallest.
     assert stats == {
         "n_samples": 4, "mean_score": pytest.approx(0.4), "threshold": 0.4, "total_calibrated": 5,
-        "new_calibrated": 5, "skipped": 0, "n_failed": 0, "n_labels": 5, "n_correct": 4, "reason": "",
+        "new_calibrated": 5, "skipped": 0, "n_failed": 0, "failure": "", "n_labels": 5, "n_correct": 4,
+        "reason": "",
     }  # fmt: skip
     assert llm.calls == 5 * 11
     for agreeing, p_value, reliable in [
@@ -183,12 +184,64 @@ def test_what_failed_is_counted_not_stored_and_asked_again(rag, which):
     assert (stats["n_failed"], stats["new_calibrated"], stats["total_calibrated"]) == (1, 0, 0)
     result = found.predict_with_coverage("Q5 no. 0?", "Text.")
     assert not result.is_reliable and math.isnan(result.confidence)
-    assert result.metadata["reason"] == (
-        "Too long." if which == "answer" else "1 of 10 samples failed or were withheld."
+    assert (
+        result.metadata["reason"]
+        == (
+            {
+                "answer": "Too long.",
+                "sample": "1 of 10 samples failed or were withheld: Too long.",
+                "withheld": "1 of 10 samples failed or were withheld.",
+            }[which]
+        )
     )
+    assert stats["failure"] == result.metadata["reason"]
+    assert stats["reason"] == f"1 question asked, all failed: {stats['failure']}"
     broken[0] = False
     _, again = rag()
     assert calibrated(again, [5])["new_calibrated"] == 1
+
+
+def test_it_says_why_all_calls_failed(tmp_path):
+    """Every call of a function with a typo raised; the result said "0 labels cannot certify α = 0.1"."""
+
+    def broken(question, passages):
+        raise KeyError("documents")
+
+    with ConformalRAG(broken, tmp_path / "c.db") as found:
+        stats = found.calibrate(["Who?", "When?"], ["Text."] * 2, ["Ada"] * 2)
+    assert (stats["n_failed"], stats["failure"]) == (2, "answer raised KeyError: 'documents'")
+    assert stats["reason"] == "2 questions asked, all failed: answer raised KeyError: 'documents'"
+
+
+@pytest.mark.parametrize("style", [None, "short", "full", "function"])
+def test_a_function_is_a_model_in_every_style(tmp_path, style):
+    """With the default style a function was asked the question "Answer:", without passages."""
+    asked_for = []
+
+    def answer(question, passages):
+        asked_for.append((question, list(passages)))
+        return "Ada"
+
+    with ConformalRAG(answer, tmp_path / "c.db", n_samples=2, style=style) as found:
+        assert found.calibrate(["Who was first?"], ["Ada was first."], ["Ada"])["n_correct"] == 1
+    question, passages = asked_for[0]
+    if style in (None, "function"):
+        assert (question, passages) == ("Who was first?", ["Ada was first."])
+    else:
+        assert question.endswith("[1] Ada was first.\n\nQuestion: Who was first?") and passages == []
+
+
+def test_a_function_of_one_argument_gets_the_whole_prompt(tmp_path):
+    seen = []
+    with ConformalRAG(lambda prompt: seen.append(prompt) or "Ada", tmp_path / "c.db", n_samples=2) as found:
+        assert found.calibrate(["Who?"], ["Ada was first."], ["Ada"])["n_correct"] == 1
+    assert seen[0].startswith("You answer questions from numbered passages.") and "[1] Ada" in seen[0]
+
+
+def test_what_is_no_model_is_one_sentence(tmp_path):
+    """An InputError that names `open_llm`, in place of an AttributeError of some attribute."""
+    with pytest.raises(InputError, match=r"llm_client must be a language model.*, got a dict; .*open_llm"):
+        ConformalRAG({"model": "x"}, tmp_path / "c.db")
 
 
 def test_a_question_without_passages_is_not_asked(rag):

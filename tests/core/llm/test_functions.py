@@ -5,9 +5,9 @@ import pytest
 
 from core.errors import InputError, TransientError
 from core.llm import CompletionCache
-from core.llm.functions import FunctionLLM, answer_text
+from core.llm.functions import FunctionLLM, answer_text, as_llm
 from core.llm.prompts import FUNCTION_STYLE, STYLES, answer_messages, closed_book_messages, prompt_style
-from core.llm.types import Completion, Request
+from core.llm.types import Completion, Message, Request
 from core.pipeline.asking import Asker, RetryPolicy
 
 PASSAGES = [(1, "", "one"), (2, "Title", "two"), (3, "", "drei ü 三")]
@@ -160,3 +160,41 @@ def test_a_transient_error_keeps_its_pause_and_no_secret():
         llm.generate([request(passages=[]), request(), request(passages=PASSAGES[:2])])
     assert e.value.retry_after == 3.0
     assert e.value.__cause__ in llm.errors.values()
+
+
+def test_what_stands_for_a_model():
+    """`MCDropoutConfidence(ollama.Client())` and `ConformalRAG(print)` ended in an AttributeError."""
+    import ollama
+
+    llm = FunctionLLM(lambda question, passages: "")
+    assert as_llm(llm) is llm
+    here = as_llm(ollama.Client(host="http://127.0.0.1:1234"))
+    assert (here.kind, here.name, here.address) == ("ollama", "llama3.2:3b", "http://127.0.0.1:1234")
+    assert as_llm(ollama.AsyncClient(host="https://127.0.0.1:99")).address == "https://127.0.0.1:99"
+    assert as_llm(ollama).kind == "ollama"
+    assert (as_llm("llama3.2:1b").kind, as_llm("llama3.2:1b").name) == ("ollama", "llama3.2:1b")
+    assert as_llm("ollama:qwen3:4b").name == "qwen3:4b"
+    assert as_llm("embedded").kind == "embedded"
+
+
+def test_functions_of_one_argument_and_of_two():
+    prompt = Request((Message("user", "Context: a"), Message("assistant", "Answer:")))
+
+    async def later(prompt):
+        return f"later {prompt}"
+
+    class Chat:
+        def __call__(self, prompt, temperature=0.5):
+            return str(temperature)
+
+    assert as_llm(lambda prompt: f"<{prompt}>").generate([prompt])[0].text == "<Context: a>"
+    assert as_llm(later).generate([prompt])[0].text == "later Context: a"
+    assert as_llm(later).name.endswith("later")
+    assert as_llm(lambda q, p: f"{q}|{p}").generate([prompt])[0].text == "Context: a|[]"
+    assert as_llm(lambda *given: f"{len(given)}").generate([request()])[0].text == "2"
+
+
+@pytest.mark.parametrize("given", [None, 5, "", str, {"model": "x"}, object(), SimpleNamespace(chat=print)])
+def test_what_is_no_model_is_refused_in_one_sentence(given):
+    with pytest.raises(InputError, match=r"^llm must be a language model.* got .*open_llm\(.*\)\.$"):
+        as_llm(given, "llm")
