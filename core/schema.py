@@ -188,6 +188,22 @@ CONTEXT_SAMPLES = Table(
     ),
 )  # fmt: skip
 
+SAMPLE_CHECKS = Table(
+    "sample_checks", "How the answer and its samples are related, as a model for inference or a judge has it.",
+    ("query_id", "premise", "hypothesis"),
+    (
+        _QUERY,
+        Column("premise", "str", "baseline or a sample, the first of those with the same text; passages: the model itself.",
+               required=True),
+        Column("hypothesis", "str", "The other text: baseline, a sample, or a sentence of the baseline (sentence 1, …).",
+               required=True),
+        Column("entailment", "float", "Probability that the premise entails the hypothesis; of passages and baseline: that "
+               "the model calls its answer true.", range=(0, 1)),
+        Column("contradiction", "float", "Probability that the premise contradicts the hypothesis.", range=(0, 1)),
+        Column("judge", "str", "Who says so."),
+    ),
+)  # fmt: skip
+
 CLAIMS = Table(
     "claims", "Atomic claims of the baseline answer and, where known, of the reference answer.", ("query_id", "claim_id"),
     (
@@ -310,6 +326,7 @@ TABLES: Mapping[str, Table] = {
         ABLATIONS,
         SAMPLES,
         CONTEXT_SAMPLES,
+        SAMPLE_CHECKS,
         CLAIMS,
         PLANTED_CLAIMS,
         SUPPORT,

@@ -16,11 +16,9 @@ if show.needs_run():
         headlines.body("likelihood")
         run.again()
 
-        st.subheader("Which passage made the answer, which would make the correct one?", anchor=False)
+        st.subheader("Effect of each passage on the given and the correct answer", anchor=False)
         run.evidence()
-
-        st.subheader("Which measure finds the gold passage?", anchor=False)
-        run.gold()
+        run.more()
 
         st.subheader("Questions", anchor=False)
         worklist.draw("likelihood")

@@ -18,15 +18,9 @@ if show.needs_run():
         st.subheader("Semantic entropy vs agreement", anchor=False)
         run.questions()
 
-        st.subheader("Stable and grounded?", anchor=False)
-        run.grounding()
-
         st.subheader("Which estimator finds incorrect answers?", anchor=False)
         run.estimators()
-        show.export("samples-csv", "Download samples (CSV)")
-
-        st.subheader("Context test", anchor=False)
-        run.context()
+        run.more()
 
         st.subheader("Questions", anchor=False)
         worklist.draw("uncertainty")

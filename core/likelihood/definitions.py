@@ -13,13 +13,13 @@ _SHARE = {
 METRICS = by_name(
     Definition("logprob_drop", "Drop of the answer", "How much likelier this passage makes the answer that was given.",
         formula="log p(answer | all passages) − log p(answer | all but this one)", unit="nats", range="any number",
-        direction="higher = the answer rests on it more; ln 2 = 0.69 doubles its probability; below 0 it speaks against it",
+        direction="higher = the answer depends on it more; ln 2 = 0.69 doubles its probability; below 0 the passage makes it less likely",
         undefined_when="the answer was not scored: run the step likelihood",
         source="leave-one-out log-probability as in Cohen-Wang et al. 2024, arXiv 2409.00729"),
     Definition("reference_logprob_drop", "Drop of the reference answer",
         "How much likelier this passage makes the first reference answer.",
         formula="log p(reference | all passages) − log p(reference | all but this one)", unit="nats",
-        range="any number", direction="higher = the passage makes the correct answer likelier; below 0 it is in its way",
+        range="any number", direction="higher = the passage makes the correct answer likelier; below 0 less likely",
         undefined_when="there is no reference answer, or it was not scored"),
     Definition("gold_by_retrieval", "Gold first: retriever", "Is the retriever's first passage a gold one?",
         formula="gold among the first / the first, mean over questions", **_SHARE),
@@ -53,19 +53,19 @@ MODES = by_name(
         "The answer is incorrect, and the passage that raises its probability most at least doubles it and at least "
         "halves that of the reference answer.", MODE,
         undefined_when="the answer is correct or no answer, or one of the two was not scored",
-        advice="Read the passage: it makes the incorrect answer and stands in the way of the correct one. Filter it, "
-        "date it, or rank it lower."),
+        advice="Read the passage: it makes the incorrect answer likelier and the correct one less likely. Filter it out, "
+        "or rank it lower."),
     Definition("ignored", "Ignored evidence",
         "The answer is not correct, and the passage that raises the reference answer most at least doubles its "
         "probability without making the given answer any likelier.", MODE,
         undefined_when="the answer is correct, or one of the two was not scored",
-        advice="The evidence is in the prompt and the answer rests on something else: fewer passages, the evidence "
-        "first, or a stronger model."),
+        advice="The evidence is in the prompt, but the answer does not use it: try fewer passages, the evidence first, "
+        "or a stronger model."),
 )  # fmt: skip
 
 REASONS = by_name(
     Definition("without_passages", "Without passages", "The question has no passage.", REASON),
-    Definition("without_answer", "Without an answer", "There is no answer whose probability could fall.", REASON),
+    Definition("without_answer", "Without an answer", "There is no answer to score.", REASON),
     Definition("without_reference", "Without a reference answer", "There is no reference answer.", REASON),
     Definition("without_text", "Without text", "The text of a passage is not known, so it cannot be read.", REASON),
     Definition("not_read", "Not scored", "Not scored: run the step likelihood.", REASON),

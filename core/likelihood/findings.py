@@ -2,63 +2,58 @@
 
 from __future__ import annotations
 
-from core.diagnosis import BAD, UNCLEAR, Finding
+from dataclasses import replace
+
+from core.diagnosis import UNCLEAR, Finding
 from core.likelihood.analysis import LikelihoodAnalysis
 from core.likelihood.definitions import MODES
-from core.stats import holm, poisson_binomial_tail, wilson_interval
+from core.severity import LOSS, WRONG, graded
+from core.stats import poisson_binomial_tail, wilson_interval
 from core.text.display import count, number, percent
 
-_ALPHA = 0.05
 _SAID = {
     "misleading": (
-        "the passage that makes the incorrect answer likeliest makes the correct one less likely",
+        "the passage that raises the incorrect answer most makes the correct one less likely",
         ("incorrect answer", "incorrect answers"),
         "made_drop",
+        WRONG,
     ),
     "ignored": (
-        "the answer does not rest on the passage that speaks most for the correct one",
+        "the passage that raises the correct answer most does not make the given answer likelier",
         ("answer that is not correct", "answers that are not correct"),
         "needed_drop",
+        LOSS,
     ),
 }
 
 
 def findings(analysis: LikelihoodAnalysis) -> tuple[Finding, ...]:
-    """Return how often a passage misled and evidence was ignored, where that occurs.
+    """Return how often a passage misled and evidence was ignored.
 
-    Bad where more questions show it than the same drops dealt at random to their passages would (p at most
-    0.05, adjusted for both); else it cannot be told from chance.
+    Bad where more questions show it than the same drops dealt at random to their passages would.
     """
-    q = analysis.queries
-    tested = [name for name in MODES if q[name].notna().any()]
-    tails = [poisson_binomial_tail(q[f"{name}_by_chance"].dropna(), int(q[name].sum())) for name in tested]
-    pairs = zip(tested, holm(tails), strict=True)
-    return tuple(_finding(analysis, name, float(p)) for name, p in pairs if q[name].any())
+    return tuple(_finding(analysis, name) for name in MODES if analysis.queries[name].notna().any())
 
 
-def _finding(analysis: LikelihoodAnalysis, name: str, p_value: float) -> Finding:
+def _finding(analysis: LikelihoodAnalysis, name: str) -> Finding:
     q = analysis.queries
-    sentence, nouns, by = _SAID[name]
+    sentence, nouns, by, harm = _SAID[name]
     shown = q[q[name].fillna(False)].sort_values(by, ascending=False, kind="stable")
-    n, of = len(shown), int(q[name].notna().sum())
-    expected = float(q[f"{name}_by_chance"].sum())
-    interval = wilson_interval(n / of, of)
-    beyond = p_value <= _ALPHA
+    n, of, chances = len(shown), int(q[name].notna().sum()), q[f"{name}_by_chance"].dropna()
+    expected, interval = float(chances.sum()), wilson_interval(n / of, of)
     told = f"in {n:,} of {count(of, *nouns)} {sentence}"
     if analysis.passages["approximate"].any():
         told += " (by drops that are partly approximate)"
-    return Finding(
+    found = Finding(
         name,
-        f"{told[:1].upper()}{told[1:]}; chance alone gives {number(expected, '{:.1f}')}.",
-        n,
-        of,
-        interval,
-        expected,
-        p_value,
-        "high" if beyond else "low",
-        MODES[name].advice,
-        tuple(shown["query_id"]),
-        BAD if beyond else UNCLEAR,
-        f"{told} ({percent(n / of, interval)}; {percent(expected / of)} by chance)" if beyond else "",
-        "evidence",
+        f"{told[:1].upper()}{told[1:]} (chance baseline: {number(expected, '{:.1f}')}).",
+        n, of, interval, expected, poisson_binomial_tail(chances, n),
+        severity=graded(harm, interval), query_ids=tuple(shown["query_id"]), topic="evidence",
+    )  # fmt: skip
+    return replace(
+        found,
+        advice=MODES[name].advice,
+        clause=f"{told} ({percent(n / of, interval)}; {percent(expected / of)} by chance)",
+        fix="passages:fewer",
+        otherwise=replace(found, tone=UNCLEAR) if n else None,
     )

@@ -17,6 +17,7 @@ from core.arrays import Floats
 from core.run import Run
 from core.text.matching import correctness
 from core.uncertainty.clusters import order_dependence
+from core.uncertainty.conditions import GREEDY
 from core.uncertainty.context import ContextTest, context_test
 from core.uncertainty.definitions import (
     COLUMN_ESTIMATORS,
@@ -34,12 +35,14 @@ from core.uncertainty.estimators import ESTIMATORS, Scores, score
 from core.uncertainty.grounding import quadrant
 from core.uncertainty.meanings import meanings
 from core.uncertainty.quality import Pair, Quality, comparisons, leaderboard
+from core.uncertainty.relations import Key, relations
 from core.uncertainty.samples import Samples
 
 NOTHING = "No question has two samples."
 NO_LABELS = "No reference answers: which estimator to believe is not known."
 ONE_KIND = "The estimators can be judged only where some answers are right and some wrong."
 _MAJORITY = 0.5
+_FROM_MODELS = ("entailment", "contradiction", "p_true", "verbalised")
 
 Embed = Callable[[Sequence[str]], npt.NDArray[Any]]
 
@@ -55,9 +58,9 @@ class UncertaintyAnalysis:
     queries : DataFrame
         One row per question: ``query_id, question``, counts of its samples, ``n_meanings`` with the fewest
         and the most in any order of the samples (``meanings_low, meanings_high``), ``meaning_share``, the
-        estimators of `COLUMN_ESTIMATORS`, ``consensus_id, baseline_in_largest, correct, reason, stability,
-        grounding, quadrant``. What is undefined is missing; ``reason`` says why the entropy is,
-        ``stability`` is Undefined then.
+        estimators of `COLUMN_ESTIMATORS`, ``consensus_id, baseline_in_largest, differs_by_chance`` (see
+        `Meanings`), ``correct, reason, stability, grounding, quadrant``. What is undefined is missing;
+        ``reason`` says why the entropy is, ``stability`` is Undefined then.
     samples : DataFrame
         One row per sampled answer: ``query_id, sample_id, answer, status, temperature, top_p, meaning``
         (numbered from 1 within the question, the largest first), ``n_same`` (samples with the same words,
@@ -225,7 +228,7 @@ def measure(run: Run, embed: Embed | None = None) -> Measured:
     given = frame[frame["answer"].notna()]  # a failed call is no empty answer
     rows = given.groupby("query_id", sort=False).indices
     asked_again = run.queries["query_id"].isin(rows.keys()).to_numpy(dtype=bool)
-    texts = _texts(run.queries[asked_again], given, rows, embed)
+    texts = _texts(run, run.queries[asked_again], given, rows, embed)
     ids = given["sample_id"].to_numpy()
     facts, found = [], []
     for query_id, samples in texts.items():
@@ -241,6 +244,7 @@ def measure(run: Run, embed: Embed | None = None) -> Measured:
 
     measured = {"embeddings"} if embed is not None else set()
     measured |= {"logprobs"} if given["logprob_sum"].notna().any() else set()
+    measured |= {name for one in texts.values() for name in _FROM_MODELS if getattr(one, name) is not None}
     names = [name for name, one in ESTIMATORS.items() if measured >= {*one.needs}]
     scores = {name: _among(one, asked_again) for name, one in score([*texts.values()], names).items()}
     correct = correctness(run.queries["answer"], run.queries["reference_answers"], run.queries["question"])
@@ -261,10 +265,15 @@ def measure(run: Run, embed: Embed | None = None) -> Measured:
 
 
 def _texts(
-    queries: pd.DataFrame, given: pd.DataFrame, rows: Mapping[str, npt.NDArray[np.intp]], embed: Embed | None
+    run: Run,
+    queries: pd.DataFrame,
+    given: pd.DataFrame,
+    rows: Mapping[str, npt.NDArray[np.intp]],
+    embed: Embed | None,
 ) -> dict[str, Samples]:
     """Return the baseline and the samples of each question, with what was measured of them."""
-    answers = given["answer"].to_numpy()
+    answers, ids = given["answer"].to_numpy(), given["sample_id"].to_numpy()
+    known, stated = _checks(run), run["signals"].set_index("query_id")["llm_score"].dropna()
     each = (given["logprob_sum"] / given["n_tokens"].where(given["n_tokens"] > 0)).to_numpy(
         dtype=np.float64, na_value=np.nan
     )
@@ -276,14 +285,26 @@ def _texts(
     for query_id, asked, baseline in zip(queries["query_id"], queries["question"], baselines, strict=True):
         own = rows[query_id]
         found = [baseline, *answers[own]]
+        checks = relations(found, [GREEDY, *ids[own]], known[query_id]) if query_id in known else None
         texts[query_id] = Samples(
             found,
             baseline=True,
             question=asked,
             embeddings=None if vectors is None else vectors[[place[text] for text in found]],
             logprobs=np.array([np.nan, *each[own]]),
+            verbalised=stated.get(query_id),
+            **({} if checks is None else checks._asdict()),
         )
     return texts
+
+
+def _checks(run: Run) -> Mapping[str, Mapping[Key, tuple[float, float]]]:
+    """Return what a model says of each question's answers: entailment and contradiction by pair."""
+    found: dict[str, dict[Key, tuple[float, float]]] = {}
+    columns = ["query_id", "premise", "hypothesis", "entailment", "contradiction"]
+    for query_id, premise, hypothesis, *said in run["sample_checks"][columns].itertuples(index=False):
+        found.setdefault(query_id, {})[premise, hypothesis] = (said[0], said[1])
+    return found
 
 
 def _among(scores: Scores, asked_again: npt.NDArray[np.bool_]) -> Scores:
@@ -303,7 +324,7 @@ _FACTS = {
     "n_samples": "int64", "n_distinct": "int64", "n_refused": "int64", "n_empty": "int64",
     "n_meanings": "Int64", "meanings_low": "Int64", "meanings_high": "Int64",
     "meaning_share": "float64", "entropy_normalised": "float64", "baseline_in_largest": "boolean",
-    "consensus_id": "str",
+    "differs_by_chance": "float64", "consensus_id": "str",
 }  # fmt: skip
 
 
@@ -334,5 +355,6 @@ def _of_question(samples: Samples) -> tuple[dict[str, npt.NDArray[Any]], dict[st
         "meaning_share": sizes[0] / n if n > 1 else math.nan,
         "entropy_normalised": discrete_semantic_entropy(groups.numbers) / math.log(n) if n > 1 else math.nan,
         "baseline_in_largest": groups.baseline_size == sizes[0] if samples.status[0] != "empty" else None,
+        "differs_by_chance": groups.differs_by_chance,
     }
     return of_samples, of_question

@@ -67,6 +67,16 @@ METRICS = by_name(
     Definition("baseline_in_largest", "Answer is the common one",
         "Whether the answer says what most samples say; of equally large meanings, any one.",
         undefined_when="there is no answer, or nothing was sampled"),
+    Definition("mc_confidence", "MC dropout confidence",
+        "Confidence as `MCDropoutConfidence` gives it: how close the samples are to each other. Dropout is simulated by "
+        "sampling at random temperatures.",
+        formula="1 − embedding variance", range="[0, 1]", direction="higher = the samples say the same",
+        undefined_when="embeddings are not measured, or there are fewer than two samples"),
+    Definition("differs_by_chance", "Chance that the answer is not the common one",
+        "Probability that the answer is not what most samples say if it is one more sample: each of the samples and the "
+        "answer is as likely as any other to be the answer shown.",
+        formula="1 − size of the largest meaning / (n + 1), the answer counted too; 1 where two are equally large", range="[0, 1]",
+        undefined_when="nothing was sampled"),
     Definition("context_test", "Context test",
         "Whether an estimator moves the right way when the passages are changed. With the supporting passages left "
         "out it passes where uncertainty clearly rises. With as many passages of other questions added it passes "
@@ -75,7 +85,7 @@ METRICS = by_name(
         "clearly falls. Else it cannot be told. Clearly: p ≤ 0.05, by exchanging within questions, adjusted for the "
         "estimators in the table (Holm).",
         formula="mean over questions of uncertainty with the changed passages − with the same passages",
-        direction="higher = less sure after the change",
+        direction="higher = more uncertain after the change",
         undefined_when="an estimator has no value before or after: a question whose samples are all refusals is left out",
         source="after Soudani et al. 2025, arXiv 2505.07459; margin and rule: own"),
 )  # fmt: skip
@@ -83,20 +93,20 @@ METRICS = by_name(
 FINDINGS = by_name(
     Definition("unstable_answer", "Unstable answer", "No meaning holds half of the samples: the answer changes with sampling.",
         MODE,
-        advice="Trust none of these answers by itself: read the samples; give the model better passages, or let it abstain."),
+        advice="Do not rely on a single one of these answers: read the samples; give the model better passages, or let it abstain."),
     Definition("baseline_disagrees", "Samples disagree with the baseline",
         "The answer's meaning is not the one that most samples have.", MODE,
-        advice="The answer that is shown is not what the model mostly says: compare it with the consensus."),
+        advice="Compare the answer that is shown with the consensus of the samples: the model mostly says something else."),
     Definition("stable_ungrounded", "Stable but ungrounded",
         "The samples agree, but less than half of the answer's claims have a supporting passage.", MODE,
-        advice="Agreement is no evidence: check these answers against their sources before anybody relies on them."),
-    Definition("surer_with_unrelated", "Surer with unrelated passages",
+        advice="A stable answer is not a supported one: check these answers against their sources before anyone relies on them."),
+    Definition("surer_with_unrelated", "Uncertainty falls with unrelated passages",
         "With passages of other questions added, an estimator reports less uncertainty.", MODE,
-        advice="More passages make this estimator surer whatever they say: do not compare its values between prompts "
-        "of different length, and choose one that passes."),
-    Definition("surer_without_support", "Surer without support",
+        advice="This estimator reports less uncertainty for longer prompts, whatever they contain: do not compare its values "
+        "between prompts of different length; use an estimator that passes."),
+    Definition("surer_without_support", "Uncertainty falls without support",
         "With the supporting passages left out, an estimator reports less uncertainty.", MODE,
-        advice="This estimator does not see that evidence is missing: do not use it to decide when to answer."),
+        advice="This estimator does not detect missing evidence: do not use it to decide when to answer."),
 )  # fmt: skip
 
 QUADRANTS = by_name(

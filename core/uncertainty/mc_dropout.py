@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from core.arrays import Floats
 from core.errors import InputError
 from core.llm.cache import CompletionCache
 from core.llm.embeddings import shared_embedder
+from core.llm.functions import as_llm
 from core.llm.packaged import PACKAGED_EMBEDDER
 from core.llm.types import LLM, Message, Request
 from core.pipeline.asking import Asker
@@ -66,8 +67,8 @@ class MCDropoutConfidence:
 
     Parameters
     ----------
-    llm_client : LLM
-        Any model of `core.llm.open_llm`.
+    llm_client : LLM, str, client of ollama or callable
+        Any model of `core.llm.open_llm`, or what stands for one (`core.llm.functions.as_llm`).
     n_samples : int
         Answers per question, 2 to 100; see ``PRESETS``.
     embedding_model : str
@@ -87,14 +88,14 @@ class MCDropoutConfidence:
     Raises
     ------
     InputError
-        A value outside its range.
+        A value outside its range, or an ``llm_client`` that is no model and stands for none.
     """
 
     PRESETS: ClassVar[Mapping[str, int]] = PRESETS
 
     def __init__(
         self,
-        llm_client: LLM,
+        llm_client: LLM | str | Callable[..., Any],
         n_samples: int = DEFAULT_SAMPLES,
         embedding_model: str = PACKAGED_EMBEDDER,
         temperature_range: tuple[float, float] = TEMPERATURES,
@@ -113,7 +114,7 @@ class MCDropoutConfidence:
         ):
             if not 0 < limits[0] <= limits[1] <= most:
                 raise InputError(f"{name} must be two rising numbers above 0, got {limits!r}.")
-        self._llm, self._n_samples, self._seed = llm_client, n_samples, seed
+        self._llm, self._n_samples, self._seed = as_llm(llm_client), n_samples, seed
         self._embedding_model = embedding_model
         self._temperatures, self._top_ps, self._max_tokens = temperature_range, top_p_range, max_tokens
         self._stop_width = stop_width
@@ -188,7 +189,7 @@ class MCDropoutConfidence:
 def _interval(vectors: Floats) -> tuple[float, float] | None:
     """Return the interval of the confidence; None for fewer than two answers.
 
-    Of equal answers a bootstrap knows no spread: they are a share of 1, with Wilson's interval.
+    A bootstrap of equal answers has no spread: they are a share of 1, with Wilson's interval.
     """
     n = len(vectors)
     if n < 2:

@@ -27,6 +27,19 @@ class Meanings(NamedTuple):
     numbers: Ints
     baseline_size: int
 
+    @property
+    def differs_by_chance(self) -> float:
+        """Probability that the baseline is not of a most common meaning, if it were one more sample.
+
+        Exact given the answers: of the samples and the baseline, each is as likely as any other to be the
+        baseline. It is of a most common meaning of the others only where its own is the largest of all.
+        """
+        sizes = np.bincount(self.numbers)[1:]
+        same = np.flatnonzero(sizes == self.baseline_size)[:1]
+        sizes = np.append(sizes, 1) if not same.size else sizes + (np.arange(len(sizes)) == same)
+        largest = sizes.max()
+        return float(1 - largest / sizes.sum()) if (sizes == largest).sum() == 1 else 1.0
+
 
 def meanings(samples: Samples) -> Meanings:
     """Group the samples by meaning, and find that of the baseline answer, their first text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,11 @@ def numbers(analysis: UncertaintyAnalysis) -> tuple[Number, ...]:
     q = analysis.queries
     label = q["stability"].value_counts()
     of = len(q) - int(label.get(UNDEFINED, 0))
-    compared, expected = comparable(q)
+    compared = comparable(q)
+    expected = compared["differs_by_chance"]
     n_other = int((~compared["baseline_in_largest"].astype(bool)).sum())
     agreement, entropy, share = (q[name].dropna() for name in ("agreement", "entropy", "meaning_share"))
+    confidence = 1 - q["embedding_variance"].dropna()
     auroc = analysis.quality("agreement_text")
     stable = int(label.get(STABLE, 0))
     context = analysis.context
@@ -38,7 +41,7 @@ def numbers(analysis: UncertaintyAnalysis) -> tuple[Number, ...]:
             place="row", cases=f"queries.stability:{VARIES}"),
         Number("n_unstable", "Unstable answers", int(label.get(UNSTABLE, 0)), of=of, define="stability",
             place="row", cases=f"queries.stability:{UNSTABLE}"),
-        Number("n_baseline_disagrees", "Answers that most samples contradict", n_other, of=len(compared),
+        Number("n_baseline_disagrees", "Answers that differ from most samples", n_other, of=len(compared),
             define="baseline_disagrees", chance=float(expected.sum()) if len(compared) else None, place="row",
             cases="queries.baseline_in_largest:False"),
         _mean("mean_agreement", "Mean agreement with the samples", agreement, mean_in_unit(agreement),
@@ -47,7 +50,11 @@ def numbers(analysis: UncertaintyAnalysis) -> tuple[Number, ...]:
             "meaning_share"),
         _mean("mean_semantic_entropy", "Mean semantic entropy", entropy,
             (entropy.mean(), *mean_interval(entropy, lower=0.0)), "entropy"),
-        Number("agreement_auroc", "AUROC of agreement at finding wrong answers",
+        replace(
+            _mean("mean_mc_confidence", "Mean MC dropout confidence", confidence, mean_in_unit(confidence),
+                "mc_confidence"),
+            place="card" if len(confidence) else "row"),
+        Number("agreement_auroc", "AUROC of agreement at finding incorrect answers",
             auroc and auroc.auroc[0], n=auroc.n if auroc else 0, noun="answer",
             interval=auroc and auroc.auroc[1:], chance=0.5, define="agreement",
             note=analysis.not_judged or "", place="row"),

@@ -56,6 +56,18 @@ def test_the_page_shows_numbers_table_and_shares_beside_chance(opened, texts):
     assert shares["chance"].round(2).tolist() == [0.33] * 4 and shares["n"].tolist() == [2] * 4
 
 
+def test_without_a_reference_there_is_no_figure(opened, texts):
+    run = told()
+    bare = Run.create(
+        run.manifest,
+        queries=run.queries.assign(reference_answers=None),
+        passages=run.passages.assign(reference_logprob_drop=None),
+    )
+    app = opened(shown=bare)
+    assert not app.get("plotly_chart") and "No passage has both drops" in texts(app)
+    assert len(opened().get("plotly_chart")) == 1
+
+
 def test_a_run_without_scores_offers_the_step(opened, texts):
     app = opened(shown=likelihood_run(("omega", ["alpha"], {"one": True, "two": False})))
     assert "Nothing is generated" in texts(app)
@@ -67,7 +79,7 @@ def test_the_workbench_says_what_each_passage_does(opened, texts):
     shown = raw(texts(app))
     assert "Misleading passage:" in shown and "Ignored evidence:" not in shown
     values = {raw(label): raw(value) for label, value in cards(app).items()}
-    assert values["Made the answer"] == "p1" and values["Makes the reference likelier"] == "p2"
+    assert values["Raises the answer most"] == "p1" and values["Raises the reference most"] == "p2"
 
 
 def test_influence_by_log_probability_is_chosen_once_for_all_pages(opened, healthy):

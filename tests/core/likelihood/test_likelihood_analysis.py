@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.diagnosis import BAD, UNCLEAR, Diagnosis
+from core.diagnosis import BAD, REASON, UNCLEAR, Diagnosis
 from core.likelihood.analysis import RAISES
+from core.likelihood.definitions import DEFINITIONS
 from core.run import Run
 from tests.core.likelihood.likelihood_runs import analysed_run, likelihood_run, scored_run
 
@@ -136,11 +137,14 @@ def test_findings_are_bad_beyond_chance_and_unclear_else():
         ("misleading", 6, 6, 1.5, BAD),
         ("ignored", 6, 6, 1.5, BAD),
     ]
-    assert math.isclose(found[0].p_value, 2 * 0.25**6)  # of two that were tested
+    # The p-value is that of one test; all tests of the run are corrected together.
+    assert math.isclose(found[0].p_value, 0.25**6) and found[0].p_adjusted > found[0].p_value
+    # Six of six incorrect answers misled: the share is surely above a quarter; ignored evidence is never high.
+    assert [one.severity for one in found] == ["high", "medium"]
     assert found[0].sentence.startswith("In 6 of 6 incorrect answers the passage") and found[0].clause
     (one, _) = Diagnosis(scored_run(misled)).findings_of("likelihood")
-    assert (one.tone, one.severity, one.clause) == (UNCLEAR, "low", "") and one.p_value == 0.5
-    assert "chance alone gives 0.2" in one.sentence or "chance alone gives 0.3" in one.sentence
+    assert (one.tone, one.severity, one.clause) == (UNCLEAR, "low", "") and one.p_value == 0.25
+    assert one.sentence.endswith("(chance baseline: 0.2).") and not one.advice
 
 
 def test_without_a_case_there_is_no_finding_and_numbers_keep_their_keys():
@@ -176,3 +180,17 @@ def test_chance_is_what_dealing_the_drops_of_the_reference_gives():
     ignored = np.mean([own[int(np.argmax(drops))] <= 0 for drops in dealt])
     # Three of five each; 4,000 draws place a share of 0.6 within 0.03.
     assert abs(row["misleading_by_chance"] - misled) < 0.03 and abs(row["ignored_by_chance"] - ignored) < 0.03
+
+
+def test_a_reason_is_defined_by_who_gives_it():
+    names = [one.name for one in DEFINITIONS if one.kind == REASON]
+    assert len(names) == len(set(names))
+    codes = (
+        "without_passages",
+        "without_answer",
+        "without_reference",
+        "without_text",
+        "not_read",
+        "partly_read",
+    )
+    assert set(names) == set(codes)

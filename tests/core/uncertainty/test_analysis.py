@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from core.diagnosis import Diagnosis
+from core.diagnosis import REASON, Diagnosis
 from core.run import Run
 from core.uncertainty.analysis import NO_LABELS, NOTHING, ONE_KIND, measure
 from core.uncertainty.definitions import COLUMN_ESTIMATORS, DEFINITIONS, REASONS
+from core.uncertainty.estimator import REASONS as OF_ESTIMATORS
 from core.uncertainty.findings import findings
 from core.uncertainty.grounding import quadrant, quadrant_counts
 from core.uncertainty.numbers import numbers
@@ -183,22 +184,25 @@ def test_estimators_that_cannot_be_judged_say_why(references, samples, why):
 def test_findings_name_their_questions_with_counts_and_intervals():
     cities = ["Rome", "Oslo", "Lima", "Bonn", "Kyiv"]
     run = run_of(12 * ["Paris"], [*8 * [cities], *4 * [5 * ["Rome"]]])
-    found = {f.name: f for f in findings(measure(run).labelled())}
+    found = {f.name: f for f in Diagnosis(run).findings_of("uncertainty")}
     unstable, other = found["unstable_answer"], found["baseline_disagrees"]
     assert (unstable.n, unstable.of, unstable.tone, unstable.severity) == (8, 12, "bad", "medium")
     assert unstable.query_ids == tuple(f"q{i}" for i in range(1, 9)) and unstable.advice
-    # By chance: 4/5 in each of eight questions, 0 in the others.
-    assert (other.n, other.of, other.expected_by_chance) == (12, 12, pytest.approx(6.4))
+    # Of six different answers each differs from the rest; of five and one, the one: 8 + 4 / 6. Only the four
+    # could have been otherwise.
+    assert (other.n, other.of, other.expected_by_chance) == (12, 12, pytest.approx(8 + 4 / 6))
+    assert other.p_value == pytest.approx(6**-4)
     assert other.query_ids[:4] == ("q9", "q10", "q11", "q12") and other.p_value < 0.05 and other.clause
-    # As often as one more sample would differ: nothing to be done about it.
-    even = findings(
-        measure(run_of(2 * ["Paris"], [["Paris", "Rome", "Rome"], ["Paris", "Paris", "Rome"]])).labelled()
-    )
-    same = next(f for f in even if f.name == "baseline_disagrees")
-    assert (same.n, same.expected_by_chance, same.tone, same.advice, same.clause) == (
-        1, pytest.approx(2 / 3), "unclear", "", "",
-    )  # fmt: skip
-    calm = findings(measure(run_of(20 * ["Paris"], 20 * [["Paris", "Paris"]])).labelled())
+    even = Diagnosis(run_of(["Rome"], [["Paris", "Paris", "Rome"]]))
+    # Two and two: whichever is the answer, the other meaning is the larger of the rest.
+    assert even["uncertainty"].queries["differs_by_chance"].to_list() == [1.0]
+    assert [f.name for f in even.findings_of("uncertainty")] == ["unstable_answer"]
+    # The answer is one of a kind in 1 of 4 by chance, and in both.
+    rare = Diagnosis(run_of(2 * ["Rome"], 2 * [["Paris", "Paris", "Paris"]])).findings_of("uncertainty")
+    same = next(f for f in rare if f.name == "baseline_disagrees")
+    assert (same.n, same.expected_by_chance, same.p_value) == (2, pytest.approx(0.5), pytest.approx(1 / 16))
+    assert (same.tone, same.advice, same.clause) == ("unclear", "", "")
+    calm = Diagnosis(run_of(20 * ["Paris"], 20 * [["Paris", "Paris"]])).findings_of("uncertainty")
     assert [(f.name, f.n, f.of, f.tone) for f in calm] == [("unstable_answer", 0, 20, "good")]
 
 
@@ -210,6 +214,22 @@ def test_stable_but_ungrounded_needs_claims():
     # Two stable answers have claims, one is ungrounded; of three in all, two are.
     assert (finding.n, finding.of, finding.query_ids) == (1, 2, ("q1",))
     assert finding.expected_by_chance == pytest.approx(2 * 2 / 3)
+    # Two of three ungrounded: any two of the three hold at least one of them.
+    assert finding.p_value == 1 and finding.otherwise.tone == "unclear" and not finding.otherwise.advice
+    assert "1 of 2 stable answers is mostly ungrounded" in finding.sentence
+    assert finding.sentence.endswith("against 1 of 1 of the others.")
+
+
+def test_stable_answers_are_ungrounded_more_often_than_others_by_an_exact_test():
+    """Six of six stable answers ungrounded, none of four others: one of C(10, 6) = 210 ways to deal them.
+
+    It had no test, and was bad whenever one stable answer was ungrounded."""
+    cities = ["Rome", "Oslo", "Lima", "Bonn"]
+    measured = measure(run_of(10 * ["Paris"], [*6 * [4 * ["Paris"]], *4 * [cities]]))
+    found = findings(measured.labelled(grounding=pd.Series([*6 * [0.0], *4 * [1.0]])))
+    finding = next(f for f in found if f.name == "stable_ungrounded")
+    assert finding.p_value == pytest.approx(1 / 210)
+    assert (finding.tone, finding.severity, finding.n, finding.of) == ("bad", "high", 6, 6)
 
 
 def test_numbers_have_the_same_keys_with_and_without_samples():
@@ -262,3 +282,26 @@ def test_planted_meanings_are_recovered():
     assert abs(np.mean(shuffled)) < 0.15
     # The baseline has the first meaning, which is a largest one in every question.
     assert analysis.queries["baseline_in_largest"].all()
+
+
+def test_a_reason_is_defined_by_who_gives_it():
+    """Codes of undefined numbers, whether of estimators or of the context test, each once and as a reason."""
+    names = [one.name for one in DEFINITIONS if one.kind == REASON]
+    assert len(names) == len(set(names))
+    given = {"not_sampled", "no_answer", "no_support", "nothing_left", "few_unrelated", *OF_ESTIMATORS}
+    assert given == set(names)
+    answers = ["", REFUSAL, "Paris", "Paris"]
+    found = measure(run_of(answers, [["", ""], [REFUSAL, ""], ["Paris"], []])).labelled()
+    reasons = {r for one in found.scores.values() for r in one.reasons if r} | set(found.queries["reason"])
+    assert reasons <= set(names) and {"all_empty", "all_abstained", "one_sample", "not_sampled"} <= reasons
+
+
+def test_the_confidence_of_mc_dropout_is_that_of_its_class():
+    """Three of four samples say A: 1 − (1 − (9 + 1) / 16) = 0.625, as `MCDropoutConfidence` has it."""
+    one_hot = {"A": [1.0, 0.0], "B": [0.0, 1.0]}
+    run = run_of(["A"], [["A", "B", "A", "A"]])
+    found = measure(run, lambda texts: np.array([one_hot[text] for text in texts])).labelled()
+    (number,) = [one for one in numbers(found) if one.key == "mean_mc_confidence"]
+    assert (number.value, number.n, number.place) == (pytest.approx(0.625), 1, "card")
+    (bare,) = [one for one in numbers(measure(run).labelled()) if one.key == "mean_mc_confidence"]
+    assert (bare.value, bare.n, bare.place) == (None, 0, "row")

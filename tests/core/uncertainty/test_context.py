@@ -193,7 +193,7 @@ def test_a_failing_estimator_is_a_finding_with_the_questions_that_show_it():
     (finding,) = [one for one in findings(found) if one.name == "surer_with_unrelated"]
     assert (finding.n, finding.of, finding.expected_by_chance) == (12, 12, 6.0)
     assert finding.sentence.startswith(
-        "With unrelated passages added the model sounds surer: uncertainty falls in 12 of 12 questions ("
+        "With unrelated passages added, reported uncertainty falls in 12 of 12 questions ("
     )
     assert "mean change −" in finding.sentence and finding.sentence.endswith("more estimators do the same.")
     assert finding.p_value <= 0.05 and len(finding.query_ids) == 12

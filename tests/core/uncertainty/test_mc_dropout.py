@@ -45,6 +45,21 @@ def test_variance_consensus_and_diversity_by_hand():
     )
 
 
+def test_a_function_or_a_name_stands_for_a_model():
+    """`MCDropoutConfidence(print)` and `MCDropoutConfidence(None)` ended in an AttributeError at the first call."""
+    prompts = []
+
+    def answer(prompt):
+        prompts.append(prompt)
+        return "A"
+
+    found = MCDropoutConfidence(answer, n_samples=3).get_confidence_interval("Be brief.", "Text.", "Who?")
+    assert found.answers == ["A", "A", "A"] and found.confidence == 1
+    assert prompts[0] == "Be brief.\n\nContext:\nText.\n\nQuestion: Who?\nAnswer:"
+    with pytest.raises(InputError, match=r"^llm_client must be a language model.*got None;.*open_llm"):
+        MCDropoutConfidence(None)
+
+
 def test_all_identical_and_all_different():
     _, same = ask(lambda request: "A")
     assert same.confidence == 1 and same.metadata["interval"] == pytest.approx((0.7225, 1), abs=1e-3)

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.diagnosis import REASON
 from core.likelihood.definitions import MODES
 from core.rows import rows_of
 from core.text.display import number
@@ -42,12 +43,13 @@ def draw(query_id: str) -> None:
     show.cards([_card(row, estimated, *names) for names in _CARDS])
     for reason in dict.fromkeys((row["reason"], row["reference_reason"])):
         if isinstance(reason, str):
-            st.caption(f"Undefined because: {plain(headlines.reason(reason).meaning)}")
+            why = headlines.diagnostic_of("likelihood").define(reason, REASON).meaning
+            st.caption(f"Undefined because: {plain(why)}")
 
 
 _CARDS = (
-    ("Made the answer", "made_by", "made_drop", "reason", "no passage makes it likelier"),
-    ("Makes the reference likelier", "needed", "needed_drop", "reference_reason", "no passage does"),
+    ("Raises the answer most", "made_by", "made_drop", "reason", "no passage makes it likelier"),
+    ("Raises the reference most", "needed", "needed_drop", "reference_reason", "no passage does"),
 )
 
 

@@ -20,7 +20,7 @@ def first() -> None:
         st.markdown(
             f"The model reads the answers to **{count(len(run.queries), 'question')}** with all passages and "
             "without each, and the first reference answers where there are any. Nothing is generated. The "
-            "result is a new run beside this one; the answers stay as they are."
+            "result is a new run; this one stays as it is."
         )
         step_form.on_loaded_run("likelihood", "Score answers")
 
@@ -45,40 +45,53 @@ def approximate() -> None:
 
 
 def evidence() -> None:
-    """Draw each passage by what it does to the answer and to the reference, and the questions to read."""
+    """Draw each passage by what it does to the answer and to the reference, where both are known."""
+    if not cached.diagnosis()["likelihood"].passages[["drop", "reference_drop"]].notna().all(axis=1).any():
+        st.caption("No passage has both drops: score answers that have a reference answer.")
+        return
     st.markdown(
-        "Bottom right, a passage speaks for the answer given and against the correct one. Top left, it "
-        "speaks for the correct answer, and the answer does not rest on it. 0.69 nats double a probability."
+        "Bottom right: the passage raises the given answer and lowers the correct one. Top left: it raises "
+        "the correct answer, but not the given one. 0.69 nats double a probability."
     )
     chosen = {"All answers": None, "Correct": True, "Not correct": False}
     shown = st.segmented_control(
         "Answers", list(chosen), default="All answers", key="likelihood_shown", required=True
     )
     show.chart("likelihood", "answer_against_reference", correct=chosen[shown or "All answers"])
+
+
+def more() -> None:
+    """Draw the questions to read, and how often each measure puts a gold passage first, against chance."""
+    with show.more("More tables"):
+        _first_passages()
+        _gold()
+
+
+def _first_passages() -> None:
     q = cached.diagnosis()["likelihood"].queries
     rows = q[q["made_by"].notna() | q["needed"].notna()]
     columns = {
         "query_id": "Id",
         "question": show.wide("Question", "medium"),
         "correct": "Correct",
-        "made_by": "Made the answer",
+        "made_by": "Raises the answer most",
         "made_drop": show.numeric("by (nats)"),
-        "needed": "Makes the reference likelier",
+        "needed": "Raises the reference most",
         "needed_drop": show.numeric("by (nats)"),
         "misleading": "Misleading",
         "ignored": "Ignored",
     }
-    alt = "The passage that made each answer, and the one that the reference needs; choosing a row opens it"
+    alt = "The passage that raises each answer most, and that of the reference; choosing a row opens it"
     questions.table(rows, alt, columns, "likelihood_passages")
 
 
-def gold() -> None:
-    """Draw how often each measure puts a gold passage first, against chance."""
+def _gold() -> None:
+    st.markdown("**Which measure finds the gold passage?**")
     shares = pd.DataFrame([one for one in cached.diagnosis()["likelihood"].gold if one.n])
     if shares.empty:
-        st.info("No gold passage is known among the passages of this run.", icon=":material/inbox:")
+        st.caption("No gold passage is known among the passages of this run.")
         return
-    st.markdown("Only the distance to chance is merit. Equal values share the first place.")
+    st.markdown("Compare each value with its chance baseline. Ties share the first place.")
     shares["measure"] = [METRICS[name].title for name in shares["measure"]]
     columns = {
         "measure": "Measure",

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.diagnosis import REASON
 from core.rows import rows_of
 from core.text.display import count, number
 from core.uncertainty.definitions import FINDINGS, METRICS, UNSTABLE
@@ -13,7 +14,6 @@ from ui import cached, headlines, questions, show
 from ui.sections import Part
 
 _STATUS = {"answered": "", "abstained": "Refusal", "empty": "Empty", "error": "Failed call"}
-_TITLES = {"stability": "Stability", "entropy": "Semantic entropy", "agreement": "Agreement"}
 _FEWEST = 3  # different answers that make a figure worth its room
 
 
@@ -68,8 +68,9 @@ def draw(query_id: str) -> None:
     row = questions.row(query_id, "uncertainty")
     reason = row["reason"]
     if isinstance(reason, str):
+        why = headlines.diagnostic_of("uncertainty").define(reason, REASON).meaning
         st.info(
-            f"**Uncertainty undefined.** {headlines.reason(reason).meaning}",
+            f"**Uncertainty undefined.** {why}",
             icon=":material/do_not_disturb_on:",
         )
     if not row["n_samples"]:
@@ -105,7 +106,10 @@ def _numbers(row: Any) -> None:
         "entropy": (number(row["entropy"]), f"nats; {number(row['entropy_normalised'])} of the maximum; {n}"),
         "agreement": (number(row["agreement"]), n),
     }
-    show.cards([(_TITLES[name], *values[name], one.meaning) for name, one in shown.items()])
+    if row["embedding_variance"] == row["embedding_variance"]:
+        shown["mc_confidence"] = METRICS["mc_confidence"]
+        values["mc_confidence"] = (number(1 - row["embedding_variance"]), n)
+    show.cards([(one.title, *values[name], one.meaning) for name, one in shown.items()])
 
 
 def _samples(query_id: str, row: Any) -> None:

@@ -5,15 +5,21 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from core.diagnosis import REASON
 from core.text.display import count
+from core.uncertainty.analysis import UncertaintyAnalysis
 from core.uncertainty.conditions import ADDED, WITHOUT
 from core.uncertainty.context import ContextTest
-from core.uncertainty.definitions import FAILS, PASSES, UNTOLD
+from core.uncertainty.definitions import DEFINITIONS, FAILS, PASSES, UNTOLD
 from core.uncertainty.estimators import ESTIMATORS
 from core.uncertainty.grounding import quadrant_counts
 from ui import cached, headlines, router, show, sources, step_form
 from ui.plain import plain
 from ui.state import session
+
+_FEWEST = 3  # questions that make a figure
+_GUESSING = 0.5
+_REASONS = {one.name: one.title for one in DEFINITIONS if one.kind == REASON}
 
 
 def first() -> None:
@@ -23,12 +29,11 @@ def first() -> None:
     with st.container(border=True):
         st.subheader("Not sampled", anchor=False)
         st.markdown(
-            f"**{count(len(run.queries), 'question')}** to ask again, each several times and at random, with "
-            "the passages that its answer was given. The result is a new run beside this one; the answers "
-            "stay as they are."
+            f"**{count(len(run.queries), 'question')}** to ask again, each several times at random "
+            "temperatures, with the same passages. The result is a new run; this one stays as it is."
         )
         step_form.on_loaded_run("uncertainty", "Sample answers")
-        st.caption("Sampled answers that you have already can be imported with the answers instead.")
+        st.caption("If you already have sampled answers, import them with the run.")
         sources.link(router.DATA, "Upload a file", "upload", door="Upload")
 
 
@@ -40,77 +45,101 @@ def again() -> None:
 
 def questions() -> None:
     """Draw how spread the samples of each question are against how far the answer agrees with them."""
-    found = cached.diagnosis()["uncertainty"]
+    q = cached.diagnosis()["uncertainty"].queries
+    n = int((q["entropy"].notna() & q["agreement"].notna()).sum())
+    if n < _FEWEST:
+        st.caption(f"{count(n, 'question')} with both numbers: too few for a figure.")
+        return
     st.markdown(
-        "Top left, the samples agree and the answer says what they say. Bottom left, they agree on "
-        "something else, or the answer is much longer than they are. To the right, the answer is one of many."
+        "Top left: samples and answer agree. Bottom left: the samples agree on something else, or the answer "
+        "is much longer than they are. Right: the samples differ."
     )
     show.chart("uncertainty", "entropy_agreement")
-    st.caption(found.rule)
-    if found.embedded:
-        st.markdown("**Semantic entropy vs embedding variance**")
-        show.chart("uncertainty", "entropy_variance")
-    else:
-        st.caption("*Measure embeddings too*, among the settings, adds the estimators by embedding.")
 
 
-def grounding() -> None:
+def estimators() -> None:
+    """Draw which estimator finds incorrect answers, or say why that is not known."""
+    found = cached.diagnosis()["uncertainty"]
+    if found.not_judged is not None:
+        st.caption(plain(found.not_judged))
+        return
+    board = found.leaderboard
+    n, wrong = int(board["n"].max()), int(board["n_wrong"].max())
+    judged = f"{count(n, 'answer')} with a reference answer, {wrong:,} of them incorrect"
+    if not _separates(board):
+        st.markdown(f"**No estimator demonstrably separates incorrect from correct answers** on {judged}.")
+        return
+    st.markdown(
+        f"Judged on {judged}. An estimator is worth its calls only if it beats the trivial baselines, which "
+        "cost none."
+    )
+    show.chart("uncertainty", "estimator_leaderboard")
+    st.caption(
+        f"The best of {len(board)} looks better than it is because it was selected on these answers: rely on "
+        "the intervals."
+    )
+
+
+def _separates(board: pd.DataFrame) -> bool:
+    """Whether the interval of any estimator's AUROC lies above guessing."""
+    return bool((board["auroc_low"] > _GUESSING).any())
+
+
+def more() -> None:
+    """Draw what the page does not open with: each part under its own title, or a line on how to get it."""
+    found = cached.diagnosis()["uncertainty"]
+    with show.more("More figures and tables"):
+        _grounding(found.queries["quadrant"])
+        if found.embedded:
+            st.markdown("**Semantic entropy vs embedding variance**")
+            show.chart("uncertainty", "entropy_variance")
+        if found.not_judged is None:
+            _judged(found)
+        _context(found.context)
+        st.markdown("**Methods**")
+        st.caption(found.rule)
+        if not found.embedded:
+            st.caption("*Measure embeddings too*, among the settings, adds the estimators by embedding.")
+        if "semantic_entropy_entailment" not in found.scores:
+            st.caption(
+                "Semantic entropy and SumEigen by entailment, contradictions and P(True): not measured. "
+                "Under *Sample again*, set *Entailment by* to `judge` (the language model) or to the name or "
+                "folder of an NLI cross-encoder; on the command line, `--entailment`."
+            )
+        show.export("samples-csv", "Download samples (CSV)")
+
+
+def _grounding(quadrants: pd.Series) -> None:
     """Draw whether answers that stay the same are grounded, or say what is missing for it."""
-    quadrants = cached.diagnosis()["uncertainty"].queries["quadrant"]
+    st.markdown("**Stable and grounded?**")
     counts = quadrant_counts(quadrants)
     if not counts["n"].sum():
-        st.info(
+        st.caption(
             "No question has both samples and verified claims: run the claims step on this run to see which "
-            "stable answers lack evidence.",
-            icon=":material/inbox:",
+            "stable answers lack evidence."
         )
         return
     columns = {
         "quadrant": show.wide("Answers", "medium"),
         "n": show.numeric("Number", "localized"),
-        "expected": show.numeric(
-            "By chance", "%.1f", "If agreement and grounding had nothing to do with each other"
-        ),
+        "expected": show.numeric("By chance", "%.1f", "If agreement and grounding were unrelated"),
         "meaning": show.wide("Meaning"),
     }
     meaning = [headlines.meaning("uncertainty", name) for name in counts["quadrant"]]
     st.markdown(f"{count(int(counts['of'].max()), 'question')} with samples and verified claims.")
     show.table(counts.assign(meaning=meaning), "Answers by stability and grounding", columns)
-    show.chart("uncertainty", "stability_grounding")
+    table = counts["n"].to_numpy().reshape(2, 2)
+    if table.any(axis=0).all() and table.any(axis=1).all():  # else there is nothing to compare
+        show.chart("uncertainty", "stability_grounding")
 
 
-def estimators() -> None:
-    """Draw which estimator finds incorrect answers, or why that is not known."""
-    found = cached.diagnosis()["uncertainty"]
-    if found.not_judged is not None:
-        st.info(plain(found.not_judged), icon=":material/inbox:")
-        return
-    board = found.leaderboard
-    n = count(int(board["n"].max()), "answer")
-    st.markdown(
-        f"Judged on {n} with a reference answer, {int(board['n_wrong'].max()):,} of them incorrect. An "
-        "estimator is worth its calls only where it beats the trivial baselines, which cost none."
-    )
-    left, right = st.columns(2)
-    with left:
-        show.chart("uncertainty", "estimator_leaderboard")
-        st.caption(
-            f"The best of {len(board)} looks better than it is, being chosen on these answers: go by "
-            "the intervals."
-        )
-    with right:
+def _judged(found: UncertaintyAnalysis) -> None:
+    """Draw what rejecting by an estimator gains, which can be told apart, and the measures of all."""
+    if _separates(found.leaderboard):
+        st.markdown("**Error rate of the answers that an estimator is most certain of**")
         show.chart("uncertainty", "risk_coverage")
-        st.caption(
-            "Give only the answers an estimator is surest of: a good one keeps the error rate below the "
-            "dotted line."
-        )
-    _pairs()
-    _table()
-
-
-def _pairs() -> None:
-    """Say which of the compared estimators can be told apart, and list the comparisons."""
-    pairs = cached.diagnosis()["uncertainty"].comparisons
+        st.caption("A good estimator keeps it below the dotted line.")
+    pairs = found.comparisons
     apart = int(pairs["distinguishable"].sum())
     st.markdown(
         f"**{apart:,} of {count(len(pairs), 'pair')}** of estimators can be told apart on these answers "
@@ -128,12 +157,7 @@ def _pairs() -> None:
         "n": show.numeric("n", "localized", "Answers that both judge"),
         "distinguishable": "Told apart",
     }
-    with st.expander(f"Pairs compared ({len(frame)})"):
-        show.table(frame, "Estimators compared in pairs", columns)
-
-
-def _table() -> None:
-    board = cached.diagnosis()["uncertainty"].leaderboard
+    show.table(frame, "Estimators compared in pairs", columns)
     columns = {
         "title": show.wide("Estimator", "medium"),
         "auroc": show.numeric("AUROC", about="Of finding incorrect answers; guessing gives 0.5"),
@@ -147,51 +171,50 @@ def _table() -> None:
         "is_baseline": "Trivial",
         "meaning": show.wide("Meaning"),
     }
+    board = found.leaderboard
     frame = board.assign(meaning=[headlines.meaning("uncertainty", name) for name in board["name"]])
-    with st.expander(f"All estimators ({len(frame)})"):
-        show.table(frame, "Estimators and how well they find incorrect answers", columns)
+    st.markdown(f"**All estimators ({len(frame)})**")
+    show.table(frame, "Estimators and how well they find incorrect answers", columns)
 
 
 _CHANGED = {
     WITHOUT: (
         "Supporting passages left out",
-        "Uncertainty should rise: what the answer relies on is missing.",
+        "Uncertainty should rise: the evidence is missing.",
     ),
     ADDED: (
         "Unrelated passages added",
-        "Uncertainty should not fall: nothing was learned about the question.",
+        "Uncertainty should not fall: these passages say nothing about the question.",
     ),
 }
 _MOVES = ["n_rising", "n_falling", "n_same"]
 _SIGNS = {PASSES: "✓", FAILS: "✗", UNTOLD: "?"}
 
 
-def context() -> None:
-    """Draw whether the estimators move the right way when the passages are changed, or how to find out."""
-    found = cached.diagnosis()["uncertainty"].context
+def _context(found: ContextTest) -> None:
+    """Draw whether the estimators move the right way when the passages change, or say how to find out."""
+    st.markdown("**Context test**")
     if not found.query_ids:
-        st.info(
+        st.caption(
             "Not run. It asks some questions again without their supporting passages, and with unrelated "
-            "ones added: choose how many under *Sample again*, or use `--context-questions 30`.",
-            icon=":material/inbox:",
+            "ones added: choose how many under *Sample again*, or use `--context-questions 30`."
         )
         return
-    passed_over = "; ".join(
-        f"{headlines.reason(name).title.lower()}: {n:,}" for name, n in found.passed_over.items()
-    )
+    titles = {name: _REASONS.get(name, name.replace("_", " ")).lower() for name in found.passed_over}
+    passed_over = "; ".join(f"{titles[name]}: {n:,}" for name, n in found.passed_over.items())
     st.markdown(
         f"**{count(len(found.query_ids), 'question')}** asked again with other passages, with samples drawn "
-        "as before. " + (f"Passed over: {plain(passed_over)}." if passed_over else "")
+        "as before. " + (f"Skipped: {plain(passed_over)}." if passed_over else "")
     )
     for condition, (title, about) in _CHANGED.items():
         st.markdown(f"**{title}.** {about}")
         _changes(found.compared, condition)
         _not_measured(found, condition)
     st.caption(headlines.meaning("uncertainty", "context_test"))
-    with st.expander(f"Other estimators ({found.others['name'].nunique()})"):
-        for condition, (title, _) in _CHANGED.items():
-            st.markdown(f"**{title}**")
-            _changes(found.others, condition)
+    st.markdown(f"Other estimators ({found.others['name'].nunique()})")
+    for condition, (title, _) in _CHANGED.items():
+        st.markdown(f"**{title}**")
+        _changes(found.others, condition)
     show.export("context-csv", "Download context test (CSV)")
 
 
