@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
 
 import pandas as pd
 
-from core.answers.evidence import FIRST, GOLD, MISSING, PARTS, PRESENT, REFERENCE, UNKNOWN, evidence
+from core.answers.analysis import Answers, analyse_answers
+from core.answers.evidence import FIRST, GOLD, MISSING, PARTS, PRESENT, REFERENCE, UNKNOWN
 from core.diagnosis import (
     BAD,
     GOOD,
@@ -21,11 +21,9 @@ from core.diagnosis import (
     QuestionColumn,
     by_name,
 )
-from core.run import Run
 from core.severity import SEVERITIES, WRONG, graded
 from core.stats import wilson_interval
 from core.text.display import count, part, percent, share_interval
-from core.text.matching import correctness
 
 DEFINITIONS = (
     Definition("correct", "Correct answer", "Whether the answer says a reference answer: in the same words, numbers, amounts and dates by value. Of two things that the question offers, it must choose the right one.",
@@ -52,36 +50,6 @@ _RETRIEVAL = (
 )
 _BOTH = ("Work on retrieval and on the model: each may explain half of these answers.", "")
 _MARK = ("Mark gold passages (is_gold) to see whether retrieval or the model is at fault.", "")
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """One row per question, in the run's order.
-
-    ``query_id, question, answer, answer_status, correct``; ``evidence`` and ``evidence_by``, see
-    `core.answers.evidence.evidence`.
-    """
-
-    queries: pd.DataFrame
-
-    @property
-    def incorrect(self) -> pd.DataFrame:
-        """The questions whose answer is incorrect."""
-        return self.queries[self.queries["correct"].eq(False).fillna(False)]
-
-    def n(self, status: str) -> int:
-        """Return the number of answers with a status."""
-        return int((self.queries["answer_status"] == status).sum())
-
-
-def analyse_answers(run: Run) -> Answers:
-    """Judge every answer of a run that has reference answers; no LLM calls."""
-    frame = run.queries[["query_id", "question", "answer", "answer_status"]].copy()
-    frame["correct"] = correctness(
-        run.queries["answer"], run.queries["reference_answers"], run.queries["question"]
-    )
-    wrong = frame["correct"].eq(False).fillna(False).to_numpy(dtype=bool)
-    return Answers(pd.concat([frame, evidence(run, wrong)], axis=1))
 
 
 def numbers(answers: Answers) -> tuple[Number, ...]:
@@ -177,7 +145,7 @@ def _explained(wrong: pd.DataFrame) -> tuple[str, str, str, pd.DataFrame]:
         for text, said in (("the right passage was", by_gold), ("the reference answer occurs", by_words))
         if said
     )
-    some = "none" if not n_there else "all" if n_there == n > 1 else f"{n_there:,}"
+    some = "none of them" if not n_there else f"all {n:,}" if n_there == n > 1 else f"{n_there:,}"
     most, sure = n_missing + unknown, "probably can" if by_words else "can"
     limit = f"{sure} explain " + ("none of them" if not most else f"at most {most:,}")
     open_ = f" ({unknown:,} not known)" if unknown else ""

@@ -21,7 +21,7 @@ _SAYS_LITTLE = {"yes", "no", "true", "false", "có", "không", "đúng", "sai", 
 
 
 def evidence(run: Run, asked: np.ndarray) -> pd.DataFrame:
-    """Find for every question whether the evidence was in the prompt, by gold passages or by reference answers.
+    """Find for every question whether the evidence for its answer was in the prompt.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def evidence(run: Run, asked: np.ndarray) -> pd.DataFrame:
     Notes
     -----
     Words show less than gold marks: a passage may hold the reference answer by accident, or state the fact in
-    other words. "Yes" and "no" show nothing. Of many questions those read are spread evenly, with 5,000 passages in all.
-    Cost: no LLM calls; below a millisecond for each passage read.
+    other words. "Yes" and "no" show nothing. Of many questions those read are spread evenly, with 5,000
+    passages in all. Cost: no LLM calls; below a millisecond for each passage read.
     """
     n = len(run.queries)
     passages = run.passages
@@ -59,14 +59,21 @@ def evidence(run: Run, asked: np.ndarray) -> pd.DataFrame:
     everything = found >= np.where(np.isnan(n_gold), 1, n_gold)
     place = _placed(by_gold, everything, np.bincount(group, gold & first, n) > 0)
 
-    read = _spread(~by_gold & asked & run.queries["reference_answers"].map(_tells).to_numpy(dtype=bool), group)
+    read = _spread(
+        ~by_gold & asked & run.queries["reference_answers"].map(_tells).to_numpy(dtype=bool), group
+    )
     holds = _holding(run, group, read)
-    by_words = _placed(read & (best < np.inf), np.bincount(group, holds, n) > 0, np.bincount(group, holds & first, n) > 0)
+    by_words = _placed(
+        read & (best < np.inf), np.bincount(group, holds, n) > 0, np.bincount(group, holds & first, n) > 0
+    )
     place = np.where(by_gold, place, by_words)
     by = np.select([by_gold, place != ""], [GOLD, REFERENCE], "")
     place = np.where((place == "") & asked, UNKNOWN, place)
     return pd.DataFrame(
-        {name: pd.Series(values, dtype="str").replace("", None) for name, values in (("evidence", place), ("evidence_by", by))}
+        {
+            name: pd.Series(values, dtype="str").replace("", None)
+            for name, values in (("evidence", place), ("evidence_by", by))
+        }
     )
 
 

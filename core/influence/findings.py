@@ -181,7 +181,9 @@ def _undefined(analysis: InfluenceAnalysis) -> list[Finding]:
         if n >= max(2, WORTH_A_FINDING * of) and name != "inert":
             what, meaning = ("label" if name == "ties_cannot_reach" else "ρ"), REASONS[str(name)].meaning
             have = "has" if n == 1 else "have"
-            sentence = f"{n:,} of {count(of, 'question')} {have} no {what}: {meaning[:1].lower()}{meaning[1:]}"
+            sentence = (
+                f"{n:,} of {count(of, 'question')} {have} no {what}: {meaning[:1].lower()}{meaning[1:]}"
+            )
             ids = tuple(q["query_id"][q["label_reason"] == name])
             share = wilson_interval(n / of, of)
             unmeasured = name in ("no_ablations", "not_scored", "incomplete")

@@ -16,7 +16,6 @@ from core.influence.metrics import above_noise_by_chance, labels
 from core.stats import mean_interval
 from core.text.display import p_text
 
-
 _REPEATS = 19  # the fewest that keep a passage without effect below the noise floor 19 times in 20
 
 

@@ -42,7 +42,7 @@ def draw(query_id: str) -> None:
     show.cards([_card(row, estimated, *names) for names in _CARDS])
     for reason in dict.fromkeys((row["reason"], row["reference_reason"])):
         if isinstance(reason, str):
-            st.caption(f"Undefined because: {plain(headlines.reason(reason).meaning)}")
+            st.caption(f"Undefined because: {plain(headlines.reason(reason, 'likelihood').meaning)}")
 
 
 _CARDS = (

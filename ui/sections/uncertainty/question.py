@@ -69,7 +69,7 @@ def draw(query_id: str) -> None:
     reason = row["reason"]
     if isinstance(reason, str):
         st.info(
-            f"**Uncertainty undefined.** {headlines.reason(reason).meaning}",
+            f"**Uncertainty undefined.** {headlines.reason(reason, 'uncertainty').meaning}",
             icon=":material/do_not_disturb_on:",
         )
     if not row["n_samples"]:

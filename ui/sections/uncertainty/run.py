@@ -177,7 +177,8 @@ def context() -> None:
         )
         return
     passed_over = "; ".join(
-        f"{headlines.reason(name).title.lower()}: {n:,}" for name, n in found.passed_over.items()
+        f"{headlines.reason(name, 'uncertainty').title.lower()}: {n:,}"
+        for name, n in found.passed_over.items()
     )
     st.markdown(
         f"**{count(len(found.query_ids), 'question')}** asked again with other passages, with samples drawn "

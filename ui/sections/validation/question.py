@@ -40,7 +40,9 @@ def draw(query_id: str) -> None:
     if one is None:
         reason = row["reason"]
         if isinstance(reason, str):
-            st.info(plain(headlines.reason(reason).meaning), icon=":material/do_not_disturb_on:")
+            st.info(
+                plain(headlines.reason(reason, "validation").meaning), icon=":material/do_not_disturb_on:"
+            )
         return
     outcome, context = one.outcome, one.outcome.context
     st.markdown("**Response metadata**")
