@@ -49,7 +49,6 @@ _RETRIEVAL = (
     "retrieval:improve",
 )
 _BOTH = ("Work on retrieval and on the model: each may explain half of these answers.", "")
-_MARK = ("Mark gold passages (is_gold) to see whether retrieval or the model is at fault.", "")
 
 
 def numbers(answers: Answers) -> tuple[Number, ...]:
@@ -138,18 +137,19 @@ def _explained(wrong: pd.DataFrame) -> tuple[str, str, str, pd.DataFrame]:
     if not n:
         return "", "", "", wrong
     if 2 * unknown >= n:
-        return "", *_MARK, wrong
+        return "", "", "", wrong
     by_words, by_gold = (bool(wrong["evidence_by"].eq(by).any()) for by in (REFERENCE, GOLD))
-    held = " or ".join(
-        text
-        for text, said in (("the right passage was", by_gold), ("the reference answer occurs", by_words))
-        if said
-    )
-    some = "none of them" if not n_there else f"all {n:,}" if n_there == n > 1 else f"{n_there:,}"
-    most, sure = n_missing + unknown, "probably can" if by_words else "can"
-    limit = f"{sure} explain " + ("none of them" if not most else f"at most {most:,}")
+    names = (("the right passage", by_gold), ("the reference answer", by_words))
+    held = " or ".join(name for name, occurs in names if occurs)
+    most = n_missing + unknown
+    can = f"{'probably can' if by_words else 'can'} explain {f'at most {most:,}' if most else 'none of them'}"
     open_ = f" ({unknown:,} not known)" if unknown else ""
-    told = f" In {some} {held} in the prompt" + (f": retrieval {limit}{open_}." if n_there else f"{open_}.")
+    some = f"all {n:,}" if n_there == n > 1 else f"{n_there:,}"
+    told = (
+        f" In {some} {held} was in the prompt: retrieval {can}{open_}."
+        if n_there
+        else f" In none of them was {held} in the prompt{open_}."
+    )
     if n_there == n_missing:
         return told, *_BOTH, wrong
     advice = _READER if n_there > n_missing else _RETRIEVAL

@@ -63,8 +63,9 @@ def evidence(run: Run, asked: np.ndarray) -> pd.DataFrame:
         ~by_gold & asked & run.queries["reference_answers"].map(_tells).to_numpy(dtype=bool), group
     )
     holds = _holding(run, group, read)
+    has_text = np.bincount(group, run.passages["text"].notna().to_numpy(), n) > 0
     by_words = _placed(
-        read & (best < np.inf), np.bincount(group, holds, n) > 0, np.bincount(group, holds & first, n) > 0
+        read & has_text, np.bincount(group, holds, n) > 0, np.bincount(group, holds & first, n) > 0
     )
     place = np.where(by_gold, place, by_words)
     by = np.select([by_gold, place != ""], [GOLD, REFERENCE], "")

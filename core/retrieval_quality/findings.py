@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
+from core.diagnosis import BAD, BEYOND_CHANCE, GOOD, UNCLEAR, Finding
 from core.retrieval_quality.analysis import RetrievalQuality
 from core.retrieval_quality.definitions import FINDINGS, METRICS
 from core.severity import LOSS, graded
@@ -55,6 +55,8 @@ class _Share(NamedTuple):
         by_chance = replace(one, p_value=None, clause=f"{clause} {self.words(noun, by_chance=True)}")
         if self.tone == GOOD:
             return replace(one, advice="", fix="", otherwise=replace(by_chance, tone=UNCLEAR))
+        if self.tone == UNCLEAR and self.p_value > BEYOND_CHANCE:
+            return replace(by_chance, p_value=self.p_value)
         return replace(one, otherwise=by_chance)
 
 

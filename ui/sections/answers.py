@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.answers.evidence import REFERENCE
+from core.answers.evidence import REFERENCE, UNKNOWN
 from core.text.display import count
 from ui import cached, questions, show
 from ui.plain import plain, shortened
@@ -30,6 +30,8 @@ def overview() -> None:
     n, read = len(wrong), int(wrong["evidence_by"].eq(REFERENCE).sum())
     st.subheader(f"Was the evidence in the prompt? {count(n, 'incorrect answer')}", anchor=False)
     show.chart("answers", "evidence_split")
+    if wrong["evidence"].eq(UNKNOWN).any():
+        st.caption("Mark gold passages (is_gold) to see whether retrieval or the model is at fault.")
     if read:
         st.caption(
             f"{count(read, 'answer has', 'answers have')} no known gold passage: evidence is a passage that "
