@@ -112,8 +112,12 @@ def _proof(diagnostic: str, finding: str = "", paged: bool = True) -> None:
     """Draw the link to the questions of a finding; where it names all or none, to its page."""
     found = [one for one in cached.findings() if (one.diagnostic, one.name) == (diagnostic, finding)]
     page = router.page_of(diagnostic) if diagnostic else None
-    ids = found[0].query_ids if found else ()
-    if ids and (len(ids) < len(cached.diagnosis().run.queries) or (page is None and paged)):
+    # One that counts every case would list them all.
+    telling = (
+        bool(found) and bool(found[0].query_ids) and (found[0].n < found[0].of or (page is None and paged))
+    )
+    if telling:
+        ids = found[0].query_ids
         sources.link(router.WORKBENCH, _reading(found[0]), finding=key_of(found[0]), question=ids[0])
     elif page is not None and paged:
         sources.link(page, f"Open {diagnostic_of(diagnostic).title}")
@@ -129,11 +133,11 @@ def _reading(one: Finding) -> str:
 def findings(name: str) -> None:
     """Draw what a diagnostic found, what is wrong first and most severe first."""
     found = [one for one in cached.findings() if one.diagnostic == name]
-    grave = [one for one in found if one.severity != "low"] or found
-    _boxes(grave)
-    if len(grave) < len(found):
-        with st.expander(f"Minor findings ({len(found) - len(grave)})"):
-            _boxes([one for one in found if one not in grave])
+    minor = [one for one in found if one.tone == BAD and one.severity == "low"]
+    _boxes([one for one in found if one not in minor])
+    if minor:
+        with st.expander(f"Minor findings ({len(minor)})"):
+            _boxes(minor)
 
 
 def all_findings() -> None:
