@@ -228,6 +228,11 @@ class Finding:
         the number. Where it is empty, the verdict takes the sentence, and leaves out what matters little.
     topic : str
         Findings of one diagnostic with the same topic share a sentence of the verdict.
+    label : str
+        What is true of each of the questions, in a word or two: *Gold not first*; by default the title of the
+        definition it is named after.
+    reads : str
+        What a link to the questions promises: ``"questions where gold is not first"``.
     fix : str
         What the advice changes and how, such as ``"threshold:raise"``; of all findings of a run that name the
         same thing, all name the same way. Empty where the advice changes nothing of the RAG.
@@ -253,6 +258,8 @@ class Finding:
     tone: str = BAD
     clause: str = ""
     topic: str = ""
+    label: str = ""
+    reads: str = ""
     fix: str = ""
     otherwise: Finding | None = None
     diagnostic: str = ""
@@ -278,12 +285,14 @@ class Finding:
 class Need:
     """A table (or a column of it) without which there is nothing to say, and the sentence that says so.
 
+    Where several columns are named, one of them will do.
+
     Where ``step`` is given, a run in which that step was run has what it takes, whatever came of it.
     """
 
     table: str
     sentence: str
-    column: str | None = None
+    column: str | tuple[str, ...] | None = None
     step: str | None = None
 
     def is_met(self, run: Run) -> bool:
@@ -291,7 +300,8 @@ class Need:
         if self.step is not None and self.step in run.manifest.get("steps", {}):
             return True
         frame = run[self.table]
-        return bool(frame[self.column].notna().any()) if self.column else len(frame) > 0
+        columns = [self.column] if isinstance(self.column, str) else list(self.column or ())
+        return bool(frame[columns].notna().to_numpy().any()) if columns else len(frame) > 0
 
 
 @dataclass(frozen=True, slots=True)

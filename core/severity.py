@@ -63,14 +63,24 @@ def graded(harm: Harm, interval: tuple[float, float] = (0.0, 1.0)) -> str:
     return SEVERITIES[-1]
 
 
-def policy() -> str:
-    """Return the policy as a Markdown table, for the documentation and `check --help`."""
-    rows = ["| what goes wrong | high | medium | low |", "|---|---|---|---|"]
+def policy(markdown: bool = True) -> str:
+    """Return the policy as a Markdown table, for the documentation, or in lines, for `check --help`."""
+    rows = []
     for one in HARMS:
         cells = []
         for limit, other in ((one.high, None), (one.medium, one.high)):
             always, never = limit is not None and limit < 0, limit is None or limit == other
             cells.append("always" if always and not never else "—" if never else f"surely > {percent(limit)}")
         low = "—" if "always" in cells else "always" if cells == ["—", "—"] else "otherwise"
-        rows.append(f"| **{one.name}.** {one.meaning} | {' | '.join([*cells, low])} |")
-    return "\n".join(rows)
+        rows.append((one, [*cells, low]))
+    if markdown:
+        head = ["| what goes wrong | high | medium | low |", "|---|---|---|---|"]
+        return "\n".join(
+            head + [f"| **{one.name}.** {one.meaning} | {' | '.join(each)} |" for one, each in rows]
+        )
+    return "\n".join(
+        f"{one.name}: "
+        + ", ".join(f"{name} {cell}" for name, cell in zip(SEVERITIES, each, strict=True) if cell != "—")
+        + f". {one.meaning}"
+        for one, each in rows
+    )

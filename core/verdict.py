@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis, Finding
+from core.diagnosis import BAD, BEYOND_CHANCE, GOOD, UNCLEAR, Diagnosis, Finding
 from core.severity import SEVERITIES
 
 N_SENTENCES = 3
 N_CLAUSES = 2  # of a sentence
-_BEYOND_CHANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +127,9 @@ def _opening(told: Sequence[Sequence[Finding]]) -> str:
     if first.tone == GOOD:
         return "nothing serious was found: "
     found = [one for topic in told for one in topic]
-    tested = [one.p_value for one in found if one.p_value is not None]
+    tested = [one.p_adjusted for one in found if one.p_adjusted is not None]
     open_ = all(one.tone != GOOD and (one.tone == UNCLEAR or one.severity == "low") for one in found)
-    by_chance = first.p_value is not None and min(tested) > _BEYOND_CHANCE
+    by_chance = first.p_adjusted is not None and min(tested) > BEYOND_CHANCE
     return "nothing here can be told from chance: " if open_ and by_chance else ""
 
 

@@ -64,7 +64,9 @@ def key_of(finding: Finding) -> str:
 
 
 def title_of(diagnosis: Diagnosis, finding: Finding) -> str:
-    """Return a finding's title: that of the definition it is named after."""
+    """Return what a finding says of each of its questions: its label, or the title of its definition."""
+    if finding.label:
+        return finding.label
     definitions = diagnosis.diagnostic(finding.diagnostic).definitions
     titles = (one.title for one in definitions if one.name == finding.name)
     return next(titles, finding.name.replace("_", " ").capitalize())

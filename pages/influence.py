@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import headlines, worklist
+from ui import headlines, show, worklist
 from ui.router import require_entrypoint
 from ui.sections.influence import run
 
@@ -9,14 +9,13 @@ if headlines.opening("influence"):
     run.measured()
     run.reported()
     run.ranks()
-    run.order_of_use()
-
-    st.subheader("Failure modes", anchor=False)
-    run.modes()
-
-    run.agreement()
-    run.spread()
-    run.planted()
+    run.by_rank()
+    with show.more():
+        run.order_of_use()
+        run.modes()
+        run.agreement()
+        run.spread()
+        run.planted()
 
     st.subheader("Questions", anchor=False)
     worklist.draw("influence")

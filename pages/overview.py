@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import headlines, show, uploads, worklist
+from ui import headlines, sections, show, uploads, worklist
 from ui.router import require_entrypoint
 
 require_entrypoint()
@@ -9,6 +9,7 @@ show.heading("Overview", "What is wrong with this run, what to do, and which que
 if show.needs_run():
     uploads.banner()
     headlines.verdict()
+    sections.overview()
     headlines.overview()
     headlines.all_findings()
 

@@ -13,8 +13,8 @@ from core.diagnosis import BAD, GOOD, REASON, UNCLEAR, Definition, Diagnostic, F
 from core.text.display import DASH, count
 from core.verdict import text_of
 from core.verdict import verdict as verdict_of
-from core.worklist import title_of
-from ui import cached, questions, router, show, sources
+from core.worklist import key_of, title_of
+from ui import cached, router, show, sources
 from ui.figures import ready
 from ui.plain import plain
 from ui.state import session
@@ -28,7 +28,6 @@ _BADGES = {
 }
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _CARDS = 4  # on the Overview
-_LINKS = 3  # questions linked from a finding
 
 
 def diagnostic_of(name: str) -> Diagnostic:
@@ -42,10 +41,10 @@ def meaning(diagnostic: str, name: str) -> str:
     return next((found.meaning for found in definitions if found.name == name), "")
 
 
-def reason(name: str) -> Definition:
-    """Return why a number is undefined; one diagnostic may pass on the reason of another."""
-    for diagnostic in diagnostics.DIAGNOSTICS:
-        for found in diagnostic.definitions:
+def reason(name: str, diagnostic: str = "") -> Definition:
+    """Return why a number is undefined, in the words of its diagnostic; one may pass on another's reason."""
+    for one in sorted(diagnostics.DIAGNOSTICS, key=lambda one: one.name != diagnostic):
+        for found in one.definitions:
             if (found.name, found.kind) == (name, REASON):
                 return found
     return Definition(name, name.replace("_", " ").capitalize(), name, REASON)
@@ -109,26 +108,36 @@ def verdict() -> None:
             st.markdown(f"**What to do:** {plain(said.advice)}")
 
 
-def _proof(diagnostic: str, finding: str = "") -> None:
-    """Draw the link to a finding: its diagnostic's page or, where that has none, its questions."""
+def _proof(diagnostic: str, finding: str = "", paged: bool = True) -> None:
+    """Draw the link to the questions of a finding; where it names all or none, to its page."""
+    found = [one for one in cached.findings() if (one.diagnostic, one.name) == (diagnostic, finding)]
     page = router.page_of(diagnostic) if diagnostic else None
-    if finding:
-        found = (one for one in cached.findings() if (one.diagnostic, one.name) == (diagnostic, finding))
-        title = title_of(cached.diagnosis(), next(found))
-        filtered = {"finding": f"{diagnostic}.{finding}"}
-        sources.link(page or router.WORKBENCH, f"See {title[:1].lower()}{title[1:]}", **filtered)
-    elif page is not None:
-        sources.link(page, f"See {diagnostic_of(diagnostic).title}")
+    # One that counts every case would list them all.
+    telling = (
+        bool(found) and bool(found[0].query_ids) and (found[0].n < found[0].of or (page is None and paged))
+    )
+    if telling:
+        ids = found[0].query_ids
+        sources.link(router.WORKBENCH, _reading(found[0]), finding=key_of(found[0]), question=ids[0])
+    elif page is not None and paged:
+        sources.link(page, f"Open {diagnostic_of(diagnostic).title}")
+
+
+def _reading(one: Finding) -> str:
+    """Say what a reader will find behind the link to the questions of a finding."""
+    n, title = len(one.query_ids), title_of(cached.diagnosis(), one)
+    which = one.reads or f"({title[:1].lower()}{title[1:]})"
+    return f"Read the {'question' if n == 1 else count(n, 'question')} {which}"
 
 
 def findings(name: str) -> None:
     """Draw what a diagnostic found, what is wrong first and most severe first."""
     found = [one for one in cached.findings() if one.diagnostic == name]
-    grave = [one for one in found if one.severity != "low"] or found
-    _boxes(grave)
-    if len(grave) < len(found):
-        with st.expander(f"Minor findings ({len(found) - len(grave)})"):
-            _boxes([one for one in found if one not in grave])
+    minor = [one for one in found if one.tone == BAD and one.severity == "low"]
+    _boxes([one for one in found if one not in minor])
+    if minor:
+        with st.expander(f"Minor findings ({len(minor)})"):
+            _boxes(minor)
 
 
 def all_findings() -> None:
@@ -170,15 +179,12 @@ def _finding(one: Finding) -> None:
         st.caption(plain(one.basis))
     if one.advice:
         st.markdown(plain(one.advice))
-    for query_id in one.query_ids[:_LINKS]:
-        questions.open_link(query_id, questions.title(query_id, 50))
-    if len(one.query_ids) > _LINKS:
-        st.caption(f"and {count(len(one.query_ids) - _LINKS, 'more question')}")
+    _proof(one.diagnostic, one.name, paged=False)
 
 
 def numbers(name: str) -> None:
-    """Draw the headline numbers of a diagnostic as cards, each with its n and its definition."""
-    show.cards([_card(one, name) for one in _scalars(name) if one.place == "card"])
+    """Draw the headline numbers that have a value as cards, each with its n and its definition."""
+    show.cards([_card(one, name) for one in _scalars(name) if one.place == "card" and one.text != DASH])
 
 
 def undefined(diagnostic: str) -> None:
@@ -189,8 +195,8 @@ def undefined(diagnostic: str) -> None:
         with st.expander(f"{one.title}: {count(sum(one.value.values()), one.noun)}"):
             lines = []
             for name, n in one.value.items():
-                definition = reason(name)
-                lines.append(f"- **{n:,} × {definition.title.lower()}** — {plain(definition.meaning)}")
+                definition = reason(name, diagnostic)
+                lines.append(f"- **{n:,} × {definition.title.lower()}**: {plain(definition.meaning)}")
             st.markdown("\n".join(lines))
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from urllib.parse import quote
 
 import pandas as pd
 
+from core.answers.analysis import Answers, analyse_answers
+from core.answers.evidence import FIRST, GOLD, MISSING, PARTS, PRESENT, REFERENCE, UNKNOWN
 from core.diagnosis import (
     BAD,
     GOOD,
@@ -19,43 +21,34 @@ from core.diagnosis import (
     QuestionColumn,
     by_name,
 )
-from core.run import Run
+from core.severity import SEVERITIES, WRONG, graded
 from core.stats import wilson_interval
-from core.text.display import part, percent, share_interval
-from core.text.matching import correctness
+from core.text.display import count, part, percent, share_interval
 
 DEFINITIONS = (
     Definition("correct", "Correct answer", "Whether the answer says a reference answer: in the same words, numbers, amounts and dates by value. Of two things that the question offers, it must choose the right one.",
         undefined_when="there is no reference answer, or the answer is empty or an abstention"),
+    Definition("evidence", "Evidence", "Whether all gold passages of the question were in the prompt, and whether the first passage is one. Where no gold passage is known: whether a passage contains the reference answer, which may be by accident.",
+        undefined_when="neither gold passages nor reference answers are known, or the reference answer is a yes or no"),
     Definition("wrong_answers", "Incorrect answers", "The answer does not contain a reference answer.",
         undefined_when="there is no reference answer, or the answer is empty or an abstention"),
     Definition("no_answer", "No answer", "The baseline is empty, abstains (a refusal or \"I don't know\"), or the model call failed.",
         advice="Read the reasons in the workbench: token limits, content filters and failed calls are named there."),
-    Definition("empty_baselines", "Empty baselines", "More than a tenth of the questions have an empty baseline, which leaves every other figure to the rest.",
+    Definition("empty_baselines", "Empty baselines", "More than a tenth of the questions have an empty baseline, so every other figure is about the rest.",
         advice="Change what the model is given, in this order: a larger model, the other prompt style, more max answer tokens, fewer or shorter passages."),
 )  # fmt: skip
 _DEFINE = by_name(*DEFINITIONS)
 _MANY_EMPTY = 0.1  # share of the baselines
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """One row per question, in the run's order: ``query_id, question, answer, answer_status, correct``."""
-
-    queries: pd.DataFrame
-
-    def n(self, status: str) -> int:
-        """Return the number of answers with a status."""
-        return int((self.queries["answer_status"] == status).sum())
-
-
-def analyse_answers(run: Run) -> Answers:
-    """Judge every answer of a run that has reference answers; no LLM calls."""
-    frame = run.queries[["query_id", "question", "answer", "answer_status"]].copy()
-    frame["correct"] = correctness(
-        run.queries["answer"], run.queries["reference_answers"], run.queries["question"]
-    )
-    return Answers(frame)
+# What to do about incorrect answers, by what most of them share.
+_READER = (
+    "Work on the model first: a larger one, another prompt, or fewer and shorter passages.",
+    "reader:improve",
+)
+_RETRIEVAL = (
+    "Work on retrieval first: reword the search, combine keywords with embeddings, or try another retriever.",
+    "retrieval:improve",
+)
+_BOTH = ("Work on retrieval and on the model: each may explain half of these answers.", "")
 
 
 def numbers(answers: Answers) -> tuple[Number, ...]:
@@ -65,14 +58,28 @@ def numbers(answers: Answers) -> tuple[Number, ...]:
     correct = int(q["correct"].fillna(False).sum())
     share = wilson_interval(correct / judged, judged) if judged else None
     note = "no reference answers to compare with" if share is None else share_interval(share)
+    wrong = answers.incorrect
+    read = int(wrong["evidence_by"].eq(REFERENCE).sum())
     return (
         Number("n_queries", "Questions", n, place="row"),
         Number("n_correct", "Correct answers", correct, of=judged, define="correct", note=note, place="card"),
         Number("n_judged", value=judged),
+        *(
+            Number(
+                f"n_incorrect_{key}", f"Incorrect, evidence {where}", int(wrong["evidence"].eq(where).sum()),
+                of=len(wrong), noun="answer", define="evidence", cases=_cases(where), place="row",
+                note=f"{read:,} read from the reference answer" if read and where != UNKNOWN else "",
+            )
+            for key, where in zip(("first", "in_prompt", "missing", "unknown"), PARTS, strict=True)
+        ),
         Number("n_abstained", "Abstained", answers.n("abstained"), of=n, define="no_answer", place="row"),
         Number("n_empty_answers", "Empty answers", answers.n("empty"), of=n, define="no_answer", place="row"),
         Number("n_errors", "Failed", answers.n("error"), of=n, define="no_answer", place="row"),
-    )
+    )  # fmt: skip
+
+
+def _cases(where: str) -> str:
+    return f"queries.correct:False,evidence:{quote(where, safe='')}"
 
 
 def findings(answers: Answers) -> Sequence[Finding]:
@@ -87,31 +94,67 @@ def findings(answers: Answers) -> Sequence[Finding]:
 
 
 def _wrong(answers: Answers) -> Sequence[Finding]:
-    """Say how many answers are incorrect: grave where that is surely most of them, in order where surely few."""
-    q = answers.queries
-    wrong, of = q["correct"].eq(False).fillna(False), int(q["correct"].notna().sum())
-    n = int(wrong.sum())
+    """Say how many answers are incorrect, what retrieval can explain of them, and what to work on first."""
+    wrong, of = answers.incorrect, int(answers.queries["correct"].notna().sum())
+    n = len(wrong)
     if not of:
         return ()
     low, high = interval = wilson_interval(n / of, of)
-    severity = "high" if low > 0.5 else "medium" if low > 0.25 else "low"
-    tone = BAD if severity != "low" else GOOD if high < 0.5 else UNCLEAR
-    correct, are = (1 - high, 1 - low), "is" if of == 1 else "are"
+    severity = graded(WRONG, interval)
+    tone = BAD if severity != SEVERITIES[-1] else GOOD if high < 0.5 else UNCLEAR
+    told, advice, fix, ordered = _explained(wrong)
+    if tone == GOOD:
+        told, advice, fix = "", "", ""
+    sentence = f"{n:,} of {count(of, 'answer')} {'is' if n == 1 else 'are'} wrong"
+    right = f"{part(of - n, of, 'answer')} {'is' if of == 1 or of - n == 1 < of < 20 else 'are'} correct"
     return (
         Finding(
             "wrong_answers",
-            f"{n:,} of {of:,} answers {'is' if n == 1 else 'are'} incorrect.",
+            f"{sentence}.{told}",
             n,
             of,
             interval=interval,
             severity=severity,
-            query_ids=tuple(q.loc[wrong, "query_id"]),
+            advice=advice,
+            fix=fix,
+            query_ids=tuple(ordered["query_id"]),
             tone=tone,
-            clause=f"{part(n, of, 'answer')} {are} incorrect ({percent(n / of, interval)})"
-            if tone == BAD
-            else f"{part(of - n, of, 'answer')} {are} correct ({percent(n / of, correct)})",
+            clause=f"{right} (95 % interval {percent((of - n) / of, (1 - high, 1 - low))})"
+            if tone == GOOD
+            else f"{sentence} (95 % interval {percent(n / of, interval)}).{told}".removesuffix("."),
+            label="Incorrect",
+            reads="with an incorrect answer",
         ),
     )
+
+
+def _explained(wrong: pd.DataFrame) -> tuple[str, str, str, pd.DataFrame]:
+    """Say in how many incorrect answers the evidence was in the prompt; and advice, fix and the order to read."""
+    n, where = len(wrong), wrong["evidence"]
+    there, missing = where.isin([FIRST, PRESENT]), where.eq(MISSING)
+    n_there, n_missing = int(there.sum()), int(missing.sum())
+    unknown = n - n_there - n_missing
+    if not n:
+        return "", "", "", wrong
+    if 2 * unknown >= n:
+        return "", "", "", wrong
+    by_words, by_gold = (bool(wrong["evidence_by"].eq(by).any()) for by in (REFERENCE, GOLD))
+    names = (("the right passage", by_gold), ("the reference answer", by_words))
+    held = " or ".join(name for name, occurs in names if occurs)
+    most = n_missing + unknown
+    can = f"{'probably can' if by_words else 'can'} explain {f'at most {most:,}' if most else 'none of them'}"
+    open_ = f" ({unknown:,} not known)" if unknown else ""
+    some = f"all {n:,}" if n_there == n > 1 else f"{n_there:,}"
+    told = (
+        f" In {some} {held} was in the prompt: retrieval {can}{open_}."
+        if n_there
+        else f" In none of them was {held} in the prompt{open_}."
+    )
+    if n_there == n_missing:
+        return told, *_BOTH, wrong
+    advice = _READER if n_there > n_missing else _RETRIEVAL
+    first = there if n_there > n_missing else missing
+    return told, *advice, pd.concat([wrong[first], wrong[~first]])
 
 
 def _empty(answers: Answers) -> Sequence[Finding]:
@@ -120,17 +163,20 @@ def _empty(answers: Answers) -> Sequence[Finding]:
     n = int(empty.sum())
     if n <= _MANY_EMPTY * asked:
         return ()
+    are = "is" if n == 1 else "are"
     return (
         Finding(
             "empty_baselines",
-            f"{n:,} of {asked:,} baselines are empty: the model wrote no answer to compare with.",
+            f"{n:,} of {count(asked, 'baseline')} {are} empty: the model wrote no answer to compare with.",
             n,
             asked,
             interval=wilson_interval(n / asked, asked),
-            severity="high",
+            severity=graded(WRONG, wilson_interval(n / asked, asked)),
             advice=_DEFINE["empty_baselines"].advice,
+            label="Empty baseline",
+            reads="with an empty baseline",
             query_ids=tuple(q.loc[empty, "query_id"]),
-            clause=f"{n:,} of {asked:,} answers are empty, so all else is about the other {asked - n:,}",
+            clause=f"{n:,} of {count(asked, 'answer')} {are} empty, so all else is about the other {asked - n:,}",
             topic="missing",
         ),
     )
@@ -143,18 +189,20 @@ def _without_answer(answers: Answers) -> Sequence[Finding]:
     if not n:
         return ()
     kinds = (("empty", "empty"), ("abstained", "abstained"), ("error", "failed"))
+    have = "has" if n == 1 else "have"
     parts = ", ".join(f"{answers.n(status):,} {word}" for status, word in kinds if answers.n(status))
     return (
         Finding(
             "no_answer",
-            f"{n:,} of {of:,} questions have no answer ({parts}).",
+            f"{n:,} of {count(of, 'question')} {have} no answer ({parts}).",
             n,
             of,
             interval=wilson_interval(n / of, of),
-            severity="high" if n / of >= 0.2 else "low",
+            severity=graded(WRONG, wilson_interval(n / of, of)),
             advice=_DEFINE["no_answer"].advice,
+            reads="without an answer",
             query_ids=tuple(q.loc[silent, "query_id"]),
-            clause=f"{n:,} of {of:,} questions have no answer ({parts})",
+            clause=f"{n:,} of {count(of, 'question')} {have} no answer ({parts})",
             topic="missing",
         ),
     )
@@ -174,6 +222,7 @@ ANSWERS = Diagnostic(
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("answer_status", "Answer status"),
+        QuestionColumn("evidence", "Evidence", needs_labels=True),
         QuestionColumn("correct", "Correct", "bool", (0.0, 1.0), higher_is="better", needs_labels=True),
     ),
 )

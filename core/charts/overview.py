@@ -49,6 +49,8 @@ def _shares(diagnosis: Diagnosis, name: str) -> Iterator[tuple[Number, float, fl
     for one in diagnosis.numbers(name):
         if one.chance is None or one.value is None or one.place not in ("card", "row"):
             continue
+        if one.noun == "passage":  # the axis is a share of the questions
+            continue
         # Where nothing was counted and chance gives nothing either, there is nothing to compare.
         if one.of and (one.value or one.chance):
             share = one.value / one.of

@@ -39,10 +39,15 @@ from core.report.signals import signal_agreement
 from core.report.signals_text import signals_facts, signals_text
 from core.report.text import summary_json, summary_text
 from core.run import Run
-from core.severity import SEVERITIES
+from core.severity import SEVERITIES, policy
 from core.sources.formats import IMPORT_FORMATS, import_file
 
 DOWNLOADS = ("nq",)
+# A line of \b keeps the lines that follow as they are.
+_SEVERITY = (
+    "How grave a finding is: 'surely' means the lower end of the 95 % interval of its share.\n\n\b\n"
+    + policy(markdown=False)
+)
 
 DatasetArg = Annotated[str, typer.Argument(help="Questions, JSON Lines or CSV; or a saved run.")]
 RunArg = Annotated[str, typer.Argument(help="Folder of a saved run.")]
@@ -83,7 +88,7 @@ def build_app() -> typer.Typer:
         ("check", _check, settings),
         ("export", _export, settings),
     ):
-        app.command(name)(with_options(options)(command))
+        app.command(name, epilog=_SEVERITY if command is _check else None)(with_options(options)(command))
     return app
 
 

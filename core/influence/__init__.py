@@ -4,6 +4,7 @@ from core.influence.analysis import InfluenceAnalysis, analyse
 from core.influence.chance import ChanceBand, chance_band
 from core.influence.metrics import (
     Spearman,
+    above_noise_by_chance,
     attainable_rho,
     average_ranks,
     dominance_ratio,
@@ -27,6 +28,7 @@ __all__ = [
     "NdcgByChance",
     "OrderOfUse",
     "Spearman",
+    "above_noise_by_chance",
     "analyse",
     "attainable_rho",
     "average_ranks",

@@ -12,7 +12,14 @@ from core.arrays import Bools, Floats, Ints, equal_sized, spearman_within, tie_s
 from core.diagnosis import Definition
 from core.influence.chance import RandomRhos
 from core.influence.definitions import DEFAULT_THRESHOLD, LOGPROB, MODES, REASONS, ROUGE
-from core.influence.measured import gain_of, has_ties, noise_quantiles, passage_frame, undefined_reasons
+from core.influence.measured import (
+    gain_of,
+    has_ties,
+    n_repeats,
+    noise_quantiles,
+    passage_frame,
+    undefined_reasons,
+)
 from core.influence.metrics import (
     RBO_PERSISTENCE,
     dominance_within,
@@ -167,7 +174,7 @@ def analyse(
         p[f"{name}_influence_rank"] = np.where(ordered, end, np.nan)
     agreement, rhos = _agreement(order, rank, group, reason.isna().to_numpy())
     gain, use = _gain(order, gains, group, n)
-    entropy, counts = entropy_within(gains, group, n), run.repeats["query_id"].value_counts()
+    entropy = entropy_within(gains, group, n)
     with np.errstate(divide="ignore", invalid="ignore"):
         normalised = np.where(k > 1, entropy / np.log(k), np.nan)
     q = pd.DataFrame(
@@ -182,7 +189,7 @@ def analyse(
             "dominance": dominance_within(gains, group, n),
             "entropy": entropy,
             "entropy_normalised": normalised,
-            "n_repeats": counts.reindex(queries["query_id"], fill_value=0).to_numpy(),
+            "n_repeats": n_repeats(run),
             "noise_quantile": np.full(n, np.nan) if measure == LOGPROB else noise_quantiles(run),
             "has_ties": has_ties(rank, group, n),
             "correct": correctness(queries["answer"], queries["reference_answers"], queries["question"]),

@@ -65,9 +65,15 @@ METRICS = by_name(
         formula="entropy / ln k", range="[0, 1]", direction="higher = spread over more passages",
         undefined_when="the influences sum to 0, or k < 2"),
     Definition("noise_quantile", "Noise floor", "How far the answer moves when no passage is left out.",
-        formula="95 % point of 1 − ROUGE-L F1(baseline, repeat) over R repeats", range="[0, 1]",
+        formula="1 − ROUGE-L F1(baseline, repeat), the largest of R repeats; from 19 repeats on, the value that one more "
+        "exceeds in at most 5 %", range="[0, 1]",
         direction="lower = steadier model",
         undefined_when="no repeats were run, or influence is measured by log-probability, which does not vary"),
+    Definition("above_noise", "Passages above noise",
+        "Influence above the noise floor of the question. Without any effect a passage is above it with probability 1 / (R + 1), "
+        "R repeats: 50 % for 1, 25 % for 3; for at most 5 % it takes 19.",
+        direction="only what exceeds the count by chance is influence",
+        undefined_when="no repeats were run, or influence is measured by log-probability"),
     Definition("reported_verdicts", "Reported verdicts",
         "Labels that an imported file states, compared with those recomputed from its own scores.",
         undefined_when="the file states no verdict",
@@ -96,28 +102,28 @@ REASONS = by_name(
 )  # fmt: skip
 
 MODES = by_name(
-    Definition("ignored_top_hit", "Ignored top hit", "Retrieval rank ≤ 3 and influence rank ≥ k − 2 (k ≥ 6).",
+    Definition("ignored_top_hit", "Ignored top hit",
+        "Retrieval rank ≤ 3 and influence strictly below that of k − 3 other passages (k ≥ 6).",
         MODE,
-        advice="The retriever puts text first that the model does not use: look at the query wording, or re-rank."),
+        advice="The retriever puts text first that the model does not use: reword the search, or re-rank."),
     Definition("buried_evidence", "Buried evidence", "Influence rank ≤ 3 and retrieval rank ≥ k − 2 (k ≥ 6).",
         MODE,
-        advice="What the model uses comes last: a re-ranker or a better query would lift it; a smaller k would lose it."),
+        advice="What the model uses comes last: where it is the right text, re-rank or reword the search."),
     Definition("over_reliance", "Over-reliance", "Dominance ratio ≥ 0.8.", MODE,
         advice="Expected of a question that one fact answers: check that the passage is the right one."),
     Definition("inverted", "Inverted order",
         "ρ below the lower 5 % point of random orders of this question's own influences.", MODE,
-        advice="The model uses the passages in the reverse of the retriever's order: check that scores are sorted "
-        "best first, and whether the model favours the end of its prompt."),
+        advice="Check that scores are sorted best first, and whether the model favours the end of its prompt."),
     Definition("inert", "Inert", "No single removal changes the answer (all influences 0).", MODE,
-        advice="Either the answer is redundant in the passages or the model did not need them: see parametric and redundant."),
+        advice="Either several passages carry the same evidence, or the model needed none: see parametric and redundant."),
     Definition("parametric", "Parametric", "Closed-book answer ≈ baseline (ROUGE-L F1 ≥ 0.9).", MODE,
-        advice="The passages did not change the answer, which may still be wrong: its influence says nothing about retrieval."),
+        advice="The model gives this answer without any passage, and it may be wrong: its influence says nothing about retrieval."),
     Definition("redundant", "Redundant", "Inert to every single removal, but not parametric.", MODE,
-        advice="Several passages probably carry the same evidence, so that removing one leaves the others: look at the texts."),
+        advice="Check whether a passage supports the answer: if several do, removing one leaves the others; if none does, the answer is probably invented."),
     Definition("harmful_passage", "Harmful passage", "Leaving the passage out makes an incorrect answer correct.",
-        MODE, advice="This passage misleads the model: filter it or rank it lower."),
+        MODE, advice="Without this passage the answer is correct: read it, and filter it or rank it lower."),
     Definition("missed_evidence", "Missed evidence", "A gold passage exists that was not retrieved.", MODE,
-        advice="Mend retrieval first (more passages, another query, embeddings beside words): no model can use a passage it was not given."),
+        advice="No model can use a passage it was not given: reword the search, or combine keywords with embeddings."),
 )  # fmt: skip
 
 # Modes that random orders of the same influences show as well.

@@ -55,7 +55,16 @@ INFLUENCE = Diagnostic(
     numbers=numbers,
     findings=findings,
     settings=(THRESHOLD, AS_PUBLISHED, MEASURE),
-    needs=(Need("passages", "The run has no passages."),),
+    needs=(
+        Need("passages", "The run has no passages."),
+        Need(
+            "passages",
+            "No passage was left out of a prompt: load the questions on the Live page and run the influence "
+            "step.",
+            ("ablated_answer", "influence_score", "logprob_drop"),
+            step="influence",
+        ),
+    ),
     exports=(
         Export("csv", "Passages and influence", ".csv", influence_csv, "One row per question and passage."),
         Export("queries-csv", "Questions and influence", ".csv", questions_csv, "One row per question."),

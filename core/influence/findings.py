@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
-
-import pandas as pd
 
 from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.influence.analysis import InfluenceAnalysis
-from core.influence.definitions import METRICS, MODES, ORDER_MODES, REASONS, ROUGE
+from core.influence.definitions import METRICS, MODES, REASONS, ROUGE
 from core.influence.reported import changes_sentence, compare_reported
-from core.severity import SEVERITIES
+from core.severity import LOSS, NOTE, WRONG, Harm, graded
 from core.stats import cases_needed, wilson_interval
 from core.text.display import count, needed, number, part, percent
 
-ALPHA = 0.05
-_RARE = 0.1  # share of the questions that a mode must surely exceed to matter fully
 _MUCH = 1 / 3  # of what is possible beyond chance
 _MEASURE = "Leave each passage out once: load the questions on the Live page and run the influence step."
 WORTH_A_FINDING = 0.2  # share of the questions from which a reason to be undefined is worth a finding
@@ -26,43 +23,54 @@ class _Wording(NamedTuple):
     """How a failure mode reads: what ``n`` questions show, how bad, and which come first."""
 
     sentence: str
-    severity: str
+    reads: str  # behind "Read the n questions"
+    harm: Harm
     by: str  # column; the most telling question first
     ascending: bool
+    fix: str = ""
 
 
 _WORDINGS = {
     "harmful_passage": _Wording(
-        "leaving out one passage makes an incorrect answer correct", "high", "rho", True
+        "leaving out one passage makes an incorrect answer correct",
+        "with a harmful passage", WRONG, "rho", True, "retrieval:improve",
     ),
-    "missed_evidence": _Wording("a gold passage was not retrieved", "high", "rho", True),
     "inverted": _Wording(
-        "the passages are used in the reverse of the retriever's order", "high", "rho", True
+        "the passages are used in the reverse of the retriever's order",
+        "with an inverted order", LOSS, "rho", True,
     ),
     "buried_evidence": _Wording(
-        "the model relies on a passage from the end of the retrieved list", "medium", "rho", True
+        "the model relies on a passage from the end of the retrieved list",
+        "with buried evidence", LOSS, "rho", True, "retrieval:improve",
     ),
     "ignored_top_hit": _Wording(
-        "a passage the retriever put in its first three is hardly used", "medium", "rho", True
+        "a passage the retriever put in its first three is hardly used",
+        "with an ignored top hit", LOSS, "rho", True, "retrieval:improve",
     ),
-    "parametric": _Wording("the answer is the same without any passage", "medium", "k", False),
+    "parametric": _Wording(
+        "the answer is the same without any passage",
+        "answered the same without passages", LOSS, "k", False,
+    ),
     "redundant": _Wording(
-        "no single removal changes the answer, but leaving out all passages does", "medium", "k", False
+        "no single removal changes the answer, but leaving out all passages does",
+        "where no single passage matters", LOSS, "k", False,
     ),
-    "inert": _Wording("no single removal changes the answer", "medium", "k", False),
+    "inert": _Wording(
+        "no single removal changes the answer", "where no single passage matters", NOTE, "k", False
+    ),
     "over_reliance": _Wording(
-        "one passage carries at least 80 % of the influence", "low", "dominance", False
+        "one passage carries at least 80 % of the influence",
+        "where one passage carries the answer", NOTE, "dominance", False,
     ),
-}
+}  # fmt: skip
 
 
 def findings(analysis: InfluenceAnalysis) -> tuple[Finding, ...]:
     """Return what is wrong, or worth knowing, of a run.
 
-    Failure modes that depend on the order are findings only where they are more frequent than random orders
-    of the same influences would make them (p at most 0.05, adjusted for their number); those that chance
-    cannot produce whenever they occur. Further: whether the order of use follows that of retrieval, reasons
-    that leave a fifth of the questions or more without ρ or label, and reported verdicts that change.
+    Failure modes that depend on the order are tested against random orders of the same influences, and so is
+    the order of use; those that chance cannot produce are findings whenever they occur. Further: reasons that
+    leave a fifth of the questions or more without ρ or label, and reported verdicts that change.
     """
     return (
         *_order_of_use(analysis),
@@ -83,29 +91,43 @@ def _order_of_use(analysis: InfluenceAnalysis) -> list[Finding]:
     told = (
         f"(mean nDCG {number(use.mean)} against {number(use.chance)} by chance, {count(use.n, 'question')})"
     )
-    if use.p_value <= ALPHA / 2:
-        sentence, severity, tone = f"What the model uses tends to be retrieved first: {values}.", "low", GOOD
-        advice = "ρ cannot see this where one passage carries the answer; prefer nDCG there."
+    unclear = Finding(
+        "influence_ndcg",
+        f"The order of use is indistinguishable from a random one: {values}.",
+        use.n,
+        use.n,
+        p_value=use.p_value,
+        advice=_visible(analysis),
+        query_ids=tuple(q["query_id"][difference.index]),
+        tone=UNCLEAR,
+        clause="the order in which the model uses the passages is indistinguishable from a random one "
+        f"{told}; {needed(cases_needed(difference))}",
+        topic="order",
+        label="Order of use",
+        fix="passages:fewer",
+    )
+    if use.excess > 0:
         barely = ", but not by much" if use.excess < _MUCH else ""
-        clause = f"what the model uses is retrieved earlier than chance would put it{barely} {told}"
-    elif use.p_value >= 1 - ALPHA / 2:
-        sentence, severity, tone = f"What the model uses tends to be retrieved last: {values}.", "high", BAD
-        advice = MODES["inverted"].advice
-        clause = f"what the model uses is retrieved later than chance would put it {told}"
+        claim = replace(
+            unclear,
+            sentence=f"What the model uses tends to be retrieved first: {values}.",
+            advice="When one passage drives the answer, use nDCG; ρ is unreliable.",
+            tone=GOOD,
+            clause=f"what the model uses is retrieved earlier than chance would put it{barely} {told}",
+            fix="",
+        )
     else:
-        sentence = f"The order of use cannot be told from a random one: {values}."
-        severity, tone, advice = "medium", UNCLEAR, _visible(analysis)
-        clause = (
-            f"the order in which the model uses the passages may as well be random {told}; "
-            f"{needed(cases_needed(difference))}"
+        late = int((difference < 0).sum())
+        claim = replace(
+            unclear,
+            sentence=f"What the model uses tends to be retrieved last: {values}.",
+            severity=graded(LOSS, wilson_interval(late / use.n, use.n)),
+            advice=MODES["inverted"].advice,
+            tone=BAD,
+            clause=f"what the model uses is retrieved later than chance would put it {told}",
+            fix="",
         )
-    two_sided = min(1.0, 2 * min(use.p_value, 1 - use.p_value))
-    return [
-        Finding(
-            "influence_ndcg", sentence, use.n, use.n, p_value=two_sided, severity=severity, advice=advice,
-            query_ids=tuple(q["query_id"][difference.index]), tone=tone, clause=clause, topic="order",
-        )
-    ]  # fmt: skip
+    return [replace(claim, otherwise=unclear)]
 
 
 def _visible(analysis: InfluenceAnalysis) -> str:
@@ -129,34 +151,26 @@ def _modes(analysis: InfluenceAnalysis) -> list[Finding]:
         mode, flagged = modes.loc[name], analysis.queries[analysis.queries[name]]
         n, of, expected = int(mode["n"]), int(mode["of"]), float(mode["expected"])
         depends = not math.isnan(expected)
-        if not n or (depends and mode["p_value"] > ALPHA):
+        # A count that chance gives is tested even where it is 0: which tests there are must not depend on it.
+        if not (expected > 0 if depends else n):
             continue
         interval = (float(mode["low"]), float(mode["high"]))
         told = f"in {n:,} of {count(of, 'question')} {wording.sentence}"
         chance = f"; chance alone gives {number(expected, '{:.0f}')}" if depends else ""
         by_chance = f"; {percent(expected / of)} by chance" if depends else ""
         ordered = flagged.sort_values(wording.by, ascending=wording.ascending, kind="stable")
+        harm = LOSS if name == "inert" and name not in untold else wording.harm
         found.append(
             Finding(
                 name, f"{told[:1].upper()}{told[1:]}{chance}.", n, of,
                 interval, expected if depends else None,
-                float(mode["p_value"]) if depends else None, _severity(name, mode, analysis),
+                float(mode["p_value"]) if depends else None, graded(harm, interval),
                 MODES[name].advice, tuple(ordered["query_id"]),
                 clause="" if name in untold else f"{told} ({percent(n / of, interval)}{by_chance})",
-                topic="order" if depends else "",
+                topic="order" if depends else "", reads=wording.reads, fix=wording.fix,
             )
         )  # fmt: skip
     return found
-
-
-def _severity(name: str, mode: pd.Series, analysis: InfluenceAnalysis) -> str:
-    """One step less where it may well be rare; chance has been ruled out for the modes that it produces."""
-    if name == "inert" and analysis.testable["redundant"]:
-        return "low"
-    worst = _WORDINGS[name].severity
-    if name in ORDER_MODES or mode["low"] > _RARE or worst == "low":
-        return worst
-    return SEVERITIES[SEVERITIES.index(worst) + 1]
 
 
 def _undefined(analysis: InfluenceAnalysis) -> list[Finding]:
@@ -166,7 +180,10 @@ def _undefined(analysis: InfluenceAnalysis) -> list[Finding]:
     for name, n in q["label_reason"].value_counts().items():
         if n >= max(2, WORTH_A_FINDING * of) and name != "inert":
             what, meaning = ("label" if name == "ties_cannot_reach" else "ρ"), REASONS[str(name)].meaning
-            sentence = f"{n:,} of {count(of, 'question')} have no {what}: {meaning[:1].lower()}{meaning[1:]}"
+            have = "has" if n == 1 else "have"
+            sentence = (
+                f"{n:,} of {count(of, 'question')} {have} no {what}: {meaning[:1].lower()}{meaning[1:]}"
+            )
             ids = tuple(q["query_id"][q["label_reason"] == name])
             share = wilson_interval(n / of, of)
             unmeasured = name in ("no_ablations", "not_scored", "incomplete")
@@ -177,9 +194,9 @@ def _undefined(analysis: InfluenceAnalysis) -> list[Finding]:
             advice = REASONS["not_scored"].advice if analysis.measure != ROUGE else _MEASURE
             found.append(
                 Finding(
-                    str(name), sentence, int(n), of, share, severity="medium" if unmeasured else "low",
-                    advice=advice if unmeasured else "", query_ids=ids, tone=UNCLEAR,
-                    clause=clause if unmeasured else "",
+                    str(name), sentence, int(n), of, share, advice=advice if unmeasured else "",
+                    query_ids=ids, tone=UNCLEAR, clause=clause if unmeasured else "",
+                    reads=f"without a {what}",
                 )
             )  # fmt: skip
     return found
@@ -195,8 +212,9 @@ def _reported(analysis: InfluenceAnalysis) -> list[Finding]:
     ids, advice = tuple(changed["query_id"]), METRICS["reported_verdicts"].advice
     return [
         Finding(
-            "reported_verdicts", changes_sentence(frame), len(changed), of, share, severity="medium",
-            advice=advice, query_ids=ids,
+            "reported_verdicts", changes_sentence(frame), len(changed), of, share,
+            severity=graded(LOSS, share), advice=advice, query_ids=ids, label="Reported verdict changes",
+            reads="whose reported verdict changes",
             clause=f"{len(changed):,} of {of:,} verdicts in the file change when recomputed",
         )
     ]  # fmt: skip

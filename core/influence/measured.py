@@ -85,6 +85,12 @@ def _repeat_answers(run: Run) -> dict[str, list[str]]:
     return {str(q): answers.to_list() for q, answers in usable.groupby("query_id", sort=False)["answer"]}
 
 
+def n_repeats(run: Run) -> Ints:
+    """Return the number of answers to the unchanged prompt that each question has beside its baseline."""
+    repeats = _repeat_answers(run)
+    return np.array([len(repeats.get(query_id, ())) for query_id in run.queries["query_id"]], dtype=np.int64)
+
+
 def noise_quantiles(run: Run) -> Floats:
     """Return the noise floor of every question, NaN without repeats."""
     repeats = _repeat_answers(run)

@@ -294,20 +294,55 @@ def noise_quantile(baseline: str, repeats: Sequence[str], q: float = 0.95) -> fl
     repeats : sequence of str
         Answers of further calls with exactly the same passages.
     q : float
-        Which point of the distribution of ``influence_score(baseline, repeat)`` to return.
+        How likely one further repeat must be not to lie above the floor.
 
     Returns
     -------
     float
-        In [0, 1], lower = steadier. NaN without repeats or with an empty baseline. With few repeats
-        this is nearly their maximum; the page shows R beside it.
+        In [0, 1], lower = steadier: the score that one further repeat does not exceed with probability ``q``
+        or, of fewer than 19 repeats, the largest. NaN without repeats or with an empty baseline.
 
     Notes
     -----
-    Cost: R calls. An influence at or below this value is not distinguishable from noise.
+    Cost: R calls. An influence at or below this value is not distinguishable from noise. That of a passage
+    without effect lies above it with a probability of at most `above_noise_by_chance`.
     """
     scores = [influence_score(baseline, repeat) for repeat in repeats]
-    return float(np.quantile(scores, q)) if scores and not np.isnan(scores).any() else math.nan
+    if not scores or np.isnan(scores).any():
+        return math.nan
+    return float(np.sort(scores)[int(_floor_rank(len(scores), q)) - 1])
+
+
+def _floor_rank(n_repeats: ArrayLike, q: float) -> Floats:
+    """Return which of the R scores, ascending from 1, is the floor: as in conformal prediction."""
+    repeats = np.asarray(n_repeats, dtype=np.float64)
+    return np.minimum(repeats, np.ceil(q * (repeats + 1) - 1e-9))
+
+
+def above_noise_by_chance(n_repeats: ArrayLike, q: float = 0.95) -> Floats:
+    """How often the influence of a passage without effect lies above the noise floor of R repeats.
+
+    Parameters
+    ----------
+    n_repeats : array_like of int
+        R, each at least 1; NaN where it is 0.
+    q : float
+        As for `noise_quantile`.
+
+    Returns
+    -------
+    ndarray of float
+        In (0, 1), lower = surer: the probability if no two scores are equal, else a bound. 19 repeats are the
+        fewest with at most 5 %.
+
+    Examples
+    --------
+    >>> above_noise_by_chance([1, 3, 19]).tolist()
+    [0.5, 0.25, 0.05]
+    """
+    repeats = np.asarray(n_repeats, dtype=np.float64)
+    # The answer without the passage is one more repeat: each place among R + 1 is as likely.
+    return np.where(repeats > 0, 1 - _floor_rank(repeats, q) / (repeats + 1), np.nan)
 
 
 def label(rho: float, threshold: float = DEFAULT_THRESHOLD, attainable: float = 1.0) -> str:

@@ -15,7 +15,7 @@ from core.arrays import Bools, Floats, Ints
 from core.influence.definitions import MODES, ORDER_MODES, PER_PASSAGE
 from core.influence.measured import closed_book_agreement
 from core.run import Run
-from core.stats import holm, poisson_binomial_interval, poisson_binomial_tail, wilson_interval
+from core.stats import poisson_binomial_interval, poisson_binomial_tail, wilson_interval
 from core.text.matching import is_correct
 
 PARAMETRIC_F1 = 0.9
@@ -49,7 +49,8 @@ def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints) -> None:
     order, rank = p["retrieval_order"].to_numpy(), p["influence_rank"].to_numpy()
     last = k[group] - _FIRST + 1
     for mode, retrieved, used in (
-        ("ignored_top_hit", order <= _FIRST, rank >= last),
+        # Strictly below k − 3 others: of passages that tie with most, none is ignored more than the others.
+        ("ignored_top_hit", order <= _FIRST, p["best_influence_rank"].to_numpy() >= last),
         ("buried_evidence", order >= last, rank <= _FIRST),
     ):
         p[mode] = usable[mode][group] & retrieved & used
@@ -99,6 +100,12 @@ def _missed(run: Run, group: Ints) -> Bools:
     return np.asarray(n_gold > np.bincount(group, gold, n_gold.size))
 
 
+def _left_out(run: Run, q: pd.DataFrame) -> pd.Series:
+    """Tell which questions have an answer without one of their passages."""
+    asked = run.passages.loc[run.passages["ablated_answer"].notna(), "query_id"]
+    return q["query_id"].isin(asked)
+
+
 def testable_counts(run: Run, q: pd.DataFrame) -> dict[str, int]:
     """Count, for each mode, the questions whose data could show it."""
     answered = q["answer_status"] == "answered"
@@ -111,7 +118,7 @@ def testable_counts(run: Run, q: pd.DataFrame) -> dict[str, int]:
         "inert": measured,
         "parametric": closed_book & answered,
         "redundant": closed_book & measured,
-        "harmful_passage": q["correct"].notna(),
+        "harmful_passage": q["correct"].notna() & _left_out(run, q),
         "missed_evidence": run.queries["n_gold"].notna(),
     }
     return {name: int(masks[name].sum()) for name in MODES}
@@ -132,8 +139,8 @@ def mode_counts(q: pd.DataFrame, tested: Mapping[str, int]) -> pd.DataFrame:
     DataFrame
         One row per mode: ``name, n, of``; ``low, high``, the 95 % interval of the share; ``expected``, the
         count that random orders of the same influences give, with its middle 95 %, ``expected_low`` and
-        ``expected_high``; ``p_value`` of a count at least as high, Holm-corrected over all modes that
-        were tested. The last four are NaN where chance cannot produce the mode, or none could be tested.
+        ``expected_high``; ``p_value`` of a count at least as high. The last four are NaN where chance cannot
+        produce the mode, or none could be tested.
     """
     rows = []
     for name in MODES:
@@ -143,7 +150,4 @@ def mode_counts(q: pd.DataFrame, tested: Mapping[str, int]) -> pd.DataFrame:
             chance = q[f"{name}_by_chance"].dropna().to_numpy()
             row[5:] = [chance.sum(), *poisson_binomial_interval(chance), poisson_binomial_tail(chance, n)]
         rows.append(row)
-    found = pd.DataFrame(rows, columns=_COLUMNS)
-    # A reader looks at all modes at once: each that was tested counts, also where chance cannot produce it.
-    adjusted = holm(found["p_value"].fillna(1.0).where(found["of"] > 0))
-    return found.assign(p_value=np.where(found["p_value"].notna(), adjusted, np.nan))
+    return pd.DataFrame(rows, columns=_COLUMNS)

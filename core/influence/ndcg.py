@@ -19,7 +19,7 @@ _CELLS = 10_000_000  # passages dealt for the p-value of a run; beyond, the norm
 
 
 class NdcgByChance(NamedTuple):
-    """What random orders give: their mean nDCG, in (0, 1], and how often one reaches the observed nDCG."""
+    """What random orders give: their mean nDCG, in (0, 1], and the two-sided p-value of the observed nDCG."""
 
     mean: float
     p_value: float
@@ -62,8 +62,8 @@ def ndcg_by_chance(retrieval_rank: ArrayLike, influence: ArrayLike) -> NdcgByCha
     """Return what `influence_ndcg` would be if the same influences were dealt to the passages at random.
 
     Takes what `influence_ndcg` does, and is NaN where that is. The mean is exact: mean gain × sum of the
-    discounts / DCG of the order of influence. The p-value is the share of all orders, or of 2,000 seeded
-    random ones beyond k = 6, that reach the observed value.
+    discounts / DCG of the order of influence. The p-value is twice the smaller share of all orders, or of
+    2,000 seeded random ones beyond k = 6, that reach the observed value or do not exceed it; at most 1.
     """
     ranks, gains = vectors(retrieval_rank, influence)
     if not gains.any():
@@ -87,15 +87,16 @@ def ndcg_rows(order: Floats, influence: Floats) -> Floats:
 
 
 def ndcg_p_values(order: Floats, influence: Floats) -> Floats:
-    """Return for n questions, shapes (n, k), how often a random order reaches the observed nDCG."""
+    """Return for n questions, shapes (n, k), the two-sided p-value of nDCG against random orders."""
     discount, gain = _scaled(order, influence)
-    observed = (discount * gain).sum(1) - 1e-12
+    observed = (discount * gain).sum(1)
     p_values = np.full(len(order), np.nan)
     # Sorted, so that the orders drawn do not depend on the order in which the passages come.
     for rows, sums in random_sums(np.sort(discount, axis=1), np.sort(gain, axis=1), _ORDERS):
-        reached = (sums >= observed[rows, None]).sum(1)
+        reached = (sums >= observed[rows, None] - 1e-12).sum(1)
+        reached = np.minimum(reached, (sums <= observed[rows, None] + 1e-12).sum(1))
         drawn = sums.shape[1] == _ORDERS  # else these are all orders, and the observed one is among them
-        p_values[rows] = (reached + drawn) / (sums.shape[1] + drawn)
+        p_values[rows] = np.minimum(1, 2 * (reached + drawn) / (sums.shape[1] + drawn))
     return np.where(np.isnan(observed), np.nan, p_values)
 
 
@@ -114,7 +115,8 @@ class OrderOfUse(NamedTuple):
         ``(mean - chance) / (1 - chance)``: the share of what is possible beyond chance that is reached, a
         ratio of means, with a bootstrap interval. 0 is chance, 1 the order of use itself.
     p_value : float
-        Probability that random orders of the same influences reach this mean.
+        Two-sided: twice the smaller probability that the mean of random orders of the same influences is at
+        least, or at most, this one.
     """
 
     n: int
@@ -166,19 +168,20 @@ def _excess(value: Floats, chance: Floats) -> float:
 
 
 def _p_of_run(blocks: list[tuple[Floats, Floats]], surplus: float, variance: float) -> float:
-    """Probability that random orders reach this sum of nDCG above its expectation."""
+    """Two-sided p-value of the sum of nDCG above its expectation: use may come early or late."""
     from scipy.stats import norm
 
     if variance <= 0:
         return 1.0
     if sum(order.size for order, _ in blocks) * _RUN_ORDERS > _CELLS:
-        return float(norm.sf(surplus / math.sqrt(variance)))
+        return float(2 * norm.sf(abs(surplus) / math.sqrt(variance)))
     rng, sums = np.random.default_rng(0), np.zeros(_RUN_ORDERS)
     for block in blocks:
         for discount, gain in zip(*(np.sort(part, axis=1) for part in _scaled(*block)), strict=True):
             dealt = rng.permuted(np.tile(gain, (_RUN_ORDERS, 1)), axis=1)
             sums += dealt @ discount - gain.mean() * discount.sum()
-    return float((1 + np.count_nonzero(sums >= surplus - 1e-9)) / (1 + _RUN_ORDERS))
+    tail = min(np.count_nonzero(sums >= surplus - 1e-9), np.count_nonzero(sums <= surplus + 1e-9))
+    return float(min(1, 2 * (1 + tail) / (1 + _RUN_ORDERS)))
 
 
 def _scaled(order: Floats, influence: Floats) -> tuple[Floats, Floats]:

@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 from core.diagnosis import REASON, Number
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.definitions import MODES
-from core.influence.metrics import labels
+from core.influence.metrics import above_noise_by_chance, labels
 from core.stats import mean_interval
 from core.text.display import p_text
+
+_REPEATS = 19  # the fewest that keep a passage without effect below the noise floor 19 times in 20
 
 
 def summary(analysis: InfluenceAnalysis) -> dict[str, Any]:
@@ -53,7 +55,7 @@ def numbers(analysis: InfluenceAnalysis) -> tuple[Number, ...]:
         Number(
             "mean_influence_ndcg", "nDCG by influence", _value(use.mean), n=use.n,
             interval=_pair(use.low, use.high), define="influence_ndcg", place="card",
-            chance=_value(use.chance), note=p_text(use.p_value) if use.n else "",
+            chance=_value(use.chance), note=f"{p_text(use.p_value)}, two-sided" if use.n else "",
         ),
         Number(
             "influence_ndcg_excess", "Excess over chance", _value(use.excess), n=use.n,
@@ -85,6 +87,7 @@ def numbers(analysis: InfluenceAnalysis) -> tuple[Number, ...]:
             "mean_noise_quantile", "Mean noise floor", _mean(noise), n=len(noise), define="noise_quantile",
             place="row",
         ),
+        _above_noise(analysis),
         Number("undefined_reasons", "Without ρ", _counts(q["reason"]), define=REASON, place="row"),
         Number("label_reasons", "Without a label", _counts(q["label_reason"]), define=REASON, place="row"),
         *(_mode_number(name, modes.loc[name]) for name in MODES),
@@ -115,12 +118,34 @@ def numbers(analysis: InfluenceAnalysis) -> tuple[Number, ...]:
     return (*shown, *(Number(key, value=value) for key, value in data.items()))
 
 
+def _above_noise(analysis: InfluenceAnalysis) -> Number:
+    """Count the passages above the noise floor, beside those that would be without any effect."""
+    q = analysis.queries
+    above = analysis.passages[["query_id", "above_noise"]].dropna()
+    repeats = above["query_id"].map(dict(zip(q["query_id"], q["n_repeats"], strict=True))).to_numpy()
+    fewest, most = (int(end) for end in (repeats.min(), repeats.max())) if len(above) else (0, 0)
+    given = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    few = "; it takes 19 repeats to keep them below 5 %" if most < _REPEATS else ""
+    return Number(
+        "n_passages_above_noise",
+        "Passages above noise",
+        int(above["above_noise"].sum()) if len(above) else None,
+        of=len(above),
+        noun="passage",
+        define="above_noise",
+        chance=float(above_noise_by_chance(repeats).sum()) if len(above) else None,
+        note=f"without any effect, R = {given}{few}" if len(above) else "",
+        cases="passages.above_noise:True",
+        place="row",
+    )
+
+
 def _mode_number(name: str, mode: pd.Series) -> Number:
     """Count of one failure mode, with what chance alone gives where it can produce the mode."""
     depends, note = not math.isnan(mode["expected"]), ""
     if depends:
         low, high = int(mode["expected_low"]), int(mode["expected_high"])
-        note = f"95 % of random orders give {low} to {high}; adjusted {p_text(mode['p_value'])}"
+        note = f"95 % of random orders give {low} to {high}; {p_text(mode['p_value'])}"
     return Number(
         f"n_{name}",
         MODES[name].title,

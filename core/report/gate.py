@@ -15,7 +15,7 @@ from core.text.display import count, one_line
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What fails a run, and what these data cannot tell; both at least as grave as ``severity``."""
+    """What fails a run, at least as grave as ``severity``; and all that these data cannot tell."""
 
     severity: str
     failed: tuple[Finding, ...]
@@ -78,8 +78,8 @@ def gate(diagnosis: Diagnosis, severity: str = "high", asked: Iterable[str] = ()
         if options and missing is not None:
             raise InputError(f"{', '.join(options)} is a setting of {diagnostic.title}. {missing}")
     counted = SEVERITIES[: SEVERITIES.index(severity) + 1]
-    found = [one for one in diagnosis.findings() if one.severity in counted]
-    failed = tuple(one for one in found if one.tone == BAD)
+    found = diagnosis.findings()
+    failed = tuple(one for one in found if one.tone == BAD and one.severity in counted)
     return Gate(severity, failed, tuple(one for one in found if one.tone == UNCLEAR))
 
 

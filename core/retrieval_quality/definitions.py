@@ -24,19 +24,22 @@ METRICS = by_name(
         range="[0, 1]", direction="higher = more gold passages, further up",
         undefined_when="no gold passage is known, or how many there are is not",
         source="Järvelin, Kekäläinen 2002; discount of Burges et al. 2005"),
-    Definition("gold_most_influential", "Evidence used most",
-        "Does the answer rest on a gold passage more than on any other?",
+    Definition("gold_most_influential", "Gold used most",
+        "Is a gold passage the most influential one?",
         formula="1 if no other passage is as influential as the best gold one, else 0", range="[0, 1]",
         direction="higher = what was found is also used",
         undefined_when="no gold passage was retrieved, or the influence is constant or unknown",
-        advice="The evidence is there, and the model leans on something else: try a stronger model, another "
-        "prompt, or fewer and shorter passages, before you change the retriever."),
+        advice="The gold passage was there, but another one moves the answer more: try a larger model, another prompt, "
+        "or fewer and shorter passages."),
 )  # fmt: skip
 
 FINDINGS = by_name(
     Definition("hit_at_1", "Gold passage first", "Does the retriever put a gold passage in the first place (hit at 1)?",
         undefined_when="no gold passage is known",
-        advice="The order hides the evidence: re-rank, reword the search, or try another retriever."),
+        advice="Where gold comes late: re-rank, reword the search, or try another retriever."),
+    Definition("missed_evidence", "Missed evidence", "A gold passage exists that was not retrieved.",
+        undefined_when="how many gold passages the collection holds is not known",
+        advice="No model can use a passage it was not given: reword the search, or combine keywords with embeddings."),
 )  # fmt: skip
 
 REASONS = by_name(

@@ -1,19 +1,20 @@
-"""What is wrong with retrieval, or in order: whether the gold passage comes first, and whether it is used."""
+"""What is wrong with retrieval, or in order: whether gold passages are found, come first, and are used."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
+from core.diagnosis import BAD, BEYOND_CHANCE, GOOD, UNCLEAR, Finding
 from core.retrieval_quality.analysis import RetrievalQuality
 from core.retrieval_quality.definitions import FINDINGS, METRICS
+from core.severity import LOSS, graded
 from core.stats import cases_needed, poisson_binomial_tail, wilson_interval
 from core.text.display import count, needed, number, part, percent
 
-_ALPHA = 0.05
 _MOSTLY = 0.5  # share of the questions
 
 
@@ -33,27 +34,66 @@ class _Share(NamedTuple):
         low, high = self.interval
         return GOOD if low > _MOSTLY else BAD if high < _MOSTLY else UNCLEAR
 
-    @property
-    def is_chance(self) -> bool:
-        """Whether chance explains as many."""
-        return self.p_value > _ALPHA
-
-    def words(self, noun: str = "") -> str:
+    def words(self, noun: str = "", by_chance: bool = False) -> str:
         """Return ``only 20 % of 54 (12–33 %; 6 % by chance)``; ``noun`` is what is counted."""
-        told = f"; {needed(self.needed)}" if self.is_chance and self.n > self.expected else ""
+        told = f"; {needed(self.needed)}" if by_chance and self.n > self.expected else ""
         only = "only " if self.tone == BAD and self.n else ""
         basis = f"{percent(self.n / self.of, self.interval)}; {percent(self.expected / self.of)} by chance"
         return f"{only}{part(self.n, self.of, noun)} ({basis}{told})"
 
+    def finding(self, name: str, sentence: str, clause: str, noun: str, **more: object) -> Finding:
+        """Return the finding, and what is said of it where chance explains the count.
+
+        As good news it must be beyond chance; bad news is that it holds in few questions, by chance or not.
+        """
+        low, high = self.interval
+        severity, advice = graded(LOSS, (1 - high, 1 - low)), more.pop("advice", "")
+        one = Finding(
+            name, sentence, self.n, self.of, self.interval, self.expected, self.p_value, severity,
+            str(advice), tone=self.tone, clause=f"{clause} {self.words(noun)}", topic="gold", **more,  # type: ignore[arg-type]
+        )  # fmt: skip
+        by_chance = replace(one, p_value=None, clause=f"{clause} {self.words(noun, by_chance=True)}")
+        if self.tone == GOOD:
+            return replace(one, advice="", fix="", otherwise=replace(by_chance, tone=UNCLEAR))
+        if self.tone == UNCLEAR and self.p_value > BEYOND_CHANCE:
+            return replace(by_chance, p_value=self.p_value)
+        return replace(one, otherwise=by_chance)
+
 
 def findings(quality: RetrievalQuality) -> tuple[Finding, ...]:
-    """Return how often a gold passage comes first, and how often the answer leans on it most.
+    """Return how often gold passages are missing, one comes first, and one is the most influential.
 
-    Each is good news where it holds in more than half of the questions, bad in less than half, and unclear
-    where the 95 % interval of the share holds one half; chance is a random order of the same passages.
+    Each of the last two is good news where it holds in more than half of the questions, bad in less than
+    half, and unclear where the 95 % interval of the share holds one half; chance is a random order of the
+    same passages.
     """
-    first, used = _first(quality), _used(quality)
-    return tuple(one for one in (first, used) if one is not None)
+    found = (_missed(quality), _first(quality), _used(quality))
+    return tuple(one for one in found if one is not None)
+
+
+def _missed(quality: RetrievalQuality) -> Finding | None:
+    q = quality.queries
+    known = (q["n_found"].notna() & (q["n_gold"] > 0)).fillna(False).to_numpy(dtype=bool)
+    missed = q[known & (q["n_found"] < q["n_gold"]).fillna(False).to_numpy(dtype=bool)]
+    n, of = len(missed), int(known.sum())
+    if not n:
+        return None
+    interval = wilson_interval(n / of, of)
+    sentence = f"in {n:,} of {count(of, 'question')} a gold passage was not retrieved"
+    return Finding(
+        "missed_evidence",
+        f"{sentence[:1].upper()}{sentence[1:]}.",
+        n,
+        of,
+        interval,
+        severity=graded(LOSS, interval),
+        advice=FINDINGS["missed_evidence"].advice,
+        fix="retrieval:improve",
+        query_ids=tuple(missed.sort_values("n_found", kind="stable")["query_id"]),
+        clause=f"{sentence} ({percent(n / of, interval)})",
+        label="Gold missing",
+        reads="that lack a gold passage",
+    )
 
 
 def _first(quality: RetrievalQuality) -> Finding | None:
@@ -62,21 +102,17 @@ def _first(quality: RetrievalQuality) -> Finding | None:
     if found is None:
         return None
     missed = q[q["hit_at_1"] == 0].sort_values("first_gold_rank", ascending=False, na_position="first")
-    return Finding(
+    return found.finding(
         "hit_at_1",
         f"A gold passage comes first in {found.n:,} of {count(found.of, 'question')}; "
         f"a random order gives {number(found.expected, '{:.0f}')}.",
-        found.n,
-        found.of,
-        found.interval,
-        found.expected,
-        found.p_value,
-        "low" if found.tone == GOOD else "high" if found.is_chance and found.tone == BAD else "medium",
-        "" if found.tone == GOOD else FINDINGS["hit_at_1"].advice,
-        tuple(missed["query_id"]),
-        found.tone,
-        f"retrieval puts a gold passage first in {found.words('question')}",
-        "gold",
+        "retrieval puts a gold passage first in",
+        "question",
+        advice=FINDINGS["hit_at_1"].advice,
+        fix="retrieval:improve",
+        query_ids=tuple(missed["query_id"]),
+        label="Gold not first",
+        reads="where gold is not first",
     )
 
 
@@ -90,21 +126,17 @@ def _used(quality: RetrievalQuality) -> Finding | None:
         ["first_gold_rank", "gold_influence_rank"], ascending=[True, False]
     )
     it = "it" if q["hit_at_1"].notna().any() else "a gold passage"
-    return Finding(
+    return found.finding(
         "gold_most_influential",
-        f"The answer leans most on a gold passage in {found.n:,} of {count(found.of, 'question')}, and on "
-        f"another passage in {found.of - found.n:,}; chance alone gives {number(found.expected, '{:.0f}')}.",
-        found.n,
-        found.of,
-        found.interval,
-        found.expected,
-        found.p_value,
-        {GOOD: "low", BAD: "high", UNCLEAR: "medium"}[found.tone],
-        "" if found.tone == GOOD else METRICS["gold_most_influential"].advice,
-        tuple(others["query_id"]),
-        found.tone,
-        f"the answer leans on {it} most in {found.words()}",
-        "gold",
+        f"A gold passage is the most influential one in {found.n:,} of {count(found.of, 'question')}; "
+        f"chance alone gives {number(found.expected, '{:.0f}')}.",
+        f"{it} is the most influential passage in",
+        "",
+        advice=METRICS["gold_most_influential"].advice,
+        fix="reader:improve",
+        query_ids=tuple(others["query_id"]),
+        label="Gold not used most",
+        reads="where another passage is more influential than gold",
     )
 
 

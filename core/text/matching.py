@@ -75,6 +75,18 @@ def correctness(answers: pd.Series, references: pd.Series, questions: pd.Series)
 _is_correct = lru_cache(maxsize=131_072)(is_correct)
 
 
+def says(text: str, references: Sequence[str]) -> bool:
+    """Tell whether a text holds a reference answer, word for word, numbers and dates by value.
+
+    Examples
+    --------
+    >>> says("It was finished in July 1893, at last.", ["1893"]), says("It was finished.", ["1893"])
+    (True, False)
+    """
+    known = [reference for reference in references if _said(reference)]
+    return bool(known) and _says(text, known)
+
+
 def _says(text: str, references: Sequence[str]) -> bool:
     """Tell whether a text holds a reference, in the same words or the same amount in another unit."""
     spoken = folded(text).casefold()

@@ -71,7 +71,7 @@ def test_the_filter_is_held_on_every_page_and_in_every_link(open_app, healthy, r
     app = healthy(open_app(finding=NO_ANSWER, question="q3"))
     assert listed(app) == ["An empty one?"]
     # A link to a proof carries the finding that it proves instead.
-    links = [link.proto for link in app.get("page_link") if not link.proto.label.startswith("See ")]
+    links = [link.proto for link in app.get("page_link") if not link.proto.label.startswith("Read ")]
     assert links and all("finding=answers.empty_baselines" in link.query_string for link in links)
     app.switch_page("pages/methods.py")
     for name in ("run", "finding", "question"):

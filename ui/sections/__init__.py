@@ -1,7 +1,8 @@
 """The parts of the workbench: one module per diagnostic and of its name; one for all the others.
 
 A module has ``draw(query_id)``, its own section. It may have ``part(query_id)``, what it adds to the answer
-and the passages above all sections, and ``method()``, how its numbers come about, for the methods page.
+and the passages above all sections, ``overview()``, its figure on the Overview, and ``method()``, how its
+numbers come about, for the methods page.
 """
 
 from __future__ import annotations
@@ -52,6 +53,14 @@ def parts(query_id: str) -> list[Part]:
     return [module.part(query_id) for module in own if hasattr(module, "part")]
 
 
+def overview() -> None:
+    """Draw what the diagnostics that have something to say of the run show on the Overview."""
+    for one in diagnostics.DIAGNOSTICS:
+        module = of(one.name)
+        if hasattr(module, "overview") and headlines.lacks(one.name) is None:
+            module.overview()
+
+
 def draw(diagnostic: Diagnostic, query_id: str) -> None:
     """Draw what a diagnostic says of a question: by its own module, or its columns."""
     own = of(diagnostic.name)
@@ -61,7 +70,7 @@ def draw(diagnostic: Diagnostic, query_id: str) -> None:
     row = questions.row(query_id, diagnostic.name)
     reason = row.get("reason")
     if isinstance(reason, str):
-        st.info(plain(headlines.reason(reason).meaning), icon=":material/do_not_disturb_on:")
+        st.info(plain(headlines.reason(reason, diagnostic.name).meaning), icon=":material/do_not_disturb_on:")
     show.cards([(column.title, column.text(row[column.name]), "", "") for column in diagnostic.columns])
 
 

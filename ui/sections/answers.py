@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ui import questions, show
+from core.answers.evidence import REFERENCE, UNKNOWN
+from core.text.display import count
+from ui import cached, questions, show
 from ui.plain import plain, shortened
 from ui.sections import Part
 
@@ -18,6 +20,23 @@ _STATUS = {
     "empty": "The answer is empty.",
     "error": "The model call failed.",
 }
+
+
+def overview() -> None:
+    """Draw what was in the prompt of the incorrect answers; nothing where none is incorrect."""
+    wrong = cached.diagnosis()["answers"].incorrect
+    if not len(wrong):
+        return
+    n, read = len(wrong), int(wrong["evidence_by"].eq(REFERENCE).sum())
+    st.subheader(f"Was the evidence in the prompt? {count(n, 'incorrect answer')}", anchor=False)
+    show.chart("answers", "evidence_split")
+    if wrong["evidence"].eq(UNKNOWN).any():
+        st.caption("Mark gold passages (is_gold) to see whether retrieval or the model is at fault.")
+    if read:
+        st.caption(
+            f"{count(read, 'answer has', 'answers have')} no known gold passage: evidence is a passage that "
+            "contains the reference answer, which may be by accident."
+        )
 
 
 def part(query_id: str) -> Part:

@@ -26,7 +26,7 @@ def draw(query_id: str) -> None:
     )
     for reason in dict.fromkeys((row["reason"], row["influence_reason"])):
         if isinstance(reason, str):
-            st.caption(f"Undefined because: {plain(headlines.reason(reason).meaning)}")
+            st.caption(f"Undefined because: {plain(headlines.reason(reason, 'retrieval_quality').meaning)}")
 
 
 def metrics() -> None:

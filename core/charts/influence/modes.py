@@ -56,7 +56,7 @@ def _draw(data: pd.DataFrame, n_queries: int) -> go.Figure:
         showlegend=bool(len(chance)),
         **theme.doors(figure, leads_to, hover),
     )
-    theme.add_chance(figure, chance.assign(note=[f"adjusted {p_text(p)}" for p in chance["p_value"]]))
+    theme.add_chance(figure, chance.assign(note=[p_text(p) for p in chance["p_value"]]))
     # Beyond the bar and the range by chance, so that neither crosses the text.
     for row in data.itertuples():
         end = row.n if pd.isna(row.expected_high) else max(row.n, row.expected_high)

@@ -49,9 +49,11 @@ def test_without_references_nothing_is_judged():
 
 
 def test_answers_that_are_not_there_are_a_finding():
-    _, finding, wrong = diagnosis(MIXED).findings()  # more than a tenth is empty, and said so first
+    d = diagnosis(MIXED)
+    empty, finding, wrong = d.findings_of("answers")  # more than a tenth is empty, and said so first
+    assert empty.sentence == "1 of 6 baselines is empty: the model wrote no answer to compare with."
     assert finding.sentence == "3 of 6 questions have no answer (1 empty, 1 abstained, 1 failed)."
-    assert (finding.n, finding.of, finding.severity, finding.diagnostic) == (3, 6, "high", "answers")
+    assert (finding.n, finding.of, finding.severity, finding.diagnostic) == (3, 6, "medium", "answers")
     assert finding.query_ids == ("q4", "q5", "q6")
     assert finding.expected_by_chance is None
     assert (wrong.name, wrong.query_ids) == ("wrong_answers", ("q2",))
@@ -60,13 +62,14 @@ def test_answers_that_are_not_there_are_a_finding():
 @pytest.mark.parametrize(
     ("n_wrong", "of", "tone", "severity", "clause"),
     [
-        (18, 20, BAD, "high", "90 % of 20 answers are incorrect (70–97 %)"),
-        (10, 20, BAD, "medium", "50 % of 20 answers are incorrect (30–70 %)"),
-        (2, 20, GOOD, "low", "90 % of 20 answers are correct (70–97 %)"),
-        (1, 2, UNCLEAR, "low", "1 of 2 answers are correct (9–91 %)"),
+        (18, 20, BAD, "high", "18 of 20 answers are wrong (95 % interval 70–97 %)"),
+        (10, 20, BAD, "high", "10 of 20 answers are wrong (95 % interval 30–70 %)"),
+        (7, 20, BAD, "medium", "7 of 20 answers are wrong (95 % interval 18–57 %)"),
+        (2, 20, GOOD, "low", "90 % of 20 answers are correct (95 % interval 70–97 %)"),
+        (1, 2, UNCLEAR, "low", "1 of 2 answers is wrong (95 % interval 9–91 %)"),
     ],
 )
-def test_incorrect_answers_are_grave_where_they_are_surely_most(n_wrong, of, tone, severity, clause):
+def test_incorrect_answers_are_graded_by_the_lower_end_of_their_share(n_wrong, of, tone, severity, clause):
     rows = [("no", "answered", ["yes"])] * n_wrong + [("yes", "answered", ["yes"])] * (of - n_wrong)
     (found,) = diagnosis(rows).findings()
     assert (found.n, found.of, found.tone, found.severity) == (n_wrong, of, tone, severity)
@@ -83,7 +86,8 @@ def test_many_empty_baselines_are_said_first_with_what_to_change():
     rows = [("x", "answered", None)] * 88 + [("", "empty", None)] * 11 + [(None, "error", None)]
     first, second = diagnosis([*rows, (None, None, None)]).findings()
     assert first.sentence == "11 of 100 baselines are empty: the model wrote no answer to compare with."
-    assert (first.name, first.n, first.of, first.severity) == ("empty_baselines", 11, 100, "high")
+    # Wilson's interval starts at 6 %: surely some, not surely many.
+    assert (first.name, first.n, first.of, first.severity) == ("empty_baselines", 11, 100, "low")
     assert first.query_ids == tuple(f"q{i}" for i in range(89, 100))
     assert first.interval == pytest.approx(tuple(stats.binomtest(11, 100).proportion_ci(method="wilson")))
     for change in ("larger model", "prompt", "max answer tokens", "fewer or shorter passages"):

@@ -53,7 +53,7 @@ def test_chance_is_marked_where_it_can_produce_the_mode():
     assert list(chance.y) == ["Ignored top hit", "Buried evidence", "Inverted order"]
     assert chance.x[0] == pytest.approx(2 * 0.95)
     assert (chance.error_x.array[0], chance.error_x.arrayminus[0]) == pytest.approx((0.1, 0.9))
-    assert chance.customdata[0].startswith("By chance 1.9<br>95 %: 1 to 2<br>adjusted p = ")
+    assert chance.customdata[0].startswith("By chance 1.9<br>95 %: 1 to 2<br>p = ")
 
 
 def test_bars_lead_to_their_questions():

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from core.diagnosis import Diagnosis
+from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis
 from core.influence import analyse, summary
 from core.influence.definitions import MODES
 from core.influence.diagnostic import INFLUENCE
@@ -11,6 +11,7 @@ from core.influence.findings import _WORDINGS, findings
 from core.influence.modes import mode_counts
 from core.run import Run
 from core.severity import SEVERITIES
+from core.text.display import p_text
 from tests.core.influence.test_analysis import make
 
 STRAIGHT = [0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
@@ -34,8 +35,8 @@ def test_chances_of_rank_modes_by_hand():
     q = analyse(make([STRAIGHT, [1, 0, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0], STRAIGHT[:5]])).queries
     # Six without ties: three retrieved first, three used last; they miss each other in 1 of 20 orders.
     assert q["ignored_top_hit_by_chance"].tolist()[0] == pytest.approx(0.95)
-    # One of six: the others tie at rank 4, which is the last three's; k = 7: three tie at rank 6.
-    assert q["ignored_top_hit_by_chance"].tolist()[1:3] == pytest.approx([1, 1 - 4 / 35])
+    # One of six: the others tie, below only one; k = 7: three tie at the end, below four others.
+    assert q["ignored_top_hit_by_chance"].tolist()[1:3] == pytest.approx([0, 1 - 4 / 35])
     # One of six is used first: it is among the last three in half of all orders; four tied at 2.5 of seven.
     assert q["buried_evidence_by_chance"].tolist()[1:3] == pytest.approx([0.5, 1 - 1 / 35])
     assert q[["ignored_top_hit_by_chance", "buried_evidence_by_chance"]].iloc[3].isna().all()
@@ -66,23 +67,22 @@ def test_counts_against_chance():
     row = table.loc["inverted"]
     p = 21 / 720  # orders of six with ρ below −0.771, the 5 % point
     assert (row["n"], row["of"], row["expected"]) == (8, 10, pytest.approx(10 * p))
-    assert row["p_value"] == pytest.approx(5 * stats.binom.sf(7, 10, row["expected"] / 10))
+    assert row["p_value"] == pytest.approx(stats.binom.sf(7, 10, row["expected"] / 10))
     wilson = stats.binomtest(8, 10).proportion_ci(method="wilson")
     assert (row["low"], row["high"]) == pytest.approx((wilson.low, wilson.high))
     assert (row["expected_low"], row["expected_high"]) == (
         0,
         stats.binom.ppf(0.975, 10, row["expected"] / 10),
     )
-    # Adjusted for the five modes that could have been seen: over-reliance and inert are looked at as well.
     assert table.loc["ignored_top_hit", "p_value"] > 0.5
     assert table.loc["inert", ["expected", "p_value"]].isna().all() and table.loc["inert", "n"] == 1
 
 
-def test_holm_leaves_out_what_could_not_be_tested():
-    # Five passages: inverted applies, over-reliance and inert.
+def test_modes_that_cannot_be_tested_have_no_p_value():
+    # Five passages: of the modes that depend on the order only inverted applies.
     row = modes(make([STRAIGHT[:5][::-1]] * 4)).loc["inverted"]
     assert row["expected"] == pytest.approx(4 * 5 / 120)  # ρ is −1 in one order of five, −0.9 in four more
-    assert row["p_value"] == pytest.approx(3 * stats.binom.sf(3, 4, row["expected"] / 4))
+    assert row["p_value"] == pytest.approx(stats.binom.sf(3, 4, row["expected"] / 4))
     assert modes(make([[0.5, 0.1]]))["p_value"].isna().all()
 
 
@@ -90,13 +90,15 @@ def test_a_mode_that_chance_explains_is_no_finding():
     run = make(shuffled(60))
     counts = summary(analyse(run))
     assert counts["failure_modes"]["ignored_top_hit"] > 50
-    assert not {"ignored_top_hit", "buried_evidence", "inverted"} & set(found(run))
+    told = {one.name for one in Diagnosis(run).findings()}
+    assert not {"ignored_top_hit", "buried_evidence", "inverted"} & told
 
 
 def test_a_mode_beyond_chance_is_one_with_all_that_belongs_to_it():
     worst = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
     finding = found(make([[0.2, 0.1, 0.3, 0.4, 0.5, 0.6], worst, worst, *[STRAIGHT] * 10]))["inverted"]
-    assert (finding.n, finding.of) == (3, 13) and finding.severity == "high"
+    # Surely 8 % and more, which is a small loss.
+    assert (finding.n, finding.of) == (3, 13) and finding.severity == "low"
     assert finding.query_ids == ("q1", "q2", "q0")  # the lowest ρ first
     assert finding.expected_by_chance == pytest.approx(13 * 21 / 720) and finding.p_value <= 0.05
 
@@ -114,17 +116,12 @@ def test_sentences():
 def test_modes_without_chance_are_findings_when_seen():
     run = make(
         [[0.9, 0.05, 0.05], [0.85, 0.1, 0.05], [0.3, 0.2, 0.1]],
-        query={"n_gold": [1, 0, 0]},
     )
     seen = found(run)
     assert seen["over_reliance"].query_ids == ("q0", "q1")  # the largest dominance first
-    assert (seen["over_reliance"].severity, seen["missed_evidence"].severity) == ("low", "medium")
+    assert seen["over_reliance"].severity == "low"
     assert seen["over_reliance"].expected_by_chance is None and seen["over_reliance"].p_value is None
-    assert seen["missed_evidence"].sentence == "In 1 of 3 questions a gold passage was not retrieved."
     assert "harmful_passage" not in seen
-    # Two of three are surely more than a tenth (Wilson's interval starts at 21 %), one of three is not (6 %).
-    two = make([[0.9, 0.05, 0.05]] * 3, query={"n_gold": [1, 1, 0]})
-    assert found(two)["missed_evidence"].severity == "high"
 
 
 def test_of_answers_that_no_passage_changes_those_with_most_passages_come_first():
@@ -152,10 +149,8 @@ def test_harmful_passages_come_first_of_all():
              "ablated_answer": ["wrong one", "right", "wrong two"]}
         ),
     )  # fmt: skip
-    first = Diagnosis(run).findings()
-    assert first[0].severity == "high" and "harmful_passage" in {
-        one.name for one in first if one.severity == "high"
-    }
+    # One of one: surely more than 21 %, which makes it of medium weight.
+    assert found(run)["harmful_passage"].severity == "medium"
     assert found(run)["harmful_passage"].sentence == (
         "In 1 of 1 question leaving out one passage makes an incorrect answer correct."
     )
@@ -163,7 +158,9 @@ def test_harmful_passages_come_first_of_all():
 
 def test_use_that_follows_retrieval_is_said():
     finding = found(make([STRAIGHT, *[[0.9, 0.3, 0.2, 0, 0.1, 0]] * 9]))["influence_ndcg"]
-    assert finding.severity == "low" and finding.p_value == pytest.approx(2e-4)
+    assert (finding.tone, finding.otherwise.tone) == (GOOD, UNCLEAR) and finding.p_value == pytest.approx(
+        2e-4
+    )
     assert finding.sentence.startswith(
         "What the model uses tends to be retrieved first: mean nDCG by influence 1.00"
     )
@@ -172,10 +169,16 @@ def test_use_that_follows_retrieval_is_said():
 
 def test_use_that_runs_against_retrieval_and_use_at_random():
     against = found(make([UPSIDE_DOWN] * 10))["influence_ndcg"]
-    assert against.severity == "high" and "retrieved last" in against.sentence and against.p_value <= 0.001
-    at_random = found(make(shuffled(40)))["influence_ndcg"]
-    assert at_random.sentence.startswith("The order of use cannot be told from a random one: mean nDCG")
-    assert at_random.p_value > 0.05 and at_random.severity == "medium"
+    # In all ten questions use comes later than by chance: surely in more than a quarter.
+    assert (against.tone, against.severity) == (BAD, "medium") and "retrieved last" in against.sentence
+    assert against.p_value <= 0.001
+    run = make(shuffled(40))
+    at_random = next(one for one in Diagnosis(run).findings() if one.name == "influence_ndcg")
+    assert at_random.sentence.startswith("The order of use is indistinguishable from a random one: mean nDCG")
+    assert at_random.p_value > 0.05 and (at_random.tone, at_random.severity) == (UNCLEAR, "low")
+    # The card, the figure and the finding show one p-value.
+    card = next(one for one in Diagnosis(run).numbers("influence") if one.key == "mean_influence_ndcg")
+    assert card.note == f"{p_text(at_random.p_value)}, two-sided"
     assert "influence_ndcg" not in found(make([[0.4] * 6] * 3))
 
 
@@ -191,6 +194,44 @@ def test_common_reasons_for_no_rho_or_label():
     tied = make([[1] + [0] * 9] * 2)
     assert found(tied)["ties_cannot_reach"].sentence.startswith("2 of 2 questions have no label: with these")
     assert "ties_cannot_reach" not in found(tied, 0.7, True)
+
+
+def test_of_tied_passages_none_is_ignored():
+    """With k = 6 and one influential passage every question was flagged: "30 of 30; 30.0 by chance"."""
+    table = modes(make([[0.9, 0, 0, 0, 0, 0]] * 15 + [[0, 0, 0, 0, 0, 0.9]] * 15))
+    assert (table.loc["ignored_top_hit", "n"], table.loc["ignored_top_hit", "expected"]) == (0, 0)
+    # Two tie below three others: they are below k − 3 others, and one of them was retrieved second.
+    flagged = analyse(make([[0.9, 0.1, 0.5, 0.4, 0.1, 0.3]])).passages["ignored_top_hit"]
+    assert flagged.tolist() == [False, True, False, False, False, False]
+
+
+def test_what_was_not_tried_is_not_zero():
+    """The worked answers, whose passages were never left out, had "0 of 32 harmful" and six empty figures."""
+    run = Run.load("sample_data/worked_answers")
+    assert "No passage was left out" in INFLUENCE.lacks(run)
+    assert analyse(run).testable["harmful_passage"] == 0
+    # Scores alone, without answers, do not tell whether a passage is harmful either.
+    scored = make(
+        [STRAIGHT] * 2,
+        query={"answer": ["no"] * 2, "answer_status": ["answered"] * 2, "reference_answers": [["yes"]] * 2},
+    )
+    assert INFLUENCE.lacks(scored) is None and analyse(scored).testable["harmful_passage"] == 0
+
+
+def test_the_count_above_noise_has_its_chance_and_the_repeats_that_it_takes():
+    repeats = pd.DataFrame({"query_id": "q0", "repeat": [1, 2, 3], "answer": ["Paris", "Rome", "Oslo"]})
+    run = make(
+        [[0, 0, 0, 0]],
+        query={"answer": ["Paris"], "answer_status": ["answered"]},
+        passage={"ablated_answer": ["Paris", "Rome", "Oslo", "Bonn"]},
+        repeats=repeats,
+    )
+    card = next(one for one in Diagnosis(run).numbers("influence") if one.key == "n_passages_above_noise")
+    # The floor is 1, as large as an influence can be; 4 / (3 + 1) passages without effect are above a floor.
+    assert (card.text, card.chance) == ("0 of 4", 1.0)
+    assert (
+        card.context == "1.0 by chance; without any effect, R = 3; it takes 19 repeats to keep them below 5 %"
+    )
 
 
 def test_inert_questions_are_one_finding():
@@ -209,7 +250,8 @@ def test_reported_verdicts_that_change():
 
 
 def test_every_mode_has_its_wording_and_every_finding_its_definition():
-    assert set(_WORDINGS) == set(MODES)
+    # Missed evidence is a finding of retrieval: no passage has to be left out to see it.
+    assert {*_WORDINGS, "missed_evidence"} == set(MODES)
     run = Run.load("sample_data/recorded_run")
     for finding in findings(analyse(run)):
         assert finding.name in {definition.name for definition in INFLUENCE.definitions}

@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from core.influence import (
+    above_noise_by_chance,
     average_ranks,
     dominance_ratio,
     influence_entropy,
@@ -159,12 +160,31 @@ def test_a_missing_influence_has_no_rank():
 
 def test_noise_quantile():
     assert noise_quantile("a b c d", ["a b c d", "a b c d"]) == 0.0
-    # Influences 0 and 0.25: the 95 % point by linear interpolation is 0.2375.
-    assert noise_quantile(
-        "The capital is Paris", ["The capital is Paris", "The capital is Rome"]
-    ) == pytest.approx(0.2375)
+    # Influences 0 and 0.25: below 19 repeats the floor is the largest.
+    repeats = ["The capital is Paris", "The capital is Rome"]
+    assert noise_quantile("The capital is Paris", repeats) == 0.25
+    # From 39 on one may lie above: 2 of 40 places are beyond the second largest.
+    assert noise_quantile("The capital is Paris", [*repeats[:1] * 38, repeats[1]]) == 0.0
+    assert noise_quantile("The capital is Paris", [*repeats[:1] * 37, repeats[1]]) == 0.25
     assert math.isnan(noise_quantile("a", [])) and math.isnan(noise_quantile("", ["a"]))
     assert noise_quantile("a b", [""]) == 1.0
+
+
+@pytest.mark.parametrize("n_repeats", [1, 2, 3, 5, 18, 19, 20, 38, 39, 60])
+def test_a_passage_without_effect_is_above_the_noise_floor_as_often_as_said(n_repeats):
+    """With 3 repeats 25 % of the passages without effect were above a floor called its 95 % point.
+
+    The answer without such a passage is one more repeat: where it falls among all R + 1 is counted here.
+    """
+    words = [f"w{i}" for i in range(n_repeats + 1)]
+    answers = [" ".join(words[:i] + ["x"] * (n_repeats + 1 - i)) for i in range(n_repeats + 1)]
+    baseline = " ".join(words)
+    above = [
+        influence_score(baseline, one) > noise_quantile(baseline, answers[:i] + answers[i + 1 :])
+        for i, one in enumerate(answers)
+    ]
+    assert above_noise_by_chance(n_repeats) == pytest.approx(np.mean(above))
+    assert (above_noise_by_chance(n_repeats) <= 0.05 + 1e-12) == (n_repeats >= 19)
 
 
 def test_many_influences_are_those_of_one_pair():

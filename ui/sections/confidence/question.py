@@ -41,7 +41,7 @@ def draw(query_id: str) -> None:
     if isinstance(row["reason"], str):
         missing = [analysis.titles[name] for name in _missing(query_id)]
         named = f" Missing: {', '.join(missing)}." if missing else ""
-        meaning = headlines.reason(row["reason"]).meaning
+        meaning = headlines.reason(row["reason"], "confidence").meaning
         st.info(plain(f"{meaning}{named} {analysis.reason}".strip()), icon=":material/do_not_disturb_on:")
     if row["reason"] != "no_answer":
         show.chart("confidence", "waterfall", analysis, query_id, of=query_id)

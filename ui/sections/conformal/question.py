@@ -57,7 +57,7 @@ def draw(query_id: str) -> None:
         st.markdown(f"**{row['verdict']}:** {said(found, row)}")
     elif isinstance(row["reason"], str):
         st.info(
-            f"**No verdict.** {plain(headlines.reason(row['reason']).meaning)} "
+            f"**No verdict.** {plain(headlines.reason(row['reason'], 'conformal').meaning)} "
             f"{plain(found.coverages[OF_CORRECT].reason)}",
             icon=":material/do_not_disturb_on:",
         )

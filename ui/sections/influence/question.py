@@ -7,9 +7,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from core.diagnosis import BAD
+from core.influence import above_noise_by_chance
 from core.influence.definitions import LOGPROB, METRICS, MODES, ORDER_MODES, PER_PASSAGE
 from core.rows import rows_of
-from core.text.display import count, number
+from core.text.display import count, number, p_text, percent
 from ui import cached, headlines, questions, show
 from ui.components.evidence.rows import named
 from ui.plain import plain
@@ -34,15 +36,41 @@ def part(query_id: str) -> Part:
     row, found = questions.row(query_id, "influence"), cached.diagnosis()["influence"].passages
     found = rows_of(found, query_id).sort_values("retrieval_order", kind="stable")
     found = found.merge(rows_of(run.passages, query_id)[["passage_id", "title"]], on="passage_id")
+    found["supports"] = _supporting(query_id, found["passage_id"])
+    shown = [name for name in _told() if row[name] and not (name == "inert" and row["redundant"])]
     return Part(
         rows={str(one["passage_id"]): _shown(one, row, found) for one in found.to_dict("records")},
-        says=tuple(_mode(name, row, found) for name in MODES if row[name]),
+        says=tuple(_mode(name, row, found) for name in shown),
     )
+
+
+def _told() -> list[str]:
+    """Return the failure modes that one question may be told to have.
+
+    Chance shows those that depend on the order as well: they are named only where the run has them beyond it.
+    """
+    found = {one.name for one in cached.findings() if (one.diagnostic, one.tone) == ("influence", BAD)}
+    return [name for name in MODES if name not in ORDER_MODES or name in found]
+
+
+def _supporting(query_id: str, passage_ids: pd.Series) -> pd.Series:
+    """Tell which passages support a claim of the answer; missing where no claim of it was verified."""
+    unknown = pd.Series(pd.NA, index=passage_ids.index, dtype="boolean")
+    if headlines.lacks("claims") is not None:
+        return unknown
+    claims = questions.row(query_id, "claims")
+    if not claims["n_supported"] + claims["n_not_supported"]:
+        return unknown
+    of_passage = rows_of(cached.diagnosis()["claims"].passages, query_id).set_index("passage_id")[
+        "n_supported"
+    ]
+    return passage_ids.map(of_passage).fillna(0).gt(0).astype("boolean")
 
 
 def _shown(one: Any, row: Any, found: pd.DataFrame) -> dict[str, Any]:
     """Return what a row of the workbench shows of a passage's influence."""
-    flags = [MODES[name].title for name in PER_PASSAGE if show.yes_or_no(one[name])]
+    told = _told()
+    flags = [MODES[name].title for name in PER_PASSAGE if name in told and show.yes_or_no(one[name])]
     value = _known(one["influence"])
     if value is None:
         return {"flags": flags}
@@ -79,6 +107,9 @@ def _known(value: Any) -> float | None:
 
 def _mode(name: str, row: Any, found: pd.DataFrame) -> str:
     """Say what is wrong in one sentence that names its passages, and what to do about it."""
+    if name == "redundant" and not found["supports"].isna().any():
+        supported = questions.row(str(row["query_id"]), "claims")["n_supported"] > 0
+        return _unmoved(int(found["supports"].sum()), supported)
     definition, whose = MODES[name], found.head(0)
     if name in PER_PASSAGE:
         whose = found[found[name].astype(bool)]
@@ -97,14 +128,34 @@ def _mode(name: str, row: Any, found: pd.DataFrame) -> str:
     if name in ORDER_MODES:
         share = number(100 * row[f"{name}_by_chance"], "{:.0f}")
         by_chance = f" Of random orders of these influences, {share} % show this too."
-    return f"**{definition.title}:** {sentence}{by_chance} {definition.advice}"
+    advice = definition.advice
+    evidence = whose[["is_gold", "supports"]]
+    if (
+        name == "buried_evidence"
+        and evidence.notna().to_numpy().any()
+        and not evidence.fillna(False).to_numpy().any()
+    ):
+        advice = "It is neither gold nor supports the answer: moving it up would not help."
+    return f"**{definition.title}:** {sentence}{by_chance} {advice}"
+
+
+def _unmoved(n_supporting: int, supported: bool) -> str:
+    """Say why no single passage matters to an answer, by the passages that support its claims."""
+    nothing = "leaving out any one passage changes nothing"
+    if n_supporting > 1:
+        return f"**Redundant:** {nothing}; {n_supporting} passages support this answer."
+    if n_supporting:
+        return f"**No passage mattered:** {nothing}, not even the only one that supports this answer."
+    if supported:
+        return f"**No passage mattered:** {nothing}; only several passages together support this answer."
+    return f"**No passage mattered:** {nothing}, and none supports this answer: it is probably invented."
 
 
 def draw(query_id: str) -> None:
     """Draw how the two orders agree, or say why there is no order to compare."""
     row = questions.row(query_id, "influence")
     if isinstance(row["reason"], str):
-        reason = headlines.reason(row["reason"]).meaning
+        reason = headlines.reason(row["reason"], "influence").meaning
         st.info(f"**No ρ for this question.** {reason}", icon=":material/do_not_disturb_on:")
         return
     _agreement(row)
@@ -114,7 +165,10 @@ def draw(query_id: str) -> None:
 
 def _agreement(row: Any) -> None:
     low, high = number(row["chance_low"]), number(row["chance_high"])
-    noise = f"on {count(int(row['n_repeats']), 'repeat')}" if row["n_repeats"] else "no repeats were run"
+    noise, repeats = "no repeats were run", int(row["n_repeats"])
+    if repeats:
+        beyond = percent(float(above_noise_by_chance(repeats)))
+        noise = f"{count(repeats, 'repeat')}: a passage without effect is above it in {beyond} of cases"
     if _by_logprob():
         noise = "a fixed answer has none"
     show.cards(
@@ -128,7 +182,7 @@ def _agreement(row: Any) -> None:
             (
                 "nDCG by influence",
                 number(row["influence_ndcg"]),
-                f"chance baseline {number(row['ndcg_by_chance'])}; p = {number(row['ndcg_p_value'])}",
+                f"chance baseline {number(row['ndcg_by_chance'])}; {p_text(row['ndcg_p_value'])}, two-sided",
                 METRICS["influence_ndcg"].meaning,
             ),
             (
@@ -151,5 +205,5 @@ def _agreement(row: Any) -> None:
 def _label(row: Any) -> str:
     """Return a label, with the reason where there is none."""
     reason = row["label_reason"]
-    why = f" ({headlines.reason(reason).title.lower()})" if isinstance(reason, str) else ""
+    why = f" ({headlines.reason(reason, 'influence').title.lower()})" if isinstance(reason, str) else ""
     return f"{str(row['label']).lower()}{why}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 
@@ -35,15 +36,25 @@ def measured() -> None:
         sources.link(page, "Score the answers", "query_stats")
 
 
+def _drawn(title: str, text: str, name: str, *data: Any) -> None:
+    """Draw a figure under its title; nothing where it has nothing to show for this run."""
+    if cached.chart("influence", name, *data).data:
+        st.subheader(title, anchor=False)
+        st.markdown(text)
+        show.chart("influence", name, *data)
+
+
 def ranks() -> None:
     """Draw retrieval rank against influence rank, of all questions or of those with one label."""
-    st.subheader("Influence rank vs retrieval rank", anchor=False)
-    st.markdown(
-        "Blue cells hold more passages than random orders of the same influences would put there, red cells "
-        "fewer. A model that follows the retriever makes the diagonal blue."
-    )
     labels = cached.diagnosis()["influence"].defined["label"].value_counts()
     counts = {name: int(labels.get(name, 0)) for name in LABELS}
+    if not sum(counts.values()):
+        return
+    st.subheader("Influence rank vs retrieval rank", anchor=False)
+    st.markdown(
+        "Blue cells hold more passages than random orders of the same influences would, red cells fewer. A "
+        "model that follows the retriever makes the diagonal blue."
+    )
     titles = {"": f"All ({sum(counts.values()):,})"} | {
         name: f"{name} ({n:,})" for name, n in counts.items() if name != "Undefined"
     }
@@ -77,30 +88,27 @@ def _what_tau_does(counts: Mapping[str, int], shown: str) -> str:
     return f"{split}. τ moves this split and the two lines; no cell of this view depends on it."
 
 
+def by_rank() -> None:
+    """Draw the mean influence at every place of the retriever's order."""
+    text = (
+        "Where the line leaves the band, passages at this rank are used more, or less, than chance explains."
+    )
+    _drawn("Influence by retrieval rank", text, "influence_by_rank")
+
+
 def order_of_use() -> None:
-    """Draw what the retriever puts first against what the model uses, by rank and by question."""
-    left, right = st.columns(2)
-    with left:
-        st.subheader("Influence by retrieval rank", anchor=False)
-        st.markdown("Where the line leaves the band, this rank is used more, or less, than chance explains.")
-        show.chart("influence", "influence_by_rank")
-    with right:
-        st.subheader("Is the most used passage first?", anchor=False)
-        st.markdown("Above the diagonal the retriever does better than chance for that question.")
-        show.chart("influence", "ndcg_against_chance")
+    """Draw what the retriever puts first against what the model uses, by question."""
+    text = "Above the diagonal the retriever does better than chance for that question."
+    _drawn("Is the most used passage first?", text, "ndcg_against_chance")
 
 
 def agreement() -> None:
     """Draw ρ of every question and the labels that follow from it, with what chance makes of τ."""
-    left, right = st.columns([3, 2])
-    with left:
-        st.subheader("Rank agreement of every question", anchor=False)
-        st.markdown(_chance() or "No question has a label at this threshold.")
-        show.chart("influence", "rho_histogram")
-    with right:
-        st.subheader("Labels", anchor=False)
-        st.markdown("Only a count beyond the range of chance says something of the retriever.")
-        show.chart("influence", "label_counts")
+    chance = _chance()
+    if chance:
+        _drawn("Rank agreement of every question", chance, "rho_histogram")
+        text = "Only a count beyond the range of chance says something of the retriever."
+        _drawn("Labels", text, "label_counts")
 
 
 def _chance() -> str:
@@ -119,26 +127,25 @@ def _chance() -> str:
 
 def spread() -> None:
     """Draw how concentrated the influence of each question is."""
-    st.subheader("How concentrated the influence is", anchor=False)
-    st.markdown(
+    text = (
         "Top left, one passage carries the answer; bottom right, all do a little. The order of the passages "
         "plays no part, so there is no chance baseline."
     )
-    show.chart("influence", "entropy_dominance")
+    _drawn("How concentrated the influence is", text, "entropy_dominance")
 
 
 def modes() -> None:
     """Draw how often each failure mode occurs, of the questions that could show it, with chance and rule."""
-    st.markdown("Only a bar that ends beyond its chance mark is a finding, where chance can give the mode.")
-    show.chart("influence", "failure_mode_counts")
+    text = "Where chance can give a mode, only a bar that ends beyond its chance mark is a finding."
+    _drawn("Failure modes", text, "failure_mode_counts")
     numbers = {one.key: one for one in cached.numbers("influence")}
     with st.grid(3, min_column_width=250):
         for name, mode in MODES.items():
             one = numbers[f"n_{name}"]
-            found = f"{one.text} questions" if one.of else "not tested"
-            facts = {"Rule": mode.meaning, "Chance baseline": one.note}
-            condition = where("influence", "queries", **{name: True})
-            show.definition(mode.title, mode.advice, facts, found, condition)
+            if one.of:
+                facts = {"Rule": mode.meaning, "Chance baseline": one.note}
+                condition = where("influence", "queries", **{name: True})
+                show.definition(mode.title, mode.advice, facts, f"{one.text} questions", condition)
 
 
 def reported() -> None:
@@ -152,7 +159,7 @@ def reported() -> None:
         f"The file has a verdict for {count(len(frame), 'question')}; recomputed from its own scores, "
         f"**{count(len(changed), 'verdict changes', 'verdicts change')}**."
     )
-    st.markdown("\n".join(f"- **{n:,}** — {WHY[c]}" for c, n in changed["cause"].value_counts().items()))
+    st.markdown("\n".join(f"- **{n:,}**: {WHY[c]}" for c, n in changed["cause"].value_counts().items()))
     show.chart("influence", "verdict_changes", frame)
     columns = {
         "query_id": "Id",

@@ -6,7 +6,6 @@ from typing import Any
 
 import streamlit as st
 
-from core.diagnosis import REASON
 from core.likelihood.definitions import MODES
 from core.rows import rows_of
 from core.text.display import number
@@ -43,8 +42,7 @@ def draw(query_id: str) -> None:
     show.cards([_card(row, estimated, *names) for names in _CARDS])
     for reason in dict.fromkeys((row["reason"], row["reference_reason"])):
         if isinstance(reason, str):
-            why = headlines.diagnostic_of("likelihood").define(reason, REASON).meaning
-            st.caption(f"Undefined because: {plain(why)}")
+            st.caption(f"Undefined because: {plain(headlines.reason(reason, 'likelihood').meaning)}")
 
 
 _CARDS = (

@@ -6,7 +6,6 @@ from typing import Any
 
 import streamlit as st
 
-from core.diagnosis import REASON
 from core.rows import rows_of
 from core.text.display import count, number
 from core.uncertainty.definitions import FINDINGS, METRICS, UNSTABLE
@@ -68,9 +67,8 @@ def draw(query_id: str) -> None:
     row = questions.row(query_id, "uncertainty")
     reason = row["reason"]
     if isinstance(reason, str):
-        why = headlines.diagnostic_of("uncertainty").define(reason, REASON).meaning
         st.info(
-            f"**Uncertainty undefined.** {why}",
+            f"**Uncertainty undefined.** {headlines.reason(reason, 'uncertainty').meaning}",
             icon=":material/do_not_disturb_on:",
         )
     if not row["n_samples"]:

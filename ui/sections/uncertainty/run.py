@@ -5,12 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.diagnosis import REASON
 from core.text.display import count
 from core.uncertainty.analysis import UncertaintyAnalysis
 from core.uncertainty.conditions import ADDED, WITHOUT
 from core.uncertainty.context import ContextTest
-from core.uncertainty.definitions import DEFINITIONS, FAILS, PASSES, UNTOLD
+from core.uncertainty.definitions import FAILS, PASSES, UNTOLD
 from core.uncertainty.estimators import ESTIMATORS
 from core.uncertainty.grounding import quadrant_counts
 from ui import cached, headlines, router, show, sources, step_form
@@ -19,7 +18,6 @@ from ui.state import session
 
 _FEWEST = 3  # questions that make a figure
 _GUESSING = 0.5
-_REASONS = {one.name: one.title for one in DEFINITIONS if one.kind == REASON}
 
 
 def first() -> None:
@@ -200,8 +198,10 @@ def _context(found: ContextTest) -> None:
             "ones added: choose how many under *Sample again*, or use `--context-questions 30`."
         )
         return
-    titles = {name: _REASONS.get(name, name.replace("_", " ")).lower() for name in found.passed_over}
-    passed_over = "; ".join(f"{titles[name]}: {n:,}" for name, n in found.passed_over.items())
+    passed_over = "; ".join(
+        f"{headlines.reason(name, 'uncertainty').title.lower()}: {n:,}"
+        for name, n in found.passed_over.items()
+    )
     st.markdown(
         f"**{count(len(found.query_ids), 'question')}** asked again with other passages, with samples drawn "
         "as before. " + (f"Skipped: {plain(passed_over)}." if passed_over else "")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from core.text.display import count, number
-from core.validation.definitions import METRICS, REASONS
+from core.validation.definitions import METRICS
 from core.validation.rows import served
 from core.validation.types import Severity
-from ui import questions, show
+from ui import headlines, questions, show
 from ui.plain import plain
 from ui.sections import Part
 from ui.sections.validation import pieces
@@ -39,7 +39,9 @@ def draw(query_id: str) -> None:
     if one is None:
         reason = row["reason"]
         if isinstance(reason, str):
-            st.info(plain(REASONS[reason].meaning), icon=":material/do_not_disturb_on:")
+            st.info(
+                plain(headlines.reason(reason, "validation").meaning), icon=":material/do_not_disturb_on:"
+            )
         return
     outcome, context = one.outcome, one.outcome.context
     st.markdown("**Response metadata**")

@@ -1,0 +1,166 @@
+"""What was in the prompt of incorrect answers, counted by hand."""
+
+import pandas as pd
+import pytest
+
+from core.answers.diagnostic import ANSWERS
+from core.answers.evidence import FIRST, MISSING, PRESENT, UNKNOWN
+from core.charts.answers import evidence_split
+from core.charts.theme import alt_text
+from core.conditions import matching
+from core.diagnosis import Diagnosis
+from core.run import Run
+
+
+def made(questions, texts=None):
+    """A run of incorrect answers but for *right*; of each question the gold marks, n_gold, and its answer."""
+    n = len(questions)
+    ids = [f"q{i}" for i in range(1, n + 1)]
+    queries = pd.DataFrame(
+        {
+            "query_id": ids,
+            "question": "Who built it?",
+            "answer": ["Unwin" if right else "Parker" for _, _, right in questions],
+            "answer_status": "answered",
+            "reference_answers": [["Raymond Unwin", "Unwin"]] * n,
+            "n_gold": pd.array([n_gold for _, n_gold, _ in questions], dtype="Int64"),
+        }
+    )
+    rows = [
+        (one, str(j), j + 1.0, mark)
+        for one, (marks, *_) in zip(ids, questions, strict=True)
+        for j, mark in enumerate(marks)
+    ]
+    passages = pd.DataFrame(rows, columns=["query_id", "passage_id", "retrieval_rank", "is_gold"])
+    passages["is_gold"] = passages["is_gold"].astype("boolean")
+    if texts is not None:
+        passages["text"] = texts
+    return Run.create({"source": "live"}, queries=queries, passages=passages)
+
+
+def diagnosed(*given, **more):
+    return Diagnosis(made(*given, **more), diagnostics=[ANSWERS])
+
+
+def test_by_gold_passages():
+    q = diagnosed(
+        [
+            ([True, False], 1, False),
+            ([False, True], 1, False),
+            ([True, False], 2, False),  # one of two was not retrieved
+            ([False, False], 1, False),
+            ([True, True], None, False),  # how many there are is not known
+            ([False, False], None, False),  # marked, and none is known: nobody knows
+            ([None, None], None, False),
+            ([False, True], 1, True),
+        ]
+    )["answers"].queries
+    assert q["evidence"].tolist() == [FIRST, PRESENT, MISSING, MISSING, FIRST, UNKNOWN, UNKNOWN, PRESENT]
+    assert q["evidence_by"].dropna().unique().tolist() == ["gold"] and q["evidence_by"].isna().sum() == 2
+
+
+def test_by_the_reference_answer_where_no_gold_is_known():
+    """Of 57 incorrect answers whose gold passages nobody marked, nothing was said at all."""
+    nothing, holds = "Built by an architect.", "It was built by Raymond Unwin in 1907."
+    d = diagnosed(
+        [([None, None], None, False)] * 3 + [([None, None], None, True)],
+        texts=[holds, nothing, nothing, holds, nothing, nothing, holds, holds],
+    )
+    q = d["answers"].queries
+    assert q["evidence"].astype(object).where(q["evidence"].notna(), None).tolist() == [
+        FIRST,
+        PRESENT,
+        MISSING,
+        None,
+    ]
+    (found,) = d.findings_of("answers")
+    assert found.sentence == (
+        "3 of 4 answers are wrong. In 2 the reference answer was in the prompt: retrieval probably can explain at most 1."
+    )
+    assert (found.fix, found.query_ids) == ("reader:improve", ("q1", "q2", "q3"))
+
+
+def test_without_texts_or_with_yes_as_the_reference_it_is_not_known():
+    assert diagnosed([([None], None, False)])["answers"].queries["evidence"].tolist() == [UNKNOWN]
+    run = made([([None], None, False)], texts=["Yes, no doubt."])
+    said = Run.create(
+        run.manifest, **{**run.tables, "queries": run.queries.assign(reference_answers=[["Yes"]])}
+    )
+    assert Diagnosis(said, diagnostics=[ANSWERS])["answers"].queries["evidence"].tolist() == [UNKNOWN]
+    (found,) = Diagnosis(said, diagnostics=[ANSWERS]).findings_of("answers")
+    assert found.sentence == "1 of 1 answer is wrong." and not found.fix
+
+
+@pytest.mark.parametrize(
+    ("there", "missing", "told", "fix"),
+    [
+        (
+            3,
+            1,
+            " In 3 the right passage was in the prompt: retrieval can explain at most 1.",
+            "reader:improve",
+        ),
+        (
+            1,
+            3,
+            " In 1 the right passage was in the prompt: retrieval can explain at most 3.",
+            "retrieval:improve",
+        ),
+        (0, 3, " In none of them was the right passage in the prompt.", "retrieval:improve"),
+        (
+            3,
+            0,
+            " In all 3 the right passage was in the prompt: retrieval can explain none of them.",
+            "reader:improve",
+        ),
+        (2, 2, " In 2 the right passage was in the prompt: retrieval can explain at most 2.", ""),
+    ],
+)
+def test_advice_follows_from_the_larger_part(there, missing, told, fix):
+    rows = [([False, True], 1, False)] * there + [([False, False], 1, False)] * missing
+    (found,) = diagnosed(rows).findings_of("answers")
+    n = there + missing
+    assert found.sentence == f"{n} of {n} answers are wrong.{told}"
+    assert found.fix == fix and found.clause.endswith(told.removesuffix("."))
+    first = "q1" if there >= missing else f"q{there + 1}"
+    assert found.query_ids[0] == first
+
+
+def test_the_recorded_run_does_not_blame_retrieval():
+    """It said "Mend retrieval first"; 17 of its 57 incorrect answers lack a gold passage and 40 had all of it."""
+    diagnosis = Diagnosis(Run.load("sample_data/recorded_run"))
+    found = diagnosis.findings_of("answers")[0]
+    assert found.sentence == (
+        "57 of 63 answers are wrong. In 40 the right passage was in the prompt: retrieval can explain at most 17."
+    )
+    assert (found.fix, found.severity) == ("reader:improve", "high")
+    passages, queries = diagnosis.run.passages, diagnosis.run.queries.set_index("query_id")
+    gold = passages[passages["is_gold"].fillna(False)].groupby("query_id").size()
+    lacking = [one for one in found.query_ids if gold.get(one, 0) < queries.loc[one, "n_gold"]]
+    assert (len(found.query_ids), len(lacking)) == (57, 17)
+    # The answers that the model might have got right come first.
+    assert set(found.query_ids[40:]) == set(lacking)
+
+
+def test_every_part_of_the_figure_leads_to_its_questions():
+    diagnosis = Diagnosis(Run.load("sample_data/recorded_run"))
+    numbers = [one for one in diagnosis.numbers("answers") if one.define == "evidence"]
+    assert [one.value for one in numbers] == [33, 7, 17, 0] and all(one.of == 57 for one in numbers)
+    for one in numbers[:3]:
+        assert len(matching(diagnosis, f"answers.{one.cases}")) == one.value
+    figure = evidence_split(diagnosis["answers"])
+    assert [bar.x[0] for bar in figure.data] == [33, 7, 17]  # nothing is said of zero
+    assert all(
+        bar.customdata[0][0].startswith("where=answers.queries.correct%3AFalse") for bar in figure.data
+    )
+    assert alt_text(figure).startswith(
+        "Evidence for 57 incorrect answers: 33 in the prompt and first, 7 in the"
+    )
+    right = evidence_split(diagnosed([([True], 1, True)])["answers"])
+    assert not right.data and "No answer is known to be incorrect" in alt_text(right)
+
+
+def test_of_very_many_passages_an_even_spread_is_read(monkeypatch):
+    monkeypatch.setattr("core.answers.evidence._MOST", 4)
+    q = diagnosed([([None, None], None, False)] * 6, texts=["It was Unwin."] * 12)["answers"].queries
+    assert q["evidence"].tolist() == [UNKNOWN, UNKNOWN, FIRST] * 2
