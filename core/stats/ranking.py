@@ -202,10 +202,10 @@ def auroc_difference(
     (hits_a, alarms_a), (hits_b, alarms_b) = (_placements(x[known], is_positive) for x in (first, second))
     hits, alarms = hits_a - hits_b, alarms_a - alarms_b
     difference, freedom = float(hits.mean()), min(hits.size, alarms.size) - 1
-    if freedom + 1 < FEWEST_OF_EACH:
-        return difference, math.nan, math.nan, math.nan
     if not hits.any() and not alarms.any():
         return 0.0, math.nan, math.nan, 1.0
+    if freedom + 1 < FEWEST_OF_EACH:
+        return difference, math.nan, math.nan, math.nan
     error = math.sqrt(_variance(hits) + _variance(alarms))
     if error < 1e-12:
         return difference, math.nan, math.nan, math.nan

@@ -35,6 +35,7 @@ from core.stats import (
     risk_coverage,
     wilson_interval,
 )
+from core.text.display import needed
 
 RNG = np.random.default_rng(7)
 RANKINGS = st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=30)
@@ -675,8 +676,19 @@ def test_cases_needed_by_hand():
     assert cases_needed(coins(5050, 4950)) is None
     # 3 in 100: 8,714 would be enough, but the 10,000 there are were not.
     assert cases_needed(coins(5150, 4850)) == 11000
-    # No spread, no difference; and one case has no spread.
-    assert cases_needed([0.0, 0.0]) is None and cases_needed([1.0]) is None
+    # No spread, no difference: of 30 cases, not of 2; and one case has no spread.
+    assert cases_needed([0.0] * 30) is None and cases_needed([0.0, 0.0]) == cases_needed([1.0]) == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 10, 60])
+def test_few_questions_never_say_that_more_would_not_help(n):
+    """Reproduction: "the difference is nil, so more questions would not help" of 1 or 3 questions."""
+    balanced = np.r_[np.resize([0.3, -0.3], n // 2 * 2), np.zeros(n % 2)]
+    for differences in (np.zeros(min(n, 4)), balanced, balanced + 1e-9):
+        assert cases_needed(differences) == 0
+    assert needed(0) == "too few questions to tell"
+    # 2,000 whose mean is nil with an interval of ±0.044 standard deviations do.
+    assert "would not help" in needed(cases_needed(np.resize([0.3, -0.3], 2_000)))
 
 
 @pytest.mark.parametrize(("n", "drawn"), [(10_000, 300), (10_001, 200)])

@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.confidence.combined import LAMBDAS
 from core.context_score import NO_BAND, RED
+from core.diagnosis import REASON
 from core.rows import places_of
 from core.text.display import number
 from ui import headlines, questions, show
@@ -41,7 +42,7 @@ def draw(query_id: str) -> None:
     if isinstance(row["reason"], str):
         missing = [analysis.titles[name] for name in _missing(query_id)]
         named = f" Missing: {', '.join(missing)}." if missing else ""
-        meaning = headlines.reason(row["reason"]).meaning
+        meaning = headlines.diagnostic_of("confidence").define(row["reason"], REASON).meaning
         st.info(plain(f"{meaning}{named} {analysis.reason}".strip()), icon=":material/do_not_disturb_on:")
     if row["reason"] != "no_answer":
         show.chart("confidence", "waterfall", analysis, query_id, of=query_id)
