@@ -62,6 +62,9 @@ RULES = {
     "core.conformal.step": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
     "core.conformal.labelled": f"{BASE} core.conformal core.llm core.pipeline",
     "core.conformal.rag": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
+    # The names of the source documents are found here too, though they belong to the other two.
+    "core.confidence": f"{BASE} core.confidence.elsewhere",
+    "core.confidence.elsewhere": "core.conformal core.conformal.rag core.uncertainty core.uncertainty.mc_dropout",
     # Lexical scores are those of the retriever, and a calibration is a file.
     "core.confidence.step": f"{BASE} core.files core.confidence core.pipeline core.llm core.retrieval",
     "core.context_score": "core.errors",

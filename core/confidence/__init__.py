@@ -1,4 +1,12 @@
-"""One confidence per answer from several signals, its calibration, and what it is made of."""
+"""One confidence per answer from several signals, its calibration, and what it is made of.
+
+`MCDropoutConfidence`, `ConfidenceResult` and `ConformalRAG` are found here too, where the source documents
+have them; they belong to `core.uncertainty` and `core.conformal`, and load with their first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from core.confidence.combined import (
     LAMBDAS,
@@ -8,7 +16,7 @@ from core.confidence.combined import (
 )
 from core.confidence.compare import Compared, compare_confidences, compare_weightings
 from core.confidence.labelled import Labelled, labelled
-from core.confidence.learning import Learned, labelled_run, learn
+from core.confidence.learning import Learned, cross_fitted, labelled_run, learn
 from core.confidence.mapping import ConfidenceMap, Mapped, Quality, calibrate_map, fit_map, quality
 from core.confidence.saved import SavedCalibration, from_json, to_json
 from core.confidence.weighted import (
@@ -30,6 +38,9 @@ from core.confidence.weighted import (
 from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
 from core.context_score import Band, ContextScore, Failure, Reason, band, context_score
 
+if TYPE_CHECKING:
+    from core.confidence.elsewhere import ConfidenceResult, ConformalRAG, MCDropoutConfidence
+
 __all__ = [
     "LAMBDAS",
     "RANGES",
@@ -39,6 +50,9 @@ __all__ = [
     "Band",
     "Compared",
     "Confidence",
+    "ConfidenceResult",
+    "ConformalRAG",
+    "MCDropoutConfidence",
     "ConfidenceMap",
     "ContextScore",
     "Failure",
@@ -63,6 +77,7 @@ __all__ = [
     "confidences",
     "configured",
     "context_score",
+    "cross_fitted",
     "fit_map",
     "from_json",
     "half_up",
@@ -76,3 +91,11 @@ __all__ = [
     "to_json",
     "weigh",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("ConfidenceResult", "ConformalRAG", "MCDropoutConfidence"):
+        from core.confidence import elsewhere
+
+        return getattr(elsewhere, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -30,14 +30,15 @@ from core.stats import (
     BrierParts,
     Interval,
     ReliabilityBin,
-    auroc,
-    auroc_difference,
+    auroc_interval,
+    auroc_p_value,
     brier_parts,
     known_pairs,
     paired_interval,
     reliability_bins,
     wilson_interval,
 )
+from core.text.display import count
 
 _NO_MAP = ConfidenceMap()
 DEFAULT, SETTING, CALIBRATED = "default", "setting", "calibration"
@@ -94,19 +95,25 @@ class ConfidenceAnalysis:
     contributions : ndarray, shape (n_questions, n_weights)
         Weight times signal, in the order of ``weighting.weights``; they sum to ``raw_confidence``.
     queries : DataFrame
-        One row per question: ``query_id, question, confidence, raw_confidence`` (before the map), ``band``,
+        One row per question: ``query_id, question, confidence, raw_confidence`` (before the map),
+        ``judged_confidence`` (that which is compared with the label: of an answer whose label the calibration
+        was learned from, by a calibration learned from others; else the confidence), ``band``,
         ``passes`` (whether the confidence, rounded half-up to two places, reaches the threshold),
         ``similarity, lexical, llm_score`` in their own units,
         ``retrieval_uncertainty, sampling_uncertainty, conformal_uncertainty, combined_uncertainty,
-        combined_confidence, is_reliable, correct, reason``.
+        combined_confidence, is_reliable`` (by MC dropout's confidence, as in the source),
+        ``is_reliable_strict`` (by the agreement with the samples), ``correct, reason``.
     warnings : tuple of RangeWarning
         Signals that contradict their declared range.
     quality : Quality
         Of the confidence of the labelled answers.
     auroc : (value, low, high)
-        With its 95 % interval (DeLong's; Wilson's for the rarer class where all or none are in order).
-    ece_by_chance : float
-        Mean expected calibration error of as many answers whose confidence were exactly right.
+        With its 95 % interval.
+    auroc_p_value : float
+        Of "the confidence has nothing to do with correctness", two-sided.
+    ece_by_chance : (mean, high)
+        Of the calibration error of as many answers whose confidence were exactly right: 95 % have at most
+        ``high``.
     bins : tuple of ReliabilityBin
         Of the reliability diagram.
     brier : BrierParts
@@ -119,6 +126,8 @@ class ConfidenceAnalysis:
         Where the weights come from: `DEFAULT`, `SETTING` or `CALIBRATED`.
     reason : str
         Why there is no confidence at all; empty where there is.
+    n_cross_fitted : int or None
+        Labelled answers that the calibration in use was learned from; None where its file does not say.
     """
 
     run: Run
@@ -132,13 +141,41 @@ class ConfidenceAnalysis:
     warnings: tuple[RangeWarning, ...]
     quality: Quality
     auroc: tuple[float, float, float]
-    ece_by_chance: float
+    auroc_p_value: float
+    ece_by_chance: tuple[float, float]
     bins: tuple[ReliabilityBin, ...]
     brier: BrierParts
     correct: Floats
     choices: tuple[Signal, ...]
     origin: str
     reason: str
+    n_cross_fitted: int | None
+
+    @property
+    def judged(self) -> Floats:
+        """The confidence that is compared with the label of each answer."""
+        return self.queries["judged_confidence"].to_numpy(dtype=np.float64)
+
+    @property
+    def fit_note(self) -> str:
+        """Whether the labels were used for fitting, and what was done about it; empty where they were not."""
+        if self.n_cross_fitted is None:
+            return (
+                "The calibration file does not say which answers it was learned from; if these are among "
+                "them, the numbers promise too much."
+            )
+        if not self.n_cross_fitted:
+            return ""
+        used = count(self.n_cross_fitted, "labelled answer")
+        if np.isnan(self.judged[~np.isnan(self.correct) & ~np.isnan(self.confidence)]).any():
+            return (
+                f"The calibration was learned from {used} of this run. They are not used to judge it: they "
+                "are too few to learn from one part and judge the other."
+            )
+        return (
+            f"The calibration was learned from {used} of this run. Each of them is judged by a calibration "
+            "learned from the others (five folds)."
+        )
 
     @property
     def confidence(self) -> Floats:
@@ -147,13 +184,16 @@ class ConfidenceAnalysis:
 
     @property
     def labelled(self) -> pd.DataFrame:
-        """The rows of the answers with a confidence and a label."""
-        return self.queries[self.queries["correct"].notna() & self.queries["confidence"].notna()]
+        """The rows of the answers with a label and a confidence, that which is compared with the label."""
+        judged = self.judged
+        passes = pd.Series(half_up(judged) >= self.weighting.threshold, self.queries.index)
+        rows = self.queries.assign(confidence=judged, passes=passes.astype("boolean"))
+        return rows[rows["correct"].notna() & rows["confidence"].notna()]
 
     @property
     def gap(self) -> tuple[float, Interval]:
         """Mean confidence minus accuracy of the labelled answers, and its 95 % interval."""
-        p, right = known_pairs(self.confidence, self.correct)
+        p, right = known_pairs(self.judged, self.correct)
         return float((p - right).mean()) if p.size else math.nan, paired_interval(right, p)
 
     def bands(self) -> pd.DataFrame:
@@ -161,10 +201,10 @@ class ConfidenceAnalysis:
 
         ``band, n, n_labelled, n_correct, accuracy, low, high``: the last are Wilson's 95 % interval.
         """
-        rows = []
+        rows, judged = [], np.array([band(float(value)).word for value in half_up(self.judged)])
         for one in (GREEN, ORANGE, RED):
             own = self.queries["band"].eq(one.word).to_numpy()
-            right = self.correct[own & ~np.isnan(self.correct)]
+            right = self.correct[(judged == one.word) & ~np.isnan(self.correct)]
             accuracy = float(right.mean()) if right.size else math.nan
             ends = wilson_interval(accuracy, right.size)
             rows.append((one.word, int(own.sum()), right.size, int(right.sum()), accuracy, *ends))
@@ -195,7 +235,7 @@ class ConfidenceAnalysis:
 
         Another ``weighting`` as in `by`, without a map.
         """
-        found = self.confidence if weighting is None else self.by(weighting)
+        found = self.judged if weighting is None else self.by(weighting)
         rows = [whatif(found, self.correct, place / 20) for place in range(21)]
         return pd.DataFrame(rows, columns=WhatIf._fields)
 
@@ -229,16 +269,18 @@ def whatif(confidence: Floats, correct: Floats, threshold: float) -> WhatIf:
     return WhatIf(threshold, *counts, coverage, accuracy, *wilson_interval(accuracy, right.size))
 
 
-def ece_by_chance(bins: tuple[ReliabilityBin, ...], seed: int = 0) -> float:
-    """Return the mean calibration error if the answers of each bin were correct with its mean confidence.
+def ece_by_chance(bins: tuple[ReliabilityBin, ...], seed: int = 0) -> tuple[float, float]:
+    """Return the calibration error if the answers of each bin were correct with its mean confidence.
 
-    In [0, 1]; NaN without bins. By simulation, reproducible; no confidence of a finite run has the error 0.
+    The mean, and what 95 % of such runs do not exceed, in [0, 1]; NaN without bins. By simulation,
+    reproducible; no confidence of a finite run has the error 0.
     """
     if not bins:
-        return math.nan
+        return math.nan, math.nan
     n, mean = np.array([one.n for one in bins]), np.array([one.confidence for one in bins])
     drawn = np.random.default_rng(seed).binomial(n, np.clip(mean, 0, 1), size=(_DRAWS, n.size)) / n
-    return float((np.abs(drawn - mean) @ n).mean() / n.sum())
+    errors = np.abs(drawn - mean) @ n / n.sum()
+    return float(errors.mean()), float(np.quantile(errors, 0.95))
 
 
 def analyse_confidence(
@@ -249,9 +291,12 @@ def analyse_confidence(
     weighting: Weighting,
     mapped: ConfidenceMap,
     sampling: Floats,
+    mc_confidence: Floats,
     conformal: Floats,
     reliable: pd.Series,
     *,
+    cross_fitted: Floats | None = None,
+    n_cross_fitted: int | None = 0,
     choices: tuple[Signal, ...] = (),
     origin: str = DEFAULT,
     reason: str = "",
@@ -268,10 +313,13 @@ def analyse_confidence(
         See `ConfidenceAnalysis`.
     weighting, mapped : Weighting, ConfidenceMap
         As used.
-    sampling, conformal : ndarray, shape (n_questions,)
-        The confidences by sampling and by conformal prediction, in [0, 1]; NaN where undefined.
+    sampling, mc_confidence, conformal : ndarray, shape (n_questions,)
+        The agreement with the samples, the confidence of MC dropout (1 − embedding variance), and that of
+        conformal prediction, in [0, 1]; NaN where undefined.
     reliable : Series of boolean, length n_questions
         The decision of conformal prediction; NA where it has none.
+    cross_fitted : ndarray, shape (n_questions,), optional
+        What answers whose label the calibration was learned from are judged by; infinite for others.
     """
     unit = {name: normalised(values, *weighting.ranges[name]) for name, values in signals.items()}
     weights = np.array([*weighting.weights.values()])
@@ -284,6 +332,9 @@ def analyse_confidence(
     raw = confidences(signals, weighting)
     raw[without | bool(reason)] = math.nan
     frame["confidence"], frame["raw_confidence"] = mapped(raw), raw
+    frame["judged_confidence"] = frame["confidence"]
+    if cross_fitted is not None:
+        frame["judged_confidence"] = frame["confidence"].where(np.isinf(cross_fitted), cross_fitted)
     shown = half_up(frame["confidence"])
     for column, name in COLUMNS.items():
         frame[column] = signals[name]
@@ -298,12 +349,14 @@ def analyse_confidence(
         frame["retrieval_uncertainty"], frame["sampling_uncertainty"], conformal
     )
     frame["combined_confidence"] = (sampling + conformal) / 2
-    frame["is_reliable"] = combined_decision(sampling, reliable.reset_index(drop=True))
+    reliable = reliable.reset_index(drop=True)
+    frame["is_reliable"] = combined_decision(mc_confidence, reliable)
+    frame["is_reliable_strict"] = combined_decision(sampling, reliable)
     frame["correct"] = pd.Series(correct).map({1.0: True, 0.0: False}).astype("boolean")
     why = np.where(without, "no_answer", "no_weights" if reason else "no_signal")
     frame["reason"] = pd.Series(why, dtype="str").mask(~np.isnan(raw))
-    confidence = frame["confidence"].to_numpy(dtype=np.float64)
-    bins = reliability_bins(confidence, correct)
+    confidence = frame["judged_confidence"].to_numpy(dtype=np.float64)
+    rounded, bins = np.round(confidence, 9), reliability_bins(confidence, correct)
     warnings = (
         range_warning(values, weighting.ranges[name], titles[name])
         for name, values in signals.items()
@@ -312,19 +365,7 @@ def analyse_confidence(
     return ConfidenceAnalysis(
         run, weighting, mapped, unit, signals, titles, contributions, frame,
         tuple(one for one in warnings if one is not None),
-        quality(confidence, correct), _auroc(confidence, correct), ece_by_chance(bins),
-        bins, brier_parts(confidence, correct), correct, choices, origin, reason,
+        quality(confidence, correct), auroc_interval(rounded, correct), auroc_p_value(rounded, correct),
+        ece_by_chance(bins), bins, brier_parts(confidence, correct), correct, choices, origin, reason,
+        n_cross_fitted,
     )  # fmt: skip
-
-
-def _auroc(confidence: Floats, correct: Floats) -> tuple[float, float, float]:
-    """Return the AUROC and its interval: fast, where a bootstrap of 20,000 answers takes minutes."""
-    p, right = known_pairs(np.round(confidence, 9), correct)
-    value, n_right = auroc(p, right), int(right.sum())
-    if math.isnan(value):
-        return math.nan, math.nan, math.nan
-    # Whoever gives all the same confidence has an AUROC of 0.5.
-    _, low, high, _ = auroc_difference(p, np.zeros_like(p), right)
-    if math.isnan(low):
-        return value, *wilson_interval(value, min(n_right, p.size - n_right))
-    return value, max(0.0, 0.5 + low), min(1.0, 0.5 + high)

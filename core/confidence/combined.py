@@ -84,26 +84,53 @@ def combined_uncertainty(
     return np.asarray(np.clip(sum(weighted), 0.0, 1.0), dtype=np.float64)
 
 
-def combined_decision(sampling: ArrayLike, reliable: pd.Series) -> pd.Series:
+def combined_decision(
+    mc_confidence: ArrayLike | pd.Series, conformal_reliable: ArrayLike | pd.Series | None
+) -> bool | pd.Series | pd.api.extensions.ExtensionArray | None:
     """Return whether the confidence by sampling exceeds 0.7 and conformal prediction agrees.
 
     Parameters
     ----------
-    sampling : array_like, shape (n,)
-        In [0, 1]; NaN where undefined.
-    reliable : Series of boolean, length n
-        NA where conformal prediction has no decision.
+    mc_confidence : float, array_like or Series, shape (n,)
+        In [0, 1]; NaN where undefined. In the source it is that of MC dropout, 1 − embedding variance; the
+        mean ROUGE-L agreement with the samples makes the rule stricter.
+    conformal_reliable : bool, array_like or Series, shape (n,)
+        None, NaN or NA where conformal prediction has no decision.
 
     Returns
     -------
-    Series of boolean, length n
-        False where one of them fails, also if the other is unknown; NA where none fails and one is unknown.
+    bool, boolean array or Series
+        Of the kind that was given. False where one of them fails, also if the other is unknown; None (in
+        arrays NA) where none fails and one is unknown.
+
+    Raises
+    ------
+    InputError
+        A confidence lies outside [0, 1], or the two have different lengths.
 
     Examples
     --------
-    >>> combined_decision([0.8, 0.7, float("nan")], pd.Series([True, None, None], dtype="boolean")).tolist()
+    >>> combined_decision(0.8, True), combined_decision(0.7, True), combined_decision(0.8, None)
+    (True, False, None)
+    >>> combined_decision([0.8, 0.7, float("nan")], [True, None, None]).tolist()
     [True, False, <NA>]
     """
-    given = np.asarray(sampling, dtype=np.float64)
-    agrees = pd.Series(given > RELIABLE_ABOVE, reliable.index, dtype="boolean").mask(np.isnan(given))
-    return agrees & reliable
+    scalar = np.ndim(mc_confidence) == 0 and (conformal_reliable is None or np.ndim(conformal_reliable) == 0)
+    given = np.atleast_1d(np.asarray(mc_confidence, dtype=np.float64))
+    agrees = pd.array([conformal_reliable] if scalar else conformal_reliable, dtype="boolean")
+    if given.shape != (len(agrees),):
+        raise InputError(
+            "mc_confidence and conformal_reliable must be of equal length, "
+            f"got {given.size} and {len(agrees)}."
+        )
+    if ((given < 0) | (given > 1)).any():
+        raise InputError("mc_confidence must lie in [0, 1].")
+    sure = pd.array(given > RELIABLE_ABOVE, dtype="boolean")
+    sure[np.isnan(given)] = pd.NA
+    found = sure & agrees
+    index = next(
+        (one.index for one in (conformal_reliable, mc_confidence) if isinstance(one, pd.Series)), None
+    )
+    if scalar:
+        return None if found[0] is pd.NA else bool(found[0])
+    return found if index is None else pd.Series(found, index)

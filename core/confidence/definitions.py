@@ -30,8 +30,8 @@ METRICS = by_name(
     Definition("passes", "Reach the threshold", "The confidence, rounded half-up to two places, reaches the threshold.",
         undefined_when="the answer has no confidence"),
     Definition("ece", "Calibration error (ECE)",
-        "Mean gap of confidence and accuracy over bins of equal width. A confidence that is exactly right has some, "
-        "too, by chance.", range="[0, 1]", direction="lower is better", undefined_when="no answer has a label",
+        "Mean gap of confidence and accuracy over bins of equal width. By chance a confidence that is exactly right has "
+        "some, too.", range="[0, 1]", direction="lower is better", undefined_when="no answer has a label",
         source="Naeini, Cooper, Hauskrecht 2015"),
     Definition("mce", "Largest calibration error (MCE)", "The largest gap of confidence and accuracy of a bin; one "
         "answer alone in its bin can make it.", range="[0, 1]", direction="lower is better",
@@ -53,8 +53,11 @@ METRICS = by_name(
         "score); U_retrieval is the entropy of the softmax of the retrieval scores, divided by log k",
         range="[0, 1]", direction="higher = more uncertain", undefined_when="one of its parts is"),
     Definition("is_reliable", "Reliable by the combined decision",
-        "The agreement with the samples exceeds 0.7 and the conformal verdict is In line.",
-        undefined_when="neither of the two fails and one is not known"),
+        "The confidence of MC dropout, 1 − embedding variance of the samples, exceeds 0.7 and the conformal verdict is In "
+        "line.", undefined_when="neither of the two fails and one is not known: the embeddings are measured on request"),
+    Definition("is_reliable_strict", "Reliable by the stricter decision",
+        "The agreement with the samples, their mean likeness in words, exceeds 0.7 and the conformal verdict is In line. "
+        "Stricter, since paraphrases share few words.", undefined_when="neither of the two fails and one is not known"),
     Definition("weights", "Weights", "How much each signal counts; they sum to 1."),
 )  # fmt: skip
 
@@ -65,17 +68,26 @@ LABELS = by_name(
     Definition(NO_BAND.word, "Undefined", "The answer has no confidence.", BANDS),
 )
 
+_BY_CALIBRATION = "Calibrate the confidence on labelled answers; moving the threshold does not correct it."
 FINDINGS = by_name(
     Definition("overconfident", "Overconfident", "The mean confidence is higher than the share of correct answers.", MODE,
-        advice="Calibrate the confidence on labelled answers, or raise the threshold."),
+        advice=_BY_CALIBRATION),
     Definition("underconfident", "Underconfident", "The mean confidence is lower than the share of correct answers.", MODE,
-        advice="Calibrate the confidence on labelled answers, or lower the threshold."),
-    Definition("confidence_backwards", "Confidence is backwards", "Incorrect answers have the higher confidence.", MODE,
-        advice="Do not use this confidence: choose other signals, or learn their weights."),
-    Definition("confidence_blind", "Confidence cannot tell", "Correct and incorrect answers have the same confidence, as "
-        "far as these labels can tell.", MODE, advice="Label more answers, choose other signals, or learn their weights."),
-    Definition("wrong_answers_pass", "Incorrect answers pass", "Incorrect answers reach the threshold.", MODE,
-        advice="Read these answers first; raise the threshold, or let another signal join."),
+        advice=_BY_CALIBRATION),
+    Definition("confidence_ranks", "Confidence ranks correct answers higher", "Correct answers have the higher "
+        "confidence, beyond chance.", MODE),
+    Definition("confidence_backwards", "Confidence is backwards", "Incorrect answers have the higher confidence, beyond "
+        "chance.", MODE, advice="Do not use this confidence: choose other signals, or learn their weights."),
+    Definition("confidence_blind", "Confidence unclear", "Whether correct answers have the higher confidence cannot be "
+        "told from these labels.", MODE, advice="Label more answers before you rely on this confidence."),
+    Definition("wrong_answers_stopped", "Threshold stops incorrect answers", "Fewer incorrect answers reach the threshold "
+        "than would by chance.", MODE),
+    Definition("wrong_answers_pass", "Incorrect answers pass", "Incorrect answers reach the threshold, as many as by "
+        "chance or more.", MODE,
+        advice="Do not use this confidence as a gate: choose other signals, or learn their weights."),
+    Definition("threshold_stops_nothing", "Threshold stops nothing", "Every labelled answer reaches the threshold, "
+        "incorrect ones too.", MODE,
+        advice="Raise the threshold until it stops some incorrect answers; What if? shows what each costs."),
     Definition("range_mismatch", "Signal out of its range", "The values of a signal contradict its declared range.", MODE,
         advice="Declare the range that the signal has: its weight means nothing otherwise."),
     Definition("constant_signal", "Constant signal", "A signal with a weight has one value for all answers.", MODE,

@@ -20,10 +20,11 @@ from core.confidence.analysis import (
 )
 from core.confidence.definitions import DEFINITIONS, METRICS
 from core.confidence.findings import findings
-from core.confidence.labelled import COLUMNS
+from core.confidence.labelled import COLUMNS, Labelled
+from core.confidence.learning import cross_fitted
 from core.confidence.mapping import ConfidenceMap
 from core.confidence.numbers import numbers
-from core.confidence.saved import SavedCalibration, from_json
+from core.confidence.saved import SavedCalibration, digest, from_json
 from core.confidence.step import ConfidenceStep
 from core.confidence.weighted import RANGES, THRESHOLD, Weighting, configured
 from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
@@ -128,9 +129,10 @@ def _analyse(diagnosis: Diagnosis) -> ConfidenceAnalysis:
     signals |= {one.key: confidence(one) for one in choices}
     titles = {name: METRICS[column].title for column, name in COLUMNS.items()}
     titles |= {one.key: one.title for one in choices}
-    reason = ""
+    reason, saved = "", None
     try:
-        weighting, mapped, origin = _weighting(diagnosis.settings, _saved(run), signals)
+        saved = _saved(run)
+        weighting, mapped, origin = _weighting(diagnosis.settings, saved, signals)
     except InputError as error:
         weighting, mapped, origin, reason = Weighting(), ConfidenceMap(), DEFAULT, str(error)
     unknown = [name for name, weight in weighting.weights.items() if weight and name not in signals]
@@ -139,22 +141,49 @@ def _analyse(diagnosis: Diagnosis) -> ConfidenceAnalysis:
     signals |= {name: nothing for name in weighting.weights if name not in signals}
     ranges = {name: weighting.ranges.get(name, (0.0, 1.0)) for name in signals}
     outcome = next((one for one in every if one.is_outcome), None)
-    conformal = diagnosis["conformal"].queries
+    correct = nothing if outcome is None else outcome.values
+    kept = saved if origin == CALIBRATED else None
+    cross_fitted, n_cross_fitted = _cross_fitted(run, kept, signals, correct)
+    conformal, samples = diagnosis["conformal"].queries, diagnosis["uncertainty"].queries
     verdict = conformal["verdict"].map({"In line": True, "Flagged": False}).astype("boolean")
     return analyse_confidence(
         run,
         signals,
         {name: titles.get(name, name) for name in signals},
-        nothing if outcome is None else outcome.values,
+        correct,
         Weighting(weighting.weights, ranges, weighting.threshold),
         mapped,
-        _unit(diagnosis["uncertainty"].queries["agreement"]),
+        _unit(samples["agreement"]),
+        1 - _unit(samples["embedding_variance"]),
         _unit(conformal["confidence"]),
         verdict,
+        cross_fitted=cross_fitted,
+        n_cross_fitted=n_cross_fitted,
         choices=choices,
         origin=origin,
         reason=reason,
     )
+
+
+def _cross_fitted(
+    run: Run, saved: SavedCalibration | None, signals: Mapping[str, Floats], correct: Floats
+) -> tuple[Floats | None, int | None]:
+    """Return what answers that the calibration was learned from are judged by, and how many these are."""
+    if saved is None:
+        return None, 0
+    if saved.learned_from is None:
+        return None, None
+    questions = run.queries["question"].astype(str)
+    weighed = np.all(
+        [np.isfinite(signals[name]) for name in saved.weighting.weights if name in signals], axis=0
+    )
+    used = questions.map(digest).isin(saved.learned_from).to_numpy() & ~np.isnan(correct) & weighed
+    found = np.full(len(used), math.inf)
+    if used.any():
+        own = {name: values[used] for name, values in signals.items() if name in COLUMNS.values()}
+        rows = Labelled(tuple(questions[used]), own, correct[used], int(used.sum()), 0, 0)
+        found[used] = cross_fitted(rows, saved)
+    return found, int(used.sum())
 
 
 def _unit(values: pd.Series) -> Floats:

@@ -1,4 +1,4 @@
-"""What the confidence of a run gets wrong, in sentences."""
+"""What the confidence of a run gets wrong, and what it does well, in sentences."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import numpy as np
 
 from core.confidence.analysis import ConfidenceAnalysis
 from core.confidence.definitions import FINDINGS
-from core.diagnosis import BAD, UNCLEAR, Finding
+from core.diagnosis import GOOD, UNCLEAR, Finding
+from core.severity import BROKEN, LOSS, WRONG, graded
 from core.stats import poisson_binomial_tail, wilson_interval
 from core.text.display import count, number, part, percent
 
-_LEVEL = 0.05
 _FEWEST = 5  # equal values that are no coincidence
+_CALIBRATE, _REPLACE = "confidence:calibrate", "signal:replace"
 
 
 def findings(analysis: ConfidenceAnalysis) -> tuple[Finding, ...]:
-    """Return whether the confidence is too high or too low, tells right from wrong, and lets errors pass.
+    """Return whether the confidence is too high or too low, ranks correct answers first, and stops errors.
 
-    Chance: of answers with the confidence p a share of 1 − p is incorrect; a confidence that knows nothing of
-    correctness lets incorrect answers pass as often as all.
+    Chance: of answers with the confidence p a share of 1 − p is incorrect; a confidence that is unrelated to
+    correctness lets incorrect answers pass as often as all. Each p-value is two-sided.
     """
     return (*_ranges(analysis), *_constant(analysis), *_gap(analysis), *_ranking(analysis), *_pass(analysis))
 
@@ -28,7 +29,7 @@ def findings(analysis: ConfidenceAnalysis) -> tuple[Finding, ...]:
 def _ranges(analysis: ConfidenceAnalysis) -> list[Finding]:
     return [
         Finding(
-            "range_mismatch", one.sentence, one.n_outside or one.n, one.n, severity="high",
+            "range_mismatch", one.sentence, one.n_outside or one.n, one.n, severity=graded(BROKEN),
             advice=FINDINGS["range_mismatch"].advice, clause="a signal contradicts its declared range",
         )
         for one in analysis.warnings
@@ -45,9 +46,9 @@ def _constant(analysis: ConfidenceAnalysis) -> list[Finding]:
         found.append(
             Finding(
                 "constant_signal",
-                f"{title} is the same for all {count(n, 'answer')}: it tells none from another.",
-                n, n, severity="medium", advice=FINDINGS["constant_signal"].advice,
-                clause=f"{title} is the same for all answers",
+                f"{title} is the same for all {count(n, 'answer')}: it separates none of them.",
+                n, n, severity=graded(LOSS, wilson_interval(1.0, n)), fix=_REPLACE,
+                advice=FINDINGS["constant_signal"].advice, clause=f"{title} is the same for all answers",
             )
         )  # fmt: skip
     return found
@@ -57,21 +58,22 @@ def _gap(analysis: ConfidenceAnalysis) -> list[Finding]:
     q = analysis.labelled
     sure = q["confidence"].to_numpy(dtype="float64")
     n, n_right = len(q), int(q["correct"].sum())
+    if not n:
+        return []
     # If the confidence were exactly right, the number of correct answers would be Poisson-binomial.
     tails = poisson_binomial_tail(1 - sure, n - n_right), poisson_binomial_tail(sure, n_right)
-    p_value = min(1.0, 2 * min(tails))
-    if p_value > _LEVEL:
-        return []
-    is_over = tails[0] < tails[1]
+    is_over, mean, interval = tails[0] < tails[1], float(sure.mean()), wilson_interval(n_right / n, n)
     name, word = ("overconfident", "high") if is_over else ("underconfident", "low")
+    # Too high: so many more answers are wrong than promised. Too low: correct ones are distrusted.
+    severity = graded(WRONG, (mean - interval[1], 1)) if is_over else graded(LOSS, (interval[0] - mean, 1))
     odd = q[q["correct"].ne(is_over)].sort_values("confidence", ascending=not is_over, kind="stable")
-    said = f"{number(float(sure.mean()))} on average, where {part(n_right, n, 'answer')} are correct"
+    said = f"{number(mean)} on average, where {part(n_right, n, 'answer')} {_are(n_right)} correct"
     return [
         Finding(
             name,
             f"The confidence is too {word}: {said}.",
-            n_right, n, wilson_interval(n_right / n, n), float(sure.sum()), p_value,
-            advice=FINDINGS[name].advice, query_ids=tuple(odd["query_id"]),
+            n_right, n, interval, float(sure.sum()), min(1.0, 2 * min(tails)),
+            severity=severity, advice=FINDINGS[name].advice, fix=_CALIBRATE, query_ids=tuple(odd["query_id"]),
             clause=f"the confidence is too {word}: {said}",
         )
     ]  # fmt: skip
@@ -79,48 +81,94 @@ def _gap(analysis: ConfidenceAnalysis) -> list[Finding]:
 
 def _ranking(analysis: ConfidenceAnalysis) -> list[Finding]:
     value, low, high = analysis.auroc
-    q = analysis.labelled
-    n = len(q)
-    if math.isnan(low) or low > 0.5:
+    if math.isnan(value):
         return []
-    tone = BAD if high < 0.5 else UNCLEAR
-    name = "confidence_backwards" if tone == BAD else "confidence_blind"
-    said = "lower" if tone == BAD else "no surely higher"
+    correct = analysis.labelled["correct"].astype(bool)
+    n, n_wrong = len(correct), int((~correct).sum())
+    shown = (
+        f"AUROC {number(value)} (95 % interval {number(low)} to {number(high)}; {n - n_wrong:,} correct and "
+        f"{n_wrong:,} incorrect; 0.5 by chance)"
+    )
+    blind = Finding(
+        "confidence_blind",
+        f"Whether correct answers have the higher confidence is unclear: {shown}.",
+        n_wrong, n, tone=UNCLEAR, advice=FINDINGS["confidence_blind"].advice, fix="labels:more",
+        clause="whether the confidence separates correct from incorrect answers is unclear",
+    )  # fmt: skip
+    p_value = analysis.auroc_p_value
+    if value == 0.5:
+        return [blind]
+    if value > 0.5:
+        return [
+            Finding(
+                "confidence_ranks", f"Correct answers have the higher confidence: {shown}.", n_wrong, n,
+                p_value=p_value, tone=GOOD, otherwise=blind,
+                clause=f"the confidence is higher for correct answers (AUROC {number(value)})",
+            )
+        ]  # fmt: skip
     return [
         Finding(
-            name,
-            f"The confidence of correct answers is {said} than that of incorrect ones: AUROC {number(value)} "
-            f"(95 % interval {number(low)} to {number(high)}, n = {count(n, 'answer')}; 0.5 by chance).",
-            n - int(q["correct"].sum()), n, severity="high" if tone == BAD else "medium", tone=tone,
-            advice=FINDINGS[name].advice,
-            clause="the confidence is higher for incorrect answers" if tone == BAD
-            else "whether the confidence tells correct from incorrect answers is unclear",
+            "confidence_backwards", f"Incorrect answers have the higher confidence: {shown}.", n_wrong, n,
+            p_value=p_value, severity=graded(BROKEN), advice=FINDINGS["confidence_backwards"].advice,
+            fix=_REPLACE, clause="the confidence is higher for incorrect answers", otherwise=blind,
         )
     ]  # fmt: skip
 
 
 def _pass(analysis: ConfidenceAnalysis) -> list[Finding]:
+    """Return whether the threshold stops more of the incorrect answers than it would by chance, or fewer."""
     from scipy.stats import hypergeom
 
     q = analysis.labelled
     wrong, passes = ~q["correct"].astype(bool), q["passes"].astype(bool)
     of, n, n_passing = int(wrong.sum()), int((wrong & passes).sum()), int(passes.sum())
-    if not n:
+    if not of or not n_passing:
         return []
-    # If the confidence knew nothing, the number would be hypergeometric.
-    p_value = float(hypergeom.cdf(n, len(q), of, n_passing))
-    by_chance, interval = of * n_passing / len(q), wilson_interval(n / of, of)
-    shown = q[wrong & passes].sort_values("confidence", ascending=False, kind="stable")
-    verb = "passes" if n == 1 else "pass"
+    # If the confidence were unrelated to correctness, the number would be hypergeometric.
+    chance = hypergeom(len(q), of, n_passing)
+    p_value = min(1.0, 2 * float(min(chance.cdf(n), chance.sf(n - 1))))
+    expected, threshold = of * n_passing / len(q), f"the threshold {analysis.weighting.threshold:g}"
+    by_chance = f"about {number(expected, '{:.0f}')} would if confidence were unrelated to correctness"
+    interval = wilson_interval(n / of, of)
+    pass_ = "passes" if n == 1 else "pass"
+    said = f"{n:,} of {count(of, 'incorrect answer')} {pass_} {threshold}; {by_chance}"
+    ids = tuple(q[wrong & passes].sort_values("confidence", ascending=False, kind="stable")["query_id"])
+    share = f"{part(n, of, 'incorrect answer')} {pass_} the confidence threshold"
+    unclear = Finding(
+        "wrong_answers_pass", f"{said}.", n, of, interval, expected, tone=UNCLEAR, query_ids=ids,
+        advice=FINDINGS["confidence_blind"].advice, fix="labels:more",
+    ) if n else None  # fmt: skip
+    if n < expected:
+        # What still passes is what there is to read; how many pass is what is good.
+        return [
+            Finding(
+                "wrong_answers_stopped", f"{said}.", n, of, interval, expected, p_value, tone=GOOD,
+                query_ids=ids, otherwise=unclear,
+                clause=f"{share} ({percent(n / of, interval)}; {percent(expected / of)} by chance)",
+            )
+        ]  # fmt: skip
+    if n_passing == len(q):
+        all_of = f"all {count(of, 'incorrect answer')} pass" if of > 1 else "the incorrect answer passes"
+        return [
+            Finding(
+                "threshold_stops_nothing",
+                f"{threshold.capitalize()} stops none of {count(len(q), 'labelled answer')}: {all_of}.",
+                n, of, severity=graded(WRONG, wilson_interval(of / len(q), len(q))), query_ids=ids,
+                advice=FINDINGS["threshold_stops_nothing"].advice, fix="threshold:raise",
+                clause=f"no labelled answer is below {threshold}",
+            )
+        ]  # fmt: skip
+    if n == expected:
+        return [] if unclear is None else [unclear]
     return [
         Finding(
-            "wrong_answers_pass",
-            f"{n:,} of {count(of, 'incorrect answer')} {verb} the threshold "
-            f"{analysis.weighting.threshold:g}; {number(by_chance, '{:.1f}')} would if the confidence knew "
-            "nothing.",
-            n, of, interval, by_chance, p_value, advice=FINDINGS["wrong_answers_pass"].advice,
-            query_ids=tuple(shown["query_id"]),
-            clause=f"{part(n, of, 'incorrect answer')} {verb} the confidence threshold "
-            f"({percent(n / of, interval)})",
+            "wrong_answers_pass", f"{said}.", n, of, interval, expected, p_value,
+            severity=graded(BROKEN), advice=FINDINGS["wrong_answers_pass"].advice, fix=_REPLACE,
+            query_ids=ids, otherwise=unclear,
+            clause=f"{share} ({percent(n / of, interval)}; {percent(expected / of)} by chance)",
         )
     ]  # fmt: skip
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"

@@ -8,12 +8,13 @@ from types import MappingProxyType
 
 import numpy as np
 
+from core.arrays import Floats
 from core.confidence.compare import Compared, compare_confidences
 from core.confidence.labelled import COLUMNS, Labelled
 from core.confidence.mapping import KINDS, ConfidenceMap, Mapped, calibrate_map
-from core.confidence.saved import SavedCalibration
-from core.confidence.weighted import Weighting, confidences
-from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
+from core.confidence.saved import SavedCalibration, digest
+from core.confidence.weighted import RANGES, WEIGHTS, Weighting, confidences
+from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights, cross_validated
 from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.signals import signals_of
@@ -76,8 +77,34 @@ def learn(rows: Labelled, default: Weighting, n_resamples: int = 2_000, n_refits
     maps = {kind: calibrate_map(kept, rows.correct, kind) for kind in KINDS if kind != "none"}
     chosen = weights.best.weights if weights.best is not None else default.weights
     weighting = Weighting(chosen, default.ranges, default.threshold)
-    saved = SavedCalibration(weighting, _best_map(maps), weights.n, weights.n_correct)
+    method = "" if weights.best is None else weights.best.method
+    learned_from = frozenset(map(digest, rows.questions))
+    saved = SavedCalibration(weighting, _best_map(maps), weights.n, weights.n_correct, method, learned_from)
     return Learned(weights, proposed, compared, MappingProxyType(maps), saved)
+
+
+def cross_fitted(rows: Labelled, saved: SavedCalibration) -> Floats:
+    """Return the confidence of each answer by weights and a map learned, as the saved ones, from others.
+
+    Labels that a calibration was learned from make it look better than it is: on them an isotonic map has a
+    calibration error of 0.
+
+    Parameters
+    ----------
+    rows : Labelled
+        The answers that it was learned from; their order does not matter.
+    saved : SavedCalibration
+        Its ranges, its method and the kind of its map are used.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        In [0, 1], as in `Learned.maps`; NaN with too few labels. Cost: at most ten fits.
+    """
+    way = saved.weighting
+    start = Weighting(WEIGHTS, {**RANGES, **way.ranges})
+    found = cross_validated(rows, start, saved.method) if saved.method else confidences(rows.signals, way)
+    return found if saved.map.kind == "none" else calibrate_map(found, rows.correct, saved.map.kind).tested
 
 
 def labelled_run(diagnosis: Diagnosis) -> Labelled:

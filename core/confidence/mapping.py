@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -92,12 +92,15 @@ class Mapped:
         Of the cross-validated probability: each answer's by a map fitted to others.
     reason : str
         Why no map could be fitted; empty where it could.
+    tested : ndarray, shape (n,)
+        The cross-validated probabilities, in the order given; NaN where there is none.
     """
 
     map: ConfidenceMap
     before: Quality
     after: Quality
     reason: str
+    tested: Floats = field(repr=False, compare=False)
 
 
 def quality(confidence: ArrayLike, correct: ArrayLike) -> Quality:
@@ -159,7 +162,10 @@ def calibrate_map(confidence: ArrayLike, correct: ArrayLike, kind: str, seed: in
     Mapped
         Undefined, with a reason, below 10 correct and 10 wrong answers. Cost: six fits.
     """
-    p, right = known_pairs(confidence, correct)
+    given = np.asarray(confidence, dtype=np.float64)
+    found = np.full(given.size, math.nan)
+    known = np.flatnonzero(~np.isnan(given + np.asarray(correct, dtype=np.float64)))
+    p, right = known_pairs(given, correct)
     order = np.lexsort((p, right))
     p, right = p[order], right[order]
     before, n_right = quality(p, right), int(right.sum())
@@ -167,11 +173,12 @@ def calibrate_map(confidence: ArrayLike, correct: ArrayLike, kind: str, seed: in
         reason = (
             f"too few labels: {n_right} correct and {p.size - n_right} wrong, at least {2 * _FOLDS} of each"
         )
-        return Mapped(ConfidenceMap(), before, Quality(0, *[math.nan] * 5), f"{reason} are needed")
+        return Mapped(ConfidenceMap(), before, Quality(0, *[math.nan] * 5), f"{reason} are needed", found)
     fold, tested = np.empty(p.size, dtype=np.int64), np.full(p.size, math.nan)
     shuffled = np.lexsort((np.random.default_rng(seed).permutation(p.size), right))
     fold[shuffled] = np.arange(p.size) % _FOLDS
     for number in range(_FOLDS):
         out = fold == number
         tested[out] = fit_map(p[~out], right[~out], kind)(p[out])
-    return Mapped(fit_map(p, right, kind), before, quality(tested, right), "")
+    found[known[order]] = tested
+    return Mapped(fit_map(p, right, kind), before, quality(tested, right), "", found)

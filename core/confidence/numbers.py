@@ -23,7 +23,9 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
     bands = {word: k for word, k in q["band"].value_counts().to_dict().items() if word != NO_BAND.word}
     gap, gap_interval = analysis.gap
     uncertainty, *around = mean_in_unit(q["combined_uncertainty"])
-    reliable = q["is_reliable"].dropna()
+    reliable, strict = q["is_reliable"].dropna(), q["is_reliable_strict"].dropna()
+    chance_ece, most_ece = analysis.ece_by_chance
+    fitted = analysis.fit_note if labelled else ""
     auroc, *auroc_interval = analysis.auroc
     parts = analysis.brier
     of_brier = (
@@ -43,7 +45,9 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
         Number("confidence_gap", "Mean confidence − accuracy", _value(gap), n=labelled, noun="answer",
             interval=_ends(gap_interval), chance=0.0 if labelled else None, define="confidence", place="row"),
         Number("confidence_ece", "Calibration error (ECE)", _value(quality.ece), n=labelled, noun="answer",
-            chance=_value(analysis.ece_by_chance), define="ece", place="card"),
+            chance=_value(chance_ece), define="ece", place="card",
+            note="; ".join(filter(None, [f"at most {number(most_ece)} in 95 % of such runs", fitted]))
+            if labelled else ""),
         Number("confidence_mce", "Largest calibration error (MCE)", _value(quality.mce), n=labelled,
             noun="answer", define="mce", place="row"),
         Number("confidence_brier", "Brier score", _value(quality.brier), n=labelled, noun="answer",
@@ -59,6 +63,9 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
         Number("n_reliable", "Reliable by the combined decision",
             int(reliable.sum()) if len(reliable) else None, of=len(reliable), define="is_reliable",
             place="row", cases="queries.is_reliable:True"),
+        Number("n_reliable_strict", "Reliable by the stricter decision",
+            int(strict.sum()) if len(strict) else None, of=len(strict), define="is_reliable_strict",
+            place="row", cases="queries.is_reliable_strict:True"),
         Number("confidence_undefined_reasons", "No confidence because",
             q["reason"].value_counts().to_dict() if len(analysis.run["signals"]) else None, define=REASON,
             place="row"),
@@ -66,6 +73,7 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
         Number("confidence_threshold_used", value=analysis.weighting.threshold if n else None),
         Number("confidence_origin", value=analysis.origin if n else None),
         Number("confidence_map", value=analysis.map.kind if n else None),
+        Number("n_cross_fitted", value=analysis.n_cross_fitted if labelled else None),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -11,12 +12,15 @@ from typing import Any
 
 from core.confidence.mapping import KINDS, ConfidenceMap
 from core.confidence.weighted import Weighting
+from core.confidence.weights import METHODS
 from core.errors import InputError
 
-VERSION = 1
+VERSION = 2
 FORMAT = "leadline confidence calibration"
-MAX_BYTES = 1_000_000
+MAX_BYTES = 5_000_000
 _KEYS = {"format", "version", "weights", "ranges", "threshold", "map", "n", "n_correct"}
+_SINCE_2 = {"method", "learned_from"}
+_DIGITS = 10  # of the digest of a question: enough to recognise it, too few to be worth guessing at
 _MAP_KEYS = {"kind", "slope", "intercept", "x", "y"}
 
 
@@ -32,18 +36,29 @@ class SavedCalibration:
         From confidence to probability.
     n, n_correct : int
         Labelled answers that it was learned from, and the correct ones among them.
+    method : str
+        That the weights were learned by (`core.confidence.weights.METHODS`); empty for the default weights.
+    learned_from : frozenset of str or None
+        Of the questions that it was learned from, `digest`; None where a file of version 1 does not say.
     """
 
     weighting: Weighting
     map: ConfidenceMap
     n: int
     n_correct: int
+    method: str = ""
+    learned_from: frozenset[str] | None = None
+
+
+def digest(question: str) -> str:
+    """Return what tells a question from others without giving it away."""
+    return hashlib.sha256(question.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 
 def to_json(saved: SavedCalibration) -> bytes:
     """Return the content of a file that `from_json` reads back to the same value."""
     way, mapped = saved.weighting, saved.map
-    record = {
+    record: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "weights": dict(way.weights),
@@ -56,6 +71,10 @@ def to_json(saved: SavedCalibration) -> bytes:
         "n": saved.n,
         "n_correct": saved.n_correct,
     }  # fmt: skip
+    if saved.learned_from is None:
+        record["version"] = 1
+    else:
+        record |= {"method": saved.method, "learned_from": " ".join(sorted(saved.learned_from))}
     return (json.dumps(record, indent=1, allow_nan=False) + "\n").encode()
 
 
@@ -65,7 +84,7 @@ def from_json(content: bytes) -> SavedCalibration:
     Parameters
     ----------
     content : bytes
-        At most 1 MB.
+        At most 5 MB.
 
     Raises
     ------
@@ -82,9 +101,9 @@ def from_json(content: bytes) -> SavedCalibration:
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise InputError(f'The file is no calibration of the confidence: its "format" must be "{FORMAT}".')
     version = _whole(record.get("version"), "version")
-    if version != VERSION:
-        raise InputError(f"The calibration file has version {version}; this program reads version {VERSION}.")
-    _same_keys(record, _KEYS, "The calibration file")
+    if version not in (1, VERSION):
+        raise InputError(f"The calibration file has version {version}; this program reads 1 and {VERSION}.")
+    _same_keys(record, _KEYS if version == 1 else _KEYS | _SINCE_2, "The calibration file")
     weights, ranges = _named(record["weights"], "weights"), _named(record["ranges"], "ranges")
     if weights.keys() != ranges.keys():
         raise InputError("weights and ranges must name the same signals.")
@@ -96,7 +115,13 @@ def from_json(content: bytes) -> SavedCalibration:
         {name: _pair(value, f"ranges.{name}") for name, value in ranges.items()},
         _number(record["threshold"], "threshold"),
     )
-    return SavedCalibration(weighting, _map(record["map"]), n, n_correct)
+    method, questions = record.get("method", ""), record.get("learned_from")
+    if method not in ("", *METHODS):
+        raise InputError(f"method must be empty or one of {', '.join(METHODS)}, got {method!r:.40}.")
+    if version > 1 and not (isinstance(questions, str) and set(questions) <= set("0123456789abcdef ")):
+        raise InputError("learned_from must be digests of questions, with a space between them.")
+    learned_from = None if questions is None else frozenset(questions.split())
+    return SavedCalibration(weighting, _map(record["map"]), n, n_correct, method, learned_from)
 
 
 def _map(given: Any) -> ConfidenceMap:

@@ -161,6 +161,30 @@ def calibrate_weights(
     return WeightCalibration(*counts, auroc(start, correct), learned, best, reason)
 
 
+def cross_validated(rows: Labelled, default: Weighting, method: str, seed: int = 0) -> Floats:
+    """Return the confidence of each answer by weights that a method learns from other questions.
+
+    Parameters
+    ----------
+    rows, default, seed
+        As for `calibrate_weights`.
+    method : str
+        One of `METHODS`.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        In the order of the rows; NaN where there are too few labels. Cost: five fits.
+    """
+    names = [*default.weights]
+    given = np.array([default.weights[name] for name in names])
+    unit, correct, question, order = _sorted(rows, default, names)
+    tested = np.full(correct.size, math.nan)
+    if not _shortage(correct, question):
+        tested = _held_out(METHODS[method], unit, correct, _folds(question, correct, seed), given)
+    return tested[np.argsort(order)]
+
+
 def grid_weights(unit: Floats, correct: Bools, default: Floats) -> Floats:
     """Return the weights on a simplex grid in steps of 0.05 with the highest AUROC.
 
@@ -232,10 +256,7 @@ def _learn(
     )
     if method == "grid":
         intervals = [(max(0.0, low - 0.5 / STEPS), min(1.0, high + 0.5 / STEPS)) for low, high in intervals]
-    start, tested = _score(unit, default), np.full(correct.size, math.nan)
-    for number in range(FOLDS):
-        held_out = fold == number
-        tested[held_out] = _score(unit[held_out], fit(unit[~held_out], correct[~held_out], default))
+    start, tested = _score(unit, default), _held_out(fit, unit, correct, fold, default)
     rows = tested, start, correct
     shared = n_resamples, seed, 1 - (1 - level) / len(METHODS), question
     return LearnedWeights(
@@ -249,6 +270,15 @@ def _learn(
         bootstrap_interval(rows, _brier_gain, *shared),
         tested[np.argsort(order)],
     )
+
+
+def _held_out(fit: Fit, unit: Floats, correct: Bools, fold: NDArray[np.int64], default: Floats) -> Floats:
+    """Return the score of each answer by weights that were fitted to the other folds."""
+    tested = np.full(correct.size, math.nan)
+    for number in range(FOLDS):
+        out = fold == number
+        tested[out] = _score(unit[out], fit(unit[~out], correct[~out], default))
+    return tested
 
 
 def _auroc_gain(tested: Floats, start: Floats, correct: Bools) -> float:

@@ -12,6 +12,8 @@ from scipy.special import ndtri, stdtrit
 from core.arrays import Floats
 from core.stats.shared import UNDEFINED, Interval, known_pairs, known_values, resamples
 
+_NIL, _ALL_NIL = 10, 30  # part of a standard deviation that is nothing; cases that show it where none differs
+
 
 def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
     """Return the score interval of a share of n cases (Wilson 1927).
@@ -98,8 +100,9 @@ def cases_needed(differences: ArrayLike) -> int | None:
     Returns
     -------
     int or None
-        More than n. None where the difference is nil: more than a hundred times the cases would be needed, or
-        it is below a fiftieth of its standard deviation; and for fewer than 2.
+        More than n. Where the difference is below a fiftieth of its standard deviation, or a hundred times
+        the cases would not be enough: None if it is surely nil (its 95 % interval lies within a tenth of the
+        standard deviation, which takes some 400 cases; or 30 and more are all 0), else 0: too few to tell.
 
     Examples
     --------
@@ -109,11 +112,12 @@ def cases_needed(differences: ArrayLike) -> int | None:
     known = known_values(differences)
     n = known.size
     if n < 2:
-        return None
+        return 0
     exact = (float(ndtri(0.975) + ndtri(0.8)) * float(known.std(ddof=1))) ** 2
-    mean = float(known.mean()) ** 2
-    if exact >= 100 * n * mean or 50**2 * mean <= float(known.var(ddof=1)):
-        return None
+    mean, spread = float(known.mean()) ** 2, float(known.std(ddof=1))
+    if exact >= 100 * n * mean or 50**2 * mean <= spread**2:
+        far = abs(float(known.mean())) + float(ndtri(0.975)) * spread / math.sqrt(n)
+        return None if far <= spread / _NIL and n >= _ALL_NIL else 0
     found = max(n + 1, math.ceil(exact / mean))
     unit = 10 ** max(0, len(str(found)) - 2)
     return -(-found // unit) * unit

@@ -1,20 +1,19 @@
-"""How well a score ranks: AUROC and its kin, risk and coverage."""
+"""How well a score ranks: AUROC and its kin, with what few cases of a class can say; risk and coverage."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import expit, logit, ndtr, ndtri, stdtr, stdtrit
 
 from core.arrays import Floats
-from core.stats.shared import UNDEFINED, Interval, known_pairs, known_values, resamples
+from core.stats.shared import UNDEFINED, Interval, known_pairs
 
-_NEAR = 200_000  # resampled cases at once: they stay near the processor, and the draws are the same
-
-RANKING_MEASURES = ("auroc", "auprc", "prr", "aurc", "e_aurc")
+FEWEST_OF_EACH = 15  # positives, and negatives: with fewer no test of two AUROCs keeps its level
+_EXACT_UP_TO = 50_000_000  # steps of the exact distribution of a rank sum: below a tenth of a second
+_HALVINGS = 50
 
 
 def auroc(score: ArrayLike, positive: ArrayLike) -> float:
@@ -88,10 +87,89 @@ def auprc(score: ArrayLike, positive: ArrayLike) -> float:
     return float(average_precision_score(label, ranks))
 
 
+def auroc_interval(score: ArrayLike, positive: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
+    """Return the `auroc` and its interval, which holds with three cases of a class and with perfect order.
+
+    The wider of two at each end: DeLong's variance on the logit scale, undefined where all are in order; and
+    Newcombe's score interval with the variance of Hanley and McNeil (2006, method 5), defined everywhere. In
+    simulations of 60 cases, 3 to 30 of them positive, it covered 95 to 99 % for scores of equal spread in
+    both classes, and 87 to 98 % where one spread is twice the other.
+
+    Parameters
+    ----------
+    score : array_like, shape (n,)
+        Higher means more likely positive; NaN is left out.
+    positive : array_like of bool, shape (n,)
+        The label; NaN is left out.
+    level : float
+        Confidence level in (0, 1).
+
+    Returns
+    -------
+    (value, low, high) : tuple of float
+        In [0, 1], never of width 0. NaN with fewer than two classes.
+
+    Examples
+    --------
+    >>> [round(one, 2) for one in auroc_interval([9, 8, 7, *range(6)], [1, 1, 1] + [0] * 6)]
+    [1.0, 0.59, 1.0]
+    """
+    known, label = known_pairs(score, positive)
+    is_positive = label.astype(bool)
+    if not is_positive.any() or is_positive.all():
+        return math.nan, math.nan, math.nan
+    hits, alarms = _placements(known, is_positive)
+    value, z = float(hits.mean()), float(ndtri((1 + level) / 2))
+    low, high = _newcombe(value, hits.size, alarms.size, z)
+    if min(hits.size, alarms.size) > 1 and 0 < value < 1:
+        half = z * math.sqrt(_variance(hits) + _variance(alarms)) / (value * (1 - value))
+        low, high = min(low, float(expit(logit(value) - half))), max(high, float(expit(logit(value) + half)))
+    return value, low, high
+
+
+def auroc_p_value(score: ArrayLike, positive: ArrayLike) -> float:
+    """Return the two-sided p-value of "the score has nothing to do with the label" (Mann & Whitney 1947).
+
+    Exact, ties included, over all ways to deal the labels, up to about 100 cases, or 1,000 with 5 of a class;
+    beyond, its normal limit. Takes what `auroc_interval` does.
+
+    Returns
+    -------
+    float
+        In (0, 1], 1 where all scores are equal; NaN with fewer than two classes.
+
+    Examples
+    --------
+    >>> auroc_p_value([5, 4, 3, 2, 1], [1, 1, 0, 0, 0])  # 2 of the 10 ways are as extreme
+    0.2
+    """
+    ranks, label = _ranked(score, positive)
+    n, few = label.size, min(int(label.sum()), int((~label).sum()))
+    if not few:
+        return math.nan
+    # Twice the ranks, since those of ties are halves; of the rarer class, whose sum has fewer values.
+    twice = np.rint(2 * ranks).astype(np.int64)
+    found = int(twice[label if label.sum() == few else ~label].sum())
+    expected = few * (n + 1)
+    if few * n * few * 2 * n > _EXACT_UP_TO:
+        spread = math.sqrt(few * (n - few) / n * float(twice.var(ddof=1)))
+        return 2 * float(ndtr(-abs(found - expected) / spread)) if spread else 1.0
+    most = int(np.sort(twice)[-few:].sum())
+    ways = np.zeros((few + 1, most + 1))
+    ways[0, 0] = 1
+    for one in twice.tolist():
+        ways[1:, one:] += ways[:-1, : most + 1 - one]
+    far = np.abs(np.arange(most + 1) - expected) >= abs(found - expected)
+    return min(1.0, float(ways[-1, far].sum() / ways[-1].sum()))
+
+
 def auroc_difference(
     a: ArrayLike, b: ArrayLike, positive: ArrayLike, level: float = 0.95
 ) -> tuple[float, float, float, float]:
     """Compare the AUROC of two scores of the same cases (DeLong, DeLong, Clarke-Pearson 1988).
+
+    Student's t with the degrees of freedom of the rarer class: with the normal distribution, nine useless
+    scores of 15 positives and 45 negatives are told apart in 10 % of samples instead of 5 %.
 
     Parameters
     ----------
@@ -105,16 +183,16 @@ def auroc_difference(
     Returns
     -------
     (difference, low, high, p_value) : tuple of float
-        AUROC of ``a`` minus that of ``b``, and what the normal approximation says of it. p is 1 where the two
-        rank alike. Interval and p are NaN for fewer than two cases of a class, and where all cases differ
-        alike: a width of 0 would claim too much.
+        AUROC of ``a`` minus that of ``b``. p is 1 where the two rank alike. Interval and p are NaN for fewer
+        than `FEWEST_OF_EACH` cases of a class, where nothing can be told, and where all cases differ alike: a
+        width of 0 would claim too much.
 
     Examples
     --------
-    >>> right = [1, 1, 1, 1, 0, 0, 0, 0]
-    >>> found = auroc_difference([8, 7, 6, 3, 5, 4, 2, 1], [8, 2, 6, 3, 5, 4, 7, 1], right)
-    >>> [round(number, 3) for number in found]
-    [0.312, -0.123, 0.748, 0.16]
+    >>> right = [1] * 15 + [0] * 15
+    >>> found = auroc_difference([*range(30, 0, -1)], [*range(15, 30), *range(15)], right)
+    >>> found[0], auroc_difference([2, 1], [1, 2], [1, 0])
+    (0.0, (1.0, nan, nan, nan))
     """
     first, second, label = (np.asarray(x, dtype=np.float64) for x in (a, b, positive))
     known = ~np.isnan(first + second + label)
@@ -123,16 +201,17 @@ def auroc_difference(
         return (math.nan,) * 4
     (hits_a, alarms_a), (hits_b, alarms_b) = (_placements(x[known], is_positive) for x in (first, second))
     hits, alarms = hits_a - hits_b, alarms_a - alarms_b
-    difference = float(hits.mean())
+    difference, freedom = float(hits.mean()), min(hits.size, alarms.size) - 1
     if not hits.any() and not alarms.any():
         return 0.0, math.nan, math.nan, 1.0
-    if min(hits.size, alarms.size) < 2:
+    if freedom + 1 < FEWEST_OF_EACH:
         return difference, math.nan, math.nan, math.nan
-    error = math.sqrt(hits.var(ddof=1) / hits.size + alarms.var(ddof=1) / alarms.size)
+    error = math.sqrt(_variance(hits) + _variance(alarms))
     if error < 1e-12:
         return difference, math.nan, math.nan, math.nan
-    half = float(ndtri((1 + level) / 2)) * error
-    return difference, difference - half, difference + half, 2 * float(ndtr(-abs(difference) / error))
+    half = float(stdtrit(freedom, (1 + level) / 2)) * error
+    p_value = 2 * float(stdtr(freedom, -abs(difference) / error))
+    return difference, difference - half, difference + half, p_value
 
 
 def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> tuple[Floats, Floats]:
@@ -206,125 +285,22 @@ def prr(confidence: ArrayLike, correct: ArrayLike) -> float:
     return 1 - excess / possible
 
 
-def ranking_quality(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    n_resamples: int = 2_000,
-    seed: int = 0,
-    level: float = 0.95,
-) -> dict[str, tuple[float, float, float]]:
-    """Return how well a confidence ranks right answers before wrong ones, with bootstrap intervals.
-
-    Parameters
-    ----------
-    confidence : array_like, shape (n,)
-        Higher means answered first; NaN is left out.
-    correct : array_like of bool, shape (n,)
-        Whether the answer is right; NaN is left out.
-    n_resamples, seed, level
-        As in `bootstrap_interval`, of which this is the special case that takes no Python loop.
-
-    Returns
-    -------
-    dict of str to (value, low, high)
-        ``auroc`` and ``auprc`` of finding the wrong answers; ``prr``, ``aurc`` and ``e_aurc`` as the
-        functions of these names. NaN where all or none are right, but for ``aurc``.
-
-    Examples
-    --------
-    >>> value, low, high = ranking_quality([0.9, 0.8, 0.6, 0.4, 0.3], [1, 1, 0, 1, 0])["auroc"]
-    >>> round(value, 3), low < value <= high
-    (0.833, True)
-    """
-    (found,) = ranking_qualities([confidence], correct, n_resamples, seed, level)
-    return found
+def _newcombe(value: float, n: int, m: int, z: float) -> Interval:
+    """Return the AUROCs whose own standard error, times z, reaches the observed one."""
+    shift = (n + m) / 2 - 1
+    found = []
+    for bound in (0.0, 1.0):
+        inside, outside = value, bound
+        for _ in range(_HALVINGS):
+            one = (inside + outside) / 2
+            variance = one * (1 - one) * (1 + shift * ((1 - one) / (2 - one) + one / (1 + one))) / (n * m)
+            inside, outside = (one, outside) if (one - value) ** 2 <= z * z * variance else (inside, one)
+        found.append(inside)
+    return found[0], found[1]
 
 
-def ranking_qualities(
-    confidences: Sequence[ArrayLike],
-    correct: ArrayLike,
-    n_resamples: int = 2_000,
-    seed: int = 0,
-    level: float = 0.95,
-) -> list[dict[str, tuple[float, float, float]]]:
-    """Return `ranking_quality` of several confidences in the same answers, from the same resamples.
-
-    Those that are known for equally many answers share the draws, which take as long as the measures.
-    """
-    pairs = [known_pairs(confidence, correct) for confidence in confidences]
-    found: list[dict[str, tuple[float, float, float]]] = [{} for _ in pairs]
-    for n in {score.size for score, _ in pairs}:
-        places = [i for i, (score, _) in enumerate(pairs) if score.size == n]
-        if not n:
-            for i in places:
-                found[i] = dict.fromkeys(RANKING_MEASURES, (math.nan,) * 3)
-            continue
-        ranked = [_ranking(*pairs[i]) for i in places]
-        harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
-        drawn: list[list[Floats]] = [[] for _ in places]
-        rng = np.random.default_rng(seed)
-        batch, n_drawn = max(1, _NEAR // n), resamples(n_resamples, n)
-        for start in range(0, n_drawn, batch):
-            size = min(batch, n_drawn - start)
-            counts = rng.multinomial(n, np.full(n, 1 / n), size=size).astype(float)
-            for (order, first, quality), measures in zip(ranked, drawn, strict=True):
-                measures.append(_ranking_measures(counts[:, order], first, quality, harmonic))
-        for i, (_, first, quality), measures in zip(places, ranked, drawn, strict=True):
-            value = _ranking_measures(np.ones((1, n)), first, quality, harmonic)[:, 0]
-            found[i] = _intervals(value, np.concatenate(measures, axis=1), n, n_drawn, level)
-    return found
-
-
-def _ranking(score: Floats, quality: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
-    """Return the order of the cases, surest first, where in it a new score begins, and the quality in it."""
-    order = np.argsort(-score, kind="stable")
-    ordered = score[order]
-    return order, np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])), quality[order]
-
-
-def _intervals(
-    value: Floats, resampled: Floats, n: int, n_resamples: int, level: float
-) -> dict[str, tuple[float, float, float]]:
-    found = {}
-    for name, exact, drawn in zip(RANKING_MEASURES, value, resampled, strict=True):
-        usable = known_values(drawn)
-        ends = (
-            np.quantile(usable, [(1 - level) / 2, (1 + level) / 2])
-            if n > 1 and 2 * usable.size >= n_resamples and not math.isnan(exact)
-            else UNDEFINED
-        )
-        found[name] = float(exact), float(ends[0]), float(ends[1])
-    return found
-
-
-def _ranking_measures(counts: Floats, first: NDArray[np.intp], quality: Floats, harmonic: Floats) -> Floats:
-    """Return the measures, (5, resamples), of cases drawn ``counts`` times, the most confident first.
-
-    ``first`` is where a new confidence begins, ``harmonic`` the sums of 1/1 to 1/i.
-    """
-    size, right = (np.add.reduceat(one, first, axis=1) for one in (counts, counts * quality))
-    wrong = size - right
-    n, n_right, n_wrong = size.sum(axis=1), right.sum(axis=1), wrong.sum(axis=1)
-    answered = np.cumsum(size, axis=1)
-    wrong_before = np.cumsum(wrong, axis=1) - wrong
-    ends, starts = answered.astype(int), (answered - size).astype(int)
-    # The k-th answer's risk, summed over a tie whose errors come in random order.
-    rate = wrong / np.maximum(1.0, size)
-    slope = (wrong_before - starts * rate) * (harmonic[ends] - harmonic[starts])
-    area = (slope + wrong).sum(axis=1) / n
-    gap = harmonic[n.astype(int)] - harmonic[n_right.astype(int)]
-    perfect = (n_wrong - n_right * gap) / n
-    right_before = np.cumsum(right, axis=1) - right
-    # Found from the least confident on.
-    alarms, hits = n[:, None] - answered + size, n_wrong[:, None] - wrong_before
-    with np.errstate(invalid="ignore", divide="ignore"):
-        curve = (wrong * (right_before + right / 2)).sum(axis=1) / (n_wrong * n_right)
-        precision = (wrong * hits / np.maximum(1.0, alarms)).sum(axis=1) / n_wrong
-        rejection = 1 - (area - perfect) / (n_wrong / n - perfect)
-    found = np.array([curve, precision, rejection, area, np.maximum(0.0, area - perfect)])
-    found[:, (n_wrong == 0) | (n_right == 0)] = math.nan
-    found[3] = area
-    return found
+def _variance(placements: Floats) -> float:
+    return float(placements.var(ddof=1)) / placements.size
 
 
 def _placements(score: Floats, label: NDArray[np.bool_]) -> tuple[Floats, Floats]:

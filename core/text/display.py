@@ -119,6 +119,12 @@ def needed(n: int | None) -> str:
     Examples
     --------
     >>> needed(340), needed(None)
-    ('about 340 questions would be needed to tell', 'far more questions would be needed to tell')
+    ('about 340 questions would be needed to tell', 'the difference is nil, so more questions would not help')
+    >>> needed(0)
+    'too few questions to tell'
     """
-    return f"{'far more' if n is None else f'about {n:,}'} questions would be needed to tell"
+    if n is None:
+        return "the difference is nil, so more questions would not help"
+    if not n:
+        return "too few questions to tell"
+    return f"about {n:,} questions would be needed to tell"

@@ -20,7 +20,7 @@ from core.uncertainty.entropy import (
 from core.uncertainty.estimator import Estimator
 from core.uncertainty.estimators import ESTIMATORS, TEXT_ONLY, Scores, score
 from core.uncertainty.lexical import answer_length, distinct_answers, lexical_diversity, mean_pairwise_rouge
-from core.uncertainty.quality import Pair, Quality, comparisons, leaderboard, risk_coverage_band
+from core.uncertainty.quality import Pair, Quality, comparisons, leaderboard, risk_coverage_band, told_apart
 from core.uncertainty.samples import Estimate, Samples
 from core.uncertainty.similarity import (
     agreement,
@@ -98,6 +98,7 @@ __all__ = [
     "p_true",
     "perplexity",
     "risk_coverage_band",
+    "told_apart",
     "score",
     "semantic_entropy",
     "sum_eigen",

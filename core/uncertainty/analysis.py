@@ -100,9 +100,8 @@ class UncertaintyAnalysis:
     def leaderboard(self) -> pd.DataFrame:
         """One row per estimator, the best at finding wrong answers first; empty without labels.
 
-        Columns: ``name, title, level, is_baseline, n, n_wrong``, and of each of ``auroc, auprc, prr, aurc,
-        e_aurc`` the value, ``…_low`` and ``…_high``. Chance is 0.5 for ``auroc``, ``n_wrong / n`` for
-        ``auprc`` and ``aurc``, 0 for ``prr``.
+        Columns: ``name, title, level, is_baseline, n, n_wrong, auroc, auroc_low, auroc_high, p_value, auprc,
+        prr, aurc, e_aurc``, see `Quality`.
         """
         return self._judged.leaderboard
 
@@ -148,18 +147,15 @@ class _Judged:
 
     @cached_property
     def leaderboard(self) -> pd.DataFrame:
-        measures = Quality._fields[3:]
         columns = ["name", "title", "level", "is_baseline", "n", "n_wrong"]
-        columns += [f"{one}{end}" for one in measures for end in ("", "_low", "_high")]
+        columns += ["auroc", "auroc_low", "auroc_high", *Quality._fields[4:]]
         rows = []
         if self.why_not is None:
             uncertainty = {name: one.uncertainty for name, one in self.scores.items()}
             for found in leaderboard(uncertainty, self.correct):
                 one = ESTIMATORS[found.name]
-                values = [value for measure in measures for value in getattr(found, measure)]
-                rows.append(
-                    [one.name, one.title, one.level, one.is_baseline, found.n, found.n_wrong, *values]
-                )
+                values = [found.n, found.n_wrong, *found.auroc, *found[4:]]
+                rows.append([one.name, one.title, one.level, one.is_baseline, *values])
         return pd.DataFrame(rows, columns=columns)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""How well each estimator tells wrong answers from right ones, and which estimators can be told apart."""
+"""How well each estimator finds wrong answers, and which estimators can be told apart."""
 
 from __future__ import annotations
 
@@ -10,11 +10,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from core.arrays import Floats
-from core.stats import auroc_difference, holm, ranking_qualities, resamples, risk_coverage
+from core.stats import (
+    FEWEST_OF_EACH,
+    auprc,
+    aurc,
+    auroc_difference,
+    auroc_interval,
+    auroc_p_value,
+    e_aurc,
+    holm,
+    prr,
+    risk_coverage,
+    wilson_interval,
+)
+from core.text.display import count
 
 
 class Quality(NamedTuple):
-    """The quality of one estimator on labelled answers; each measure is (value, low, high).
+    """The quality of one estimator on labelled answers.
 
     Attributes
     ----------
@@ -22,11 +35,15 @@ class Quality(NamedTuple):
         Of the estimator.
     n, n_wrong : int
         Answers with a label and a value; wrong ones among them.
-    auroc, auprc : tuple of float
-        Of finding the wrong answers; chance is 0.5, and the share of wrong answers.
-    prr : tuple of float
+    auroc : (value, low, high)
+        Of finding the wrong answers; chance is 0.5.
+    p_value : float
+        Of "it has nothing to do with correctness", two-sided, adjusted by Holm's method for all estimators.
+    auprc : float
+        Of finding the wrong answers; chance is the share of wrong answers.
+    prr : float
         Share of the possible gain from answering the surest only; chance is 0.
-    aurc, e_aurc : tuple of float
+    aurc, e_aurc : float
         Mean error rate over all coverages, and its excess over a perfect ranking; lower is better.
     """
 
@@ -34,10 +51,11 @@ class Quality(NamedTuple):
     n: int
     n_wrong: int
     auroc: tuple[float, float, float]
-    auprc: tuple[float, float, float]
-    prr: tuple[float, float, float]
-    aurc: tuple[float, float, float]
-    e_aurc: tuple[float, float, float]
+    p_value: float
+    auprc: float
+    prr: float
+    aurc: float
+    e_aurc: float
 
 
 class Pair(NamedTuple):
@@ -69,9 +87,7 @@ class Pair(NamedTuple):
         return self.p_value < 0.05
 
 
-def leaderboard(
-    uncertainty: Mapping[str, ArrayLike], correct: ArrayLike, n_resamples: int = 1_000, seed: int = 0
-) -> list[Quality]:
+def leaderboard(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> list[Quality]:
     """Judge estimators by labelled answers, the best AUROC first.
 
     Parameters
@@ -80,13 +96,12 @@ def leaderboard(
         Of each estimator: higher = more uncertain, NaN = undefined. Give the trivial baselines too.
     correct : array_like of shape (n,)
         Whether each answer is right; NaN where unknown.
-    n_resamples, seed : int
-        Of the bootstrap.
 
     Returns
     -------
     list of Quality
-        Measures are NaN where all or none of the answers are right. Estimators without a value are last.
+        Measures but AURC are NaN where all or none of the answers are right. Estimators without a value are
+        last.
 
     Examples
     --------
@@ -96,11 +111,19 @@ def leaderboard(
     """
     label = np.asarray(correct, dtype=np.float64)
     found = []
-    every = {name: np.asarray(given, dtype=np.float64) for name, given in uncertainty.items()}
-    judged = ranking_qualities([-values for values in every.values()], label, n_resamples, seed)
-    for (name, values), measures in zip(every.items(), judged, strict=True):
+    for name, given in uncertainty.items():
+        values = np.asarray(given, dtype=np.float64)
         known = ~np.isnan(values + label)
-        found.append(Quality(name, int(known.sum()), int((label[known] == 0).sum()), **measures))
+        values, right = values[known], label[known]
+        measures = (measure(-values, right) for measure in (prr, aurc, e_aurc))
+        found.append(
+            Quality(
+                name, right.size, int((right == 0).sum()), auroc_interval(values, 1 - right),
+                auroc_p_value(values, 1 - right), auprc(values, 1 - right), *measures,
+            )
+        )  # fmt: skip
+    adjusted = holm([one.p_value for one in found]).tolist()
+    found = [one._replace(p_value=p) for one, p in zip(found, adjusted, strict=True)]
     return sorted(found, key=lambda one: -np.nan_to_num(one.auroc[0], nan=-1.0))
 
 
@@ -117,7 +140,8 @@ def comparisons(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> lis
     Returns
     -------
     list of Pair
-        The p-values are adjusted for all of them; NaN where no comparison was possible.
+        The p-values are adjusted for all of them; NaN where no comparison was possible, as with fewer than
+        `core.stats.FEWEST_OF_EACH` right or wrong answers.
     """
     label = np.asarray(correct, dtype=np.float64)
     found = []
@@ -136,17 +160,37 @@ def comparisons(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> lis
     return [pair._replace(p_value=float(p)) for pair, p in zip(found, adjusted, strict=True)]
 
 
+def told_apart(n_apart: int, n_pairs: int, n: int, n_wrong: int) -> str:
+    """Say how many pairs of estimators differ beyond chance, or what it takes to compare them.
+
+    Examples
+    --------
+    >>> print(told_apart(0, 36, 60, 3))
+    The estimators are not compared in pairs: with 57 correct and 3 incorrect answers chance alone would
+    separate some. It takes 15 of each.
+    """
+    if min(n - n_wrong, n_wrong) < FEWEST_OF_EACH:
+        return (
+            f"The estimators are not compared in pairs: with {n - n_wrong:,} correct and "
+            f"{count(n_wrong, 'incorrect answer')} chance alone would separate some. "
+            f"It takes {FEWEST_OF_EACH} of each."
+        )
+    verb = "differs" if n_apart == 1 else "differ"
+    return (
+        f"{n_apart:,} of {count(n_pairs, 'pair')} of estimators {verb} beyond chance on these answers "
+        "(AUROC, p-values adjusted for all pairs)."
+    )
+
+
 def risk_coverage_band(
-    uncertainty: ArrayLike, correct: ArrayLike, n_resamples: int = 1_000, seed: int = 0, level: float = 0.95
+    uncertainty: ArrayLike, correct: ArrayLike, level: float = 0.95
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the risk-coverage curve with a bootstrap band.
+    """Return the risk-coverage curve with the score interval (Wilson) of each of its error rates.
 
     Parameters
     ----------
     uncertainty, correct : array_like of shape (n,)
         As for `leaderboard`, of one estimator.
-    n_resamples, seed : int
-        Of the bootstrap; without resamples there is no band.
     level : float
         Confidence level in (0, 1), of each point by itself.
 
@@ -158,17 +202,10 @@ def risk_coverage_band(
     Examples
     --------
     >>> coverage, risk, low, high = risk_coverage_band([0.1, 0.2, 0.9], [1, 1, 0])
-    >>> risk.round(2).tolist()
-    [0.0, 0.0, 0.33]
+    >>> risk.round(2).tolist(), high.round(2).tolist()
+    ([0.0, 0.0, 0.33], [0.79, 0.66, 0.79])
     """
-    confidence, label = -np.asarray(uncertainty, dtype=np.float64), np.asarray(correct, dtype=np.float64)
-    known = ~np.isnan(confidence + label)
-    confidence, label = confidence[known], label[known]
-    coverage, risk = risk_coverage(confidence, label)
-    if label.size < 2 or not n_resamples:
-        return coverage, risk, np.full(label.size, np.nan), np.full(label.size, np.nan)
-    rng = np.random.default_rng(seed)
-    draws = (rng.integers(label.size, size=label.size) for _ in range(resamples(n_resamples, label.size)))
-    curves = np.array([risk_coverage(confidence[rows], label[rows])[1] for rows in draws])
-    low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    coverage, risk = risk_coverage(-np.asarray(uncertainty, dtype=np.float64), correct)
+    ends = [wilson_interval(share, n, level) for n, share in enumerate(risk.tolist(), start=1)]
+    low, high = np.array(ends, dtype=np.float64).reshape(-1, 2).T
     return coverage, risk, low, high

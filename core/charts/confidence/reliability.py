@@ -51,7 +51,7 @@ def _data(analysis: ConfidenceAnalysis) -> _Data | str:
         return analysis.reason or "No answer with a confidence has a label."
     rows = pd.DataFrame(analysis.bins)
     rows["n_correct"] = (rows["accuracy"] * rows["n"]).round().astype(int)
-    return _Data(rows, analysis.quality.n, analysis.quality.ece, analysis.ece_by_chance)
+    return _Data(rows, analysis.quality.n, analysis.quality.ece, analysis.ece_by_chance[0])
 
 
 def _draw(data: _Data | str) -> go.Figure:

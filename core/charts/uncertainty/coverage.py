@@ -70,16 +70,16 @@ def _data(analysis: UncertaintyAnalysis) -> _Data | str:
         *board.loc[board["is_baseline"].astype(bool), "name"],
     ]
     correct = analysis.queries["correct"].to_numpy(dtype=np.float64, na_value=np.nan)
-    curves = tuple(_curve(analysis, name, correct, banded=name == names[0]) for name in names)
+    curves = tuple(_curve(analysis, name, correct) for name in names)
     # Random order of the answers that the best curve ranks: others may lack samples.
     known = correct[~np.isnan(correct + analysis.scores[names[0]].uncertainty)]
     return _Data(curves, float(1 - known.mean()), int(known.size))
 
 
-def _curve(analysis: UncertaintyAnalysis, name: str, correct: Floats, *, banded: bool) -> _Curve:
+def _curve(analysis: UncertaintyAnalysis, name: str, correct: Floats) -> _Curve:
     scores = analysis.scores[name]
     uncertainty = scores.uncertainty
-    coverage, risk, low, high = risk_coverage_band(uncertainty, correct, 1_000 if banded else 0)
+    coverage, risk, low, high = risk_coverage_band(uncertainty, correct)
     rows = np.flatnonzero(~np.isnan(uncertainty + correct))
     order = rows[np.argsort(uncertainty[rows], kind="stable")]
     at = np.flatnonzero(correct[order] == 0)[:_WRONG]
@@ -102,8 +102,7 @@ def _draw(data: _Data | str) -> go.Figure:
         alt, "Share of questions answered, the surest first (%)", "Incorrect among them (%)", height=460
     )
     best = data.curves[0]
-    if not np.isnan(best.low).all():
-        add_band(figure, f"{best.title}, 95 % band", 100 * best.coverage, 100 * best.low, 100 * best.high)
+    add_band(figure, f"{best.title}, 95 % band", 100 * best.coverage, 100 * best.low, 100 * best.high)
     for curve, (style, dash) in zip(data.curves, _LOOKS, strict=False):
         figure.add_scatter(
             name=curve.title,
@@ -120,7 +119,7 @@ def _draw(data: _Data | str) -> go.Figure:
     add_line(figure, f"Random order ({percent(data.error_rate)})", [0, 100], [100 * data.error_rate] * 2)
     _add_wrong(figure, best)
     figure.update_xaxes(range=[0, 101])
-    top = max(*(float(curve.risk.max()) for curve in data.curves), float(np.nan_to_num(best.high).max()))
+    top = max(*(float(curve.risk.max()) for curve in data.curves), float(best.high.max()))
     figure.update_yaxes(range=[-2, min(102, 100 * top + 5)])
     return figure
 

@@ -20,18 +20,19 @@ from core.charts.theme import (
     where_door,
 )
 from core.conditions import where
-from core.text.display import count, number
+from core.text.display import count, number, p_text
 from core.uncertainty.analysis import UncertaintyAnalysis
 
+_LEVEL = 0.05
 _BEST = 8  # estimators with a row, beside the trivial baselines
 
 
 def estimator_leaderboard(analysis: UncertaintyAnalysis) -> go.Figure:
     """Draw the AUROC of finding incorrect answers of the best estimators and the trivial baselines.
 
-    Each has its 95 % bootstrap interval; the dotted line is 0.5, guessing. An estimator that does not beat
-    the baselines is not worth its cost. Marks lead to the incorrect answers. Empty where the estimators
-    cannot be judged.
+    Each has its 95 % interval; the dotted line is 0.5, guessing. Beyond chance: p, adjusted for all
+    estimators, is below 0.05. An estimator that does not beat the baselines is not worth its cost. Marks lead
+    to the incorrect answers. Empty where the estimators cannot be judged.
     """
     return _draw(_data(analysis), analysis.not_judged)
 
@@ -59,7 +60,7 @@ def _draw(data: pd.DataFrame, why_not: str | None) -> go.Figure:
     figure = new_figure(alt, "AUROC (0.5 = guessing)", "", height=90 + 42 * len(data))
     figure.add_vline(x=0.5, line=BORDER)
     door = where_door(where("uncertainty", "queries", correct=False))
-    beyond = data["auroc_low"] > 0.5
+    beyond = (data["p_value"] < _LEVEL) & (data["auroc"] > 0.5)
     for name, style, chosen in (
         ("Beyond chance", "Aligned", ~data["is_baseline"] & beyond),
         ("Not beyond chance", "neutral", ~data["is_baseline"] & ~beyond),
@@ -87,6 +88,7 @@ def _hover(row: Any) -> str:
     return (
         f"{row.title}: {number(row.auroc, '{:.3f}')}<br>"
         f"95 %: {number(row.auroc_low)} to {number(row.auroc_high)}; guessing 0.50<br>"
+        f"{p_text(row.p_value)}, adjusted for all estimators<br>"
         f"{count(row.n, 'answer')}, {row.n_wrong:,} incorrect<br>"
         f"{count(row.n_incorrect, 'question')} with an incorrect answer"
     )

@@ -1,6 +1,8 @@
 """Combined uncertainty, context score and bands by hand."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -160,3 +162,42 @@ def test_bands_are_closed_and_tell_apart_without_colour():
     for wrong in (-0.01, 1.01):
         with pytest.raises(InputError, match=r"\[0, 1\]"):
             band(wrong)
+
+
+def test_the_decision_of_two_numbers_and_of_arrays():
+    """Reproduction: `combined_decision(0.8, True)` as the source documents write it failed on a scalar."""
+    assert combined_decision(0.8, True) is True and combined_decision(np.float64(0.7), True) is False
+    assert combined_decision(0.9, False) is False and combined_decision(0.5, None) is False
+    assert combined_decision(0.9, None) is None and combined_decision(math.nan, True) is None
+    found = combined_decision(np.array([0.9, 0.9, math.nan]), np.array([True, False, True]))
+    assert not isinstance(found, pd.Series) and found.isna().tolist() == [False, False, True]
+    assert found[:2].tolist() == [True, False]
+    # In a Series the index stays, whichever of the two has it.
+    rows = pd.Series([True, None], ["b", "a"], dtype="boolean")
+    assert combined_decision([0.9, 0.9], rows).index.tolist() == ["b", "a"]
+    assert combined_decision(pd.Series([0.9, 0.1], ["b", "a"]), [True, True]).to_dict() == {
+        "b": True,
+        "a": False,
+    }
+    with pytest.raises(InputError, match="of equal length, got 2 and 1"):
+        combined_decision([0.9, 0.9], [True])
+    with pytest.raises(InputError, match=r"mc_confidence must lie in \[0, 1\]"):
+        combined_decision(1.2, True)
+
+
+def test_the_names_of_the_source_documents_are_found_where_their_readers_look():
+    """Reproduction: `from core.confidence import MCDropoutConfidence, ConformalRAG` was an ImportError."""
+    from core.confidence import ConfidenceResult, ConformalRAG, MCDropoutConfidence
+    from core.conformal.rag import ConformalRAG as own
+    from core.uncertainty import mc_dropout
+
+    assert ConformalRAG is own
+    assert (MCDropoutConfidence, ConfidenceResult) == (
+        mc_dropout.MCDropoutConfidence,
+        mc_dropout.ConfidenceResult,
+    )
+    code = (
+        "import sys, core.confidence; print(*[m for m in sys.modules if 'conformal' in m or 'core.llm' in m])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "", "they load with their first use"

@@ -3,16 +3,26 @@
 import io
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, hypergeom
 
-from core.confidence import ConfidenceMap, SavedCalibration, Weighting, to_json
+from core.confidence import (
+    ConfidenceMap,
+    SavedCalibration,
+    Weighting,
+    labelled_run,
+    learn,
+    quality,
+    to_json,
+)
 from core.confidence.analysis import ece_by_chance, whatif
 from core.confidence.diagnostic import read_weights, write_weights
-from core.diagnosis import BAD, UNCLEAR, Diagnosis
+from core.confidence.saved import digest
+from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis
 from core.errors import InputError
 from core.report.exports import exporters
 from core.run import Run
@@ -111,7 +121,7 @@ def test_signals_of_other_diagnostics_join_as_confidences():
 
 
 def calibrated(run, weighting, mapped=None, content=None):
-    saved = SavedCalibration(weighting, mapped or ConfidenceMap(), 20, 12)
+    saved = SavedCalibration(weighting, mapped or ConfidenceMap(), 20, 12, learned_from=frozenset())
     options = {"calibration": to_json(saved).decode() if content is None else content}
     return run.derive({"steps": {"confidence": {"options": options}}})
 
@@ -220,10 +230,16 @@ def test_what_a_threshold_lets_through():
 
 def test_the_calibration_error_of_a_perfect_confidence():
     # One answer at ½: wrong by ½ either way. Two: by ½, 0, 0 or ½.
-    assert ece_by_chance(reliability_bins([0.5], [1])) == 0.5
-    assert ece_by_chance(reliability_bins([0.5, 0.5], [1, 0])) == pytest.approx(0.25, abs=0.05)
-    assert ece_by_chance(reliability_bins([0.0, 1.0], [1, 0])) == 0
-    assert math.isnan(ece_by_chance(()))
+    assert ece_by_chance(reliability_bins([0.5], [1])) == (0.5, 0.5)
+    mean, most = ece_by_chance(reliability_bins([0.5, 0.5], [1, 0]))
+    assert mean == pytest.approx(0.25, abs=0.05) and most == 0.5
+    assert ece_by_chance(reliability_bins([0.0, 1.0], [1, 0])) == (0, 0)
+    assert np.isnan(ece_by_chance(())).all()
+    # Of 100 answers at ½ the share correct has the standard deviation 0.05, and 95 % are within 0.098 of it.
+    mean, most = ece_by_chance(reliability_bins([0.5] * 100, [1, 0] * 50))
+    assert (mean, most) == (pytest.approx(0.05 * 0.798, abs=0.004), pytest.approx(0.098, abs=0.013))
+    said = facts(signal_run([0.5] * 100, correct=[True, False] * 50), **ALONE)["confidence_ece"]
+    assert said.note == f"at most {most:.2f} in 95 % of such runs"
 
 
 def test_overconfident_and_underconfident():
@@ -243,35 +259,89 @@ def test_overconfident_and_underconfident():
     assert not {"overconfident", "underconfident"} & set(named(fair, **ALONE))
 
 
+def test_too_low_and_too_high_have_one_advice_which_is_no_threshold():
+    """Reproduction: "confidence too low, lower the threshold" stood with "incorrect answers pass, raise it"."""
+    for values, right in (([0.9] * 30, [True] * 4), ([0.1] * 30, [True] * 26)):
+        found = named(signal_run(values, correct=right + [False] * (30 - len(right))), **ALONE)
+        one = found.get("overconfident") or found["underconfident"]
+        assert one.fix == "confidence:calibrate" and one.advice.startswith("Calibrate")
+    # 0.9 on average where 4 to 31 % are correct: 59 % more answers are wrong than promised, or more.
+    assert (
+        named(signal_run([0.9] * 30, correct=[True] * 4 + [False] * 26), **ALONE)["overconfident"].severity
+        == "high"
+    )
+    # 0.1 where 70 to 95 % are correct: correct answers are distrusted.
+    assert one.severity == "medium"
+    # 0.75 where 68 % are: as likely by chance, and with so few labels no grave finding ever.
+    assert named(signal_run([1.0] * 2, correct=[True, False]), **ALONE)["overconfident"].severity == "low"
+
+
 def test_whether_it_tells_correct_from_incorrect():
     right = [True] * 12 + [False] * 12
     backwards = named(signal_run([0.1] * 12 + [0.9] * 12, correct=right), **ALONE)["confidence_backwards"]
     assert (backwards.tone, backwards.severity) == (BAD, "high") and "AUROC 0.00" in backwards.sentence
     blind = named(signal_run([0.5] * 24, correct=right), **ALONE)["confidence_blind"]
     assert (blind.tone, blind.n, blind.of) == (UNCLEAR, 12, 24)
+    # Of all ways to deal 12 of 24 labels two are as extreme.
+    assert backwards.p_value == pytest.approx(2 / math.comb(24, 12))
     tells = named(signal_run([0.9] * 12 + [0.1] * 12, correct=right), **ALONE)
     assert not {"confidence_backwards", "confidence_blind", "wrong_answers_pass"} & set(tells)
+    assert tells["confidence_ranks"].tone == GOOD and tells["confidence_ranks"].p_value == backwards.p_value
+    # 3 of 6 that are backwards: 0.1 at best, which chance explains, though DeLong's interval is below 0.5.
+    few = named(signal_run([0.1, 0.2, 0.3, 0.7, 0.8, 0.9], correct=[True] * 3 + [False] * 3), **ALONE)
+    assert "confidence_backwards" not in few and few["confidence_blind"].tone == UNCLEAR
 
 
-def test_the_interval_of_the_auroc():
-    # Placements of the correct: 1, 1, 0.5; of the incorrect: 1, 2/3. Var 1/12 and 1/18.
-    found = analysed(signal_run([0.9, 0.8, 0.5, 0.4, 0.6], correct=[True] * 3 + [False] * 2), **ALONE)
-    half = 1.959964 * math.sqrt(1 / 12 / 3 + 1 / 18 / 2)
-    assert found.auroc == pytest.approx((5 / 6, 5 / 6 - half, 1.0), abs=1e-6)
-    # All in order: Wilson's for the two incorrect ones.
-    found = analysed(signal_run([0.9, 0.8, 0.7, 0.4, 0.6], correct=[True] * 3 + [False] * 2), **ALONE)
-    assert found.auroc == pytest.approx((1, 2 / (2 + 1.959964**2), 1), abs=1e-6)
-
-
-def test_incorrect_answers_that_pass_beside_what_chance_gives():
-    run = signal_run([0.9, 0.8, 0.7, 0.2], correct=[True, True, False, False])
-    found = named(run, **ALONE)["wrong_answers_pass"]
-    # Three of four pass. Of the pairs of incorrect answers that could be drawn, half hold the one that fails.
-    assert (found.n, found.of, found.expected_by_chance, found.query_ids) == (1, 2, 1.5, ("q02",))
-    assert found.p_value == pytest.approx(0.5)
+def test_incorrect_answers_that_pass_are_compared_with_chance_in_both_directions():
+    """Reproduction: "1 of 53 incorrect answers passes; 21.7 would by chance" was bad, by the p of the wrong tail."""
+    # 26 of 63 pass; of the 53 incorrect ones one.
+    values = [0.9] * 10 + [0.9] + [0.2] * 37 + [0.7] * 15
+    right = [True] * 10 + [False] * 38 + [True] * 15
+    found = named(signal_run(values, correct=right), **ALONE)["wrong_answers_stopped"]
+    assert (found.tone, found.severity, found.n, found.of) == (GOOD, "low", 1, 38)
+    assert found.expected_by_chance == pytest.approx(38 * 26 / 63)
+    assert found.p_value == pytest.approx(2 * hypergeom(63, 38, 26).cdf(1))
     assert found.sentence == (
-        "1 of 2 incorrect answers passes the threshold 0.6; 1.5 would if the confidence knew nothing."
+        "1 of 38 incorrect answers passes the threshold 0.6; about 16 would if confidence were unrelated to "
+        "correctness."
     )
+    assert found.query_ids == ("q10",) and not found.fix
+    # The other way round: of 38 incorrect ones 37 pass, of 25 correct ones none.
+    values = [0.2] * 25 + [0.9] * 37 + [0.2]
+    found = named(signal_run(values, correct=[True] * 25 + [False] * 38), **ALONE)["wrong_answers_pass"]
+    assert (found.tone, found.severity, found.fix) == (BAD, "high", "signal:replace")
+    assert found.p_value == pytest.approx(2 * hypergeom(63, 38, 37).sf(36))
+    # Three of four pass. Of the pairs of incorrect answers that could be drawn, half hold the one that fails.
+    found = named(signal_run([0.9, 0.8, 0.7, 0.2], correct=[True, True, False, False]), **ALONE)
+    unclear = found["wrong_answers_pass"]
+    assert (unclear.tone, unclear.n, unclear.of, unclear.expected_by_chance) == (UNCLEAR, 1, 2, 1.5)
+    assert unclear.query_ids == ("q02",) and "wrong_answers_stopped" not in found
+
+
+def test_a_threshold_that_every_answer_reaches_stops_nothing():
+    found = named(signal_run([0.9, 0.8] * 20, correct=[True, False] * 20), **ALONE)["threshold_stops_nothing"]
+    assert (
+        found.sentence
+        == "The threshold 0.6 stops none of 40 labelled answers: all 20 incorrect answers pass."
+    )
+    # Surely more than a quarter of 40 are incorrect: Wilson's 95 % interval of 20 is 35 to 65 %.
+    assert (found.tone, found.severity, found.fix) == (BAD, "high", "threshold:raise")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_the_findings_advise_never_goes_two_ways(seed):
+    rng = np.random.default_rng(seed)
+    values = np.clip(rng.normal(0.6, 0.2, 80), 0, 1)
+    for right in (
+        rng.random(80) < values,
+        rng.random(80) < 0.1,
+        rng.random(80) < 1 - values,
+        rng.random(80) < 0.9,
+    ):
+        found = Diagnosis(signal_run(values, correct=right.tolist()), ALONE).findings_of("confidence")
+        levers = [one.fix.split(":") for one in found if one.fix]
+        assert len({lever for lever, _ in levers}) == len({tuple(one) for one in levers})
+        assert not any("threshold" in one.advice.lower() and "raise" in one.advice.lower() for one in found)
 
 
 def test_a_signal_in_another_range_is_found():
@@ -289,7 +359,7 @@ def test_a_signal_that_never_moves_is_found():
     run = signal_run(values, [10, 20, 30, 40, 50], [0.5] * 5)
     found = named(run)["constant_signal"]
     assert (found.n, found.of, found.severity) == (5, 5, "medium")
-    assert found.sentence == "Stated confidence is the same for all 5 answers: it tells none from another."
+    assert found.sentence == "Stated confidence is the same for all 5 answers: it separates none of them."
     assert "constant_signal" not in named(run, weights="similarity=1"), "it has no weight"
     assert "constant_signal" not in named(signal_run(values[:4], [1, 2, 3, 4], [0.5] * 4)), "four are too few"
     assert "constant_signal" not in named(signal_run(values, values, [0.5] * 4 + [0.51]))
@@ -313,8 +383,13 @@ def test_retrieval_sampling_and_conformal_prediction_in_one():
     np.testing.assert_allclose(q["combined_uncertainty"], [0.2, 0.2 + 0.08 + 0.08, NAN], atol=1e-9)
     np.testing.assert_allclose(q["combined_confidence"], [1, 0.8, 0.5], atol=1e-9)
     # Too few labels for a verdict: only the third fails by its samples.
-    assert q["is_reliable"].to_list() == [pd.NA, pd.NA, False]
-    assert facts(run)["n_reliable"].text == "0 of 1"
+    assert q["is_reliable_strict"].isna().to_list() == [True, True, False]
+    assert facts(run)["n_reliable_strict"].text == "0 of 1"
+    # The rule of the source needs the embeddings of the samples. All samples of the first are one word.
+    assert q["is_reliable"].isna().all() and facts(run)["n_reliable"].value is None
+    embedded = analysed(run, by_embedding=True).queries
+    variance = Diagnosis(run, {"by_embedding": True})["uncertainty"].queries["embedding_variance"]
+    assert (embedded["is_reliable"].eq(False).fillna(False) == (1 - variance <= 0.7)).all()
     assert facts(run)["mean_combined_uncertainty"].value == pytest.approx(0.28)
 
 
@@ -325,7 +400,7 @@ def test_one_question(correct):
     assert said["mean_confidence"].text == "0.80" and said["mean_confidence"].interval is None
     assert said["confidence_auroc"].value is None and said["confidence_auroc"].chance is None
     assert (said["confidence_ece"].value is None) == (correct == [None])
-    assert set(named(run, **ALONE)) == ({"wrong_answers_pass"} if correct == [False] else set())
+    assert set(named(run, **ALONE)) == ({"threshold_stops_nothing"} if correct == [False] else set())
 
 
 def test_a_run_without_signals_has_no_number():
@@ -356,3 +431,57 @@ def test_exports(four):
     assert bins.loc[0, ["number", "n", "accuracy"]].to_list() == [7, 1, 1]
     empty = pd.read_csv(io.BytesIO(exporters()["reliability-csv"].write(Diagnosis(four))))
     assert len(empty) == 0 and "confidence" in empty.columns
+
+
+def learned_on(run, **settings):
+    """The run, scored by a calibration that was learned from its own labels."""
+    found = learn(labelled_run(Diagnosis(run)), Weighting(threshold=0.5), 200, 20)
+    return found, run.derive(
+        {"steps": {"confidence": {"options": {"calibration": to_json(found.saved).decode()}}}}
+    )
+
+
+def test_a_calibration_is_not_judged_by_the_labels_that_it_was_learned_from():
+    """Reproduction: a map learned on a run of 60 and applied to it had ECE 0.00; cross-validated it has 0.15."""
+    rng = np.random.default_rng(4)
+    values = rng.random((3, 60))
+    right = rng.random(60) < 0.2 + 0.6 * values[2]
+    run = signal_run(values[0], 100 * values[1], values[2], correct=right.tolist())
+    found, scored = learned_on(run)
+    kind = found.saved.map.kind
+    assert kind != "none", "else there is nothing to leak"
+    analysis = analysed(scored)
+    leaking = quality(analysis.confidence, analysis.correct)
+    assert analysis.quality.ece == pytest.approx(found.maps[kind].after.ece)
+    assert analysis.quality.brier == pytest.approx(found.maps[kind].after.brier)
+    assert analysis.quality.ece > leaking.ece + 0.03 and analysis.quality.brier > leaking.brier
+    assert (
+        analysis.n_cross_fitted == 60 and "learned from 60 labelled answers of this run" in analysis.fit_note
+    )
+    assert analysis.fit_note in facts(scored)["confidence_ece"].note
+    # What an answer passes by is the calibration itself.
+    np.testing.assert_allclose(
+        analysis.confidence, found.saved.map(analysis.by(found.saved.weighting)), atol=1e-12
+    )
+    # Other questions are judged by it as it is.
+    others = scored.queries.assign(question=[f"Another {i}?" for i in range(60)])
+    fresh = Run.create(scored.manifest, **{**scored.tables, "queries": others})
+    new = analysed(fresh)
+    assert new.n_cross_fitted == 0 and new.fit_note == "" and new.quality.ece == pytest.approx(leaking.ece)
+
+
+def test_a_file_that_does_not_say_what_it_was_learned_from_is_not_trusted():
+    run = signal_run([0.2, 0.4, 0.9], correct=[False, True, True])
+    saved = SavedCalibration(
+        Weighting({"similarity": 1.0}, {"similarity": (0.0, 1.0)}), ConfidenceMap(), 3, 2
+    )
+    old = run.derive({"steps": {"confidence": {"options": {"calibration": to_json(saved).decode()}}}})
+    assert analysed(old).n_cross_fitted is None and "does not say" in analysed(old).fit_note
+    # Three are too few to learn from some and judge the others.
+    own = replace(
+        saved,
+        learned_from=frozenset(map(digest, run.queries["question"])),
+        map=ConfidenceMap("platt", 1.0, 0.0),
+    )
+    few = analysed(run.derive({"steps": {"confidence": {"options": {"calibration": to_json(own).decode()}}}}))
+    assert few.quality.n == 0 and "too few" in few.fit_note and few.queries["confidence"].notna().all()

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.confidence import ConfidenceMap, SavedCalibration, Weighting, configured, from_json, to_json
+from core.confidence.saved import digest
 from core.errors import InputError
 
-PLAIN = SavedCalibration(Weighting(), ConfidenceMap(), 0, 0)
+PLAIN = SavedCalibration(Weighting(), ConfidenceMap(), 0, 0, "grid", frozenset({"00ff", "abcd"}))
 KNOTS = st.lists(st.floats(0, 1), min_size=1, max_size=5, unique=True).map(sorted)
 MAPS = st.one_of(
     st.just(ConfidenceMap()),
@@ -36,12 +37,12 @@ def test_a_file_is_read_back(mapped, weight, threshold, n):
 
 def test_the_file_is_small_and_plain():
     assert json.loads(to_json(PLAIN)) == {
-        "format": "leadline confidence calibration", "version": 1,
+        "format": "leadline confidence calibration", "version": 2,
         "weights": {"similarity": 0.45, "lexical": 0.35, "llm": 0.2},
         "ranges": {"similarity": [0, 1], "lexical": [0, 100], "llm": [0, 1]},
         "threshold": 0.6,
         "map": {"kind": "none", "slope": 0, "intercept": 0, "x": [], "y": []},
-        "n": 0, "n_correct": 0,
+        "n": 0, "n_correct": 0, "method": "grid", "learned_from": "00ff abcd",
     }  # fmt: skip
     assert len(to_json(PLAIN)) < 1_000
 
@@ -58,7 +59,11 @@ def test_the_maps_below_differ_from_a_good_one_in_one_thing():
     ("changed", "message"),
     [
         ({"format": "other"}, "no calibration"),
-        ({"version": 2}, "version 2; this program reads version 1"),
+        ({"version": 3}, "version 3; this program reads 1 and 2"),
+        ({"method": "magic"}, "method must be empty or one of grid, logistic, got 'magic'"),
+        ({"method": ["grid"]}, "method must be"),
+        ({"learned_from": "What is it?"}, "learned_from must be digests"),
+        ({"learned_from": None}, "learned_from must be digests"),
         ({"version": "1"}, "version must be a whole number"),
         ({"version": True}, "version must be a whole number"),
         ({"code": "import os"}, "check code"),
@@ -122,9 +127,19 @@ def test_other_json_large_files_and_missing_keys_are_refused():
     for content in (b"[]", b"null", b'"text"', b"{}"):
         with pytest.raises(InputError, match="no calibration"):
             from_json(content)
-    with pytest.raises(InputError, match="larger than 1 MB"):
-        from_json(to_json(PLAIN) + b" " * 1_000_000)
+    with pytest.raises(InputError, match="larger than 5 MB"):
+        from_json(to_json(PLAIN) + b" " * 5_000_000)
     record = json.loads(to_json(PLAIN))
     for name in set(record) - {"format", "version"}:
         with pytest.raises(InputError, match=f"check {name}"):
             from_json(json.dumps({key: value for key, value in record.items() if key != name}).encode())
+
+
+def test_files_of_the_first_version_are_read_and_do_not_say_what_they_were_learned_from():
+    old = SavedCalibration(Weighting(), ConfidenceMap(), 3, 2)
+    record = json.loads(to_json(old))
+    assert record["version"] == 1 and "learned_from" not in record
+    assert from_json(to_json(old)) == old and old.learned_from is None
+    assert from_json(to_json(PLAIN)) == PLAIN
+    # A question is recognised and not given away.
+    assert digest("Who?") == digest("Who?") != digest("Who") and len(digest("Who?")) == 10

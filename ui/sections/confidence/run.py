@@ -124,13 +124,14 @@ def reliability() -> None:
     if not quality.n:
         return
     gap, (low, high) = analysis.gap
+    by_chance, most = analysis.ece_by_chance
     side = "above" if gap > 0 else "below"
     n = count(quality.n, "labelled answer")
     st.markdown(
         f"- **Gap {number(gap)}:** on average the confidence is {number(abs(gap))} {side} the share of "
         f"correct answers (95 % interval of the difference {number(low)} to {number(high)}, n = {n}).\n"
         f"- **Calibration error (ECE) {number(quality.ece)}:** mean gap over the bins. A confidence that is "
-        f"exactly right would have {number(analysis.ece_by_chance)} by chance, with so many answers.\n"
+        f"exactly right has {number(by_chance)} by chance, and at most {number(most)} in 95 % of such runs.\n"
         f"- **Brier score {number(quality.brier)}:** {number(parts.uncertainty)} from the questions (what "
         f"always stating the share of correct answers gives), plus {number(parts.reliability)} because bins "
         f"are off the diagonal, minus {number(parts.resolution)} because they tell correct from incorrect "

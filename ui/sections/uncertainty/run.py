@@ -12,6 +12,7 @@ from core.uncertainty.context import ContextTest
 from core.uncertainty.definitions import FAILS, PASSES, UNTOLD
 from core.uncertainty.estimators import ESTIMATORS
 from core.uncertainty.grounding import quadrant_counts
+from core.uncertainty.quality import told_apart
 from ui import cached, headlines, router, show, sources, step_form
 from ui.plain import plain
 from ui.state import session
@@ -139,10 +140,10 @@ def _judged(found: UncertaintyAnalysis) -> None:
         st.caption("A good estimator keeps it below the dotted line.")
     pairs = found.comparisons
     apart = int(pairs["distinguishable"].sum())
-    st.markdown(
-        f"**{apart:,} of {count(len(pairs), 'pair')}** of estimators can be told apart on these answers "
-        "(differences of AUROC, p-values adjusted for all pairs)."
-    )
+    board = cached.diagnosis()["uncertainty"].leaderboard
+    st.markdown(told_apart(apart, len(pairs), int(board["n"].max()), int(board["n_wrong"].max())))
+    if pairs["p_value"].isna().all():
+        return
     titles = {name: one.title for name, one in ESTIMATORS.items()}
     frame = pairs.assign(first=pairs["first"].map(titles), second=pairs["second"].map(titles))
     columns = {
