@@ -198,4 +198,5 @@ CONFIDENCE = Diagnostic(
     ),
     step=ConfidenceStep,
     icon=":material/speed:",
+    group="trust",
 )
