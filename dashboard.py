@@ -10,6 +10,7 @@ st.set_page_config(
     layout="wide",
     menu_items={"About": "Leadline: which retrieved passages an answer really uses."},
 )
+st.html(library.ROOT / "ui" / "leadline.css")
 st.logo(str(library.ROOT / "ui" / "leadline.svg"), size="large")
 pages = router.menu()
 page = router.chosen(pages)

@@ -23,4 +23,4 @@ if show.needs_run():
         run.gold()
 
         st.subheader("Questions", anchor=False)
-        worklist.draw("likelihood")
+        worklist.door("likelihood")

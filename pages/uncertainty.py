@@ -29,4 +29,4 @@ if show.needs_run():
         run.context()
 
         st.subheader("Questions", anchor=False)
-        worklist.draw("uncertainty")
+        worklist.door("uncertainty")

@@ -16,7 +16,7 @@ _KEY, _CUSTOM = "preset", "custom"
 
 
 def panel(page: str, *, every: bool) -> None:
-    """Draw what a page's numbers depend on: the settings of its diagnostic, and folded those of what it reads.
+    """Draw what a page's numbers depend on: its diagnostic's settings and, folded, those of what it reads.
 
     ``every``: the page shows all diagnostics, and has the settings of all of them, folded.
     """

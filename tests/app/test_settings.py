@@ -19,7 +19,9 @@ ACT_ON = {
 
 
 def settings_of(app):
-    return {one.key for kind in ("slider", "toggle", "selectbox") for one in app.sidebar.get(kind)} - {"preset"}
+    return {one.key for kind in ("slider", "toggle", "selectbox") for one in app.sidebar.get(kind)} - {
+        "preset"
+    }
 
 
 @pytest.mark.parametrize("page", PAGES)
