@@ -27,7 +27,7 @@ PASSAGES = {
         # The first reference that some passage says whole.
         ("2004", ["July 1893", "1893"], "“2004” occurs in no passage; the reference “1893” in passage 2."),
         # The words of the question are left out.
-        ("Work on the lock began in 1893", [], "“1893” occurs in passage 2."),
+        ("Work on the lock began in 1893", [], "“began in 1893” occurs in passage 2."),
         ("", [], ""),
     ],
 )  # fmt: skip
