@@ -10,14 +10,14 @@ st.set_page_config(
     layout="wide",
     menu_items={"About": "Leadline: which retrieved passages an answer really uses."},
 )
+st.html(library.ROOT / "ui" / "leadline.css")
 st.logo(str(library.ROOT / "ui" / "leadline.svg"), size="large")
 pages = router.menu()
 page = router.chosen(pages)
 sources.follow_link()
 with st.sidebar:
-    sources.menu(pages)
-    st.divider()
     sources.panel()
     job_panel.status(page.url_path)
-    settings.panel()
+    sources.menu(pages)
+    settings.panel(page.url_path, every=router.shows_all(page))
 router.run(page)

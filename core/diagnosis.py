@@ -25,6 +25,7 @@ from core.text.display import count as counted
 
 METRIC, MODE, REASON = "Metrics", "Failure modes", "Undefined because"
 BAD, GOOD, UNCLEAR = "bad", "good", "unclear"  # what a finding is: wrong, in order, or not to be told
+WHY, TRUST = "why", "trust"  # what a diagnostic is about: why the answers are what they are; which to trust
 BEYOND_CHANCE = 0.05  # largest p-value, adjusted for everything that was tested, of a finding beyond chance
 _PROMISED_KEYS = ("mean_claim_uncertainty", "mean_confidence")
 EARLIER = ("*",)
@@ -410,6 +411,8 @@ class Diagnostic:
         What must be asked of a model: a frozen dataclass of options, see `core.pipeline.steps.Step`.
     icon : str
         Of its page.
+    group : {"why", "trust"}
+        Of the menu in which its page is.
     """
 
     name: str
@@ -426,6 +429,7 @@ class Diagnostic:
     columns: tuple[QuestionColumn, ...] = ()
     step: Any = None
     icon: str = ":material/stethoscope:"
+    group: str = WHY
 
     def lacks(self, run: Run) -> str | None:
         """Return why there is nothing to say of a run, or None."""
@@ -525,9 +529,7 @@ class Diagnosis:
 
     def read_by(self, name: str) -> tuple[str, ...]:
         """Return the names of the diagnostics that one may read."""
-        names = [one.name for one in self.diagnostics]
-        reads = self._by_name[name].reads
-        return tuple(names[: names.index(name)]) if reads == EARLIER else reads
+        return read_by(self.diagnostics, name)
 
     def numbers(self, name: str) -> tuple[Number, ...]:
         """Return the headline numbers of one diagnostic."""
@@ -595,6 +597,13 @@ class Diagnosis:
         view = self.at(self.settings)
         view._allowed = names
         return view
+
+
+def read_by(diagnostics: Sequence[Diagnostic], name: str) -> tuple[str, ...]:
+    """Return the names of the diagnostics that one of them may read."""
+    names = [one.name for one in diagnostics]
+    reads = diagnostics[names.index(name)].reads
+    return tuple(names[: names.index(name)]) if reads == EARLIER else reads
 
 
 def settings_of(diagnostics: Sequence[Diagnostic]) -> tuple[Setting, ...]:

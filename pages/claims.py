@@ -32,4 +32,4 @@ if show.needs_run():
             show.export("claims-csv", "Download claims × passages (CSV)")
 
         st.subheader("Questions", anchor=False)
-        worklist.draw("claims")
+        worklist.door("claims")

@@ -12,12 +12,12 @@ comparison = compare.choose()
 if comparison is not None:
     compare.answer(comparison)
 
+    st.subheader("What differs in the set-ups", anchor=False)
+    compare.setups(comparison)
+
     st.subheader("Question by question", anchor=False)
     pair, difference = compare.choose_number(comparison)
     found = compare.figure(pair, difference)
-
-    st.subheader("What differs in the set-ups", anchor=False)
-    compare.setups(comparison)
 
     st.subheader("Shared questions", anchor=False)
     compare.questions(found, pair, difference)

@@ -37,4 +37,4 @@ if show.needs_run():
         combined.draw()
 
         st.subheader("Questions", anchor=False)
-        worklist.draw("confidence")
+        worklist.door("confidence")

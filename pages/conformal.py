@@ -41,4 +41,4 @@ if show.needs_run():
         store.draw()
 
         st.subheader("Questions", anchor=False)
-        worklist.draw("conformal")
+        worklist.door("conformal")

@@ -18,4 +18,4 @@ if headlines.opening("influence"):
         run.planted()
 
     st.subheader("Questions", anchor=False)
-    worklist.draw("influence")
+    worklist.door("influence")

@@ -21,4 +21,4 @@ if show.needs_run():
         run.more()
 
         st.subheader("Questions", anchor=False)
-        worklist.draw("likelihood")
+        worklist.door("likelihood")

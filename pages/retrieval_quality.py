@@ -13,4 +13,4 @@ if headlines.opening("retrieval_quality"):
     retrieval_quality.metrics()
 
     st.subheader("Questions", anchor=False)
-    worklist.draw("retrieval_quality")
+    worklist.door("retrieval_quality")

@@ -23,4 +23,4 @@ if show.needs_run():
         run.more()
 
         st.subheader("Questions", anchor=False)
-        worklist.draw("uncertainty")
+        worklist.door("uncertainty")

@@ -30,4 +30,4 @@ if show.needs_run():
 
     if not headlines.lacks("validation"):
         st.subheader("Questions", anchor=False)
-        worklist.draw("validation")
+        worklist.door("validation")

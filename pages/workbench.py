@@ -2,7 +2,7 @@ from ui import show, workbench, worklist
 from ui.router import require_entrypoint
 
 require_entrypoint()
-show.heading("Workbench", "One question: its answer, and what every diagnostic says of it.")
+show.heading("Workbench", "One question: what its answer comes from, and what every diagnostic says of it.")
 
 if show.needs_run():
     chosen = worklist.current()

@@ -126,7 +126,7 @@ def answer(comparison: Comparison) -> None:
         for pair in comparison.pairs:
             first, *rest = answer_of(pair) or ("The runs have no number in common to compare.",)
             st.markdown(f"**{plain(first)}**" + "".join(f"\n\n{plain(sentence)}" for sentence in rest))
-        st.caption(plain(" · ".join(side.title for side in comparison.sides), one_line=True))
+        st.caption("\\\n".join(plain(side.title, one_line=True) for side in comparison.sides))
 
 
 def choose_number(comparison: Comparison) -> tuple[Pair, Difference | None]:
@@ -229,7 +229,7 @@ def questions(found: Any, pair: Pair, difference: Difference | None) -> None:
 
 def _columns(sides: tuple[Side, ...], shared: Any, difference: Difference | None) -> dict[str, Any]:
     config, letters = st.column_config, [side.letter for side in sides]
-    columns: dict[str, Any] = {"question": config.TextColumn("Question", width="medium")}
+    columns: dict[str, Any] = {"question": config.TextColumn("Question", width="large")}
     chosen = [] if difference is None else [difference.column]
     if difference is not None:
         columns["change"] = config.TextColumn(

@@ -147,7 +147,7 @@ def all_findings() -> None:
         for one in found:
             with st.container(gap="xsmall"):
                 with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-                    _badge(one)
+                    badge(one)
                     st.markdown(plain(one.sentence), width="content")
                     _proof(one.diagnostic, one.name)
                 if one.basis:
@@ -167,13 +167,15 @@ def _boxes(found: Sequence[Finding]) -> None:
                     _finding(one)
 
 
-def _badge(one: Finding) -> None:
+def badge(one: Finding, title: str = "") -> None:
+    """Draw how grave a finding is; with a title, the finding as a chip that says the rest when pointed at."""
     label, icon, colour = _BADGES[one.severity if one.tone == BAD else one.tone]
-    st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
+    said = {"help": plain(one.sentence)} if title else {}
+    st.badge(plain(title, one_line=True) or label, icon=icon, color=colour, **said)  # type: ignore[arg-type]
 
 
 def _finding(one: Finding) -> None:
-    _badge(one)
+    badge(one)
     st.markdown(f"**{plain(one.sentence)}**")
     if one.basis:
         st.caption(plain(one.basis))

@@ -15,7 +15,7 @@ import re
 
 from core.text.display import visible
 
-WORD_JOINER = "\u2060"
+WORD_JOINER, NO_BREAK = "\u2060", "\u00a0"
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # What post-processing would turn into an emoji, an icon, a typographic sign, a link or an address.
 _AFTER = [
@@ -24,6 +24,9 @@ _AFTER = [
     (re.compile(r"(www)(?=\.)", re.IGNORECASE), r"\1" + WORD_JOINER),
     (re.compile(r"(?<=[<>~=-])(?=[<>=-])"), WORD_JOINER),
 ]
+# A number stays on the line of its unit, and of what it is a value of.
+_UNITS = re.compile(r"(?<=\d) (?=(?:%|nats?|points?|s|ms|min|h|GB|MB|tokens?)(?!\w))")
+_EQUALS = re.compile(r"\b([A-Za-zαδρτ]) ([=<]) (?=[\d−])")
 _SPACES = re.compile(r"^[ \t]+|[ \t]+$", re.MULTILINE)
 
 
@@ -41,11 +44,12 @@ def plain(text: object, *, one_line: bool = False) -> str:
     -------
     str
         Line breaks stay line breaks; white space at the ends of lines is dropped; control
-        characters show as the replacement character.
+        characters show as the replacement character. Between a number and its unit no line breaks.
     """
     value = _SPACES.sub("", visible("" if text is None else str(text)))
     if one_line:
         value = " ".join(value.split("\n"))
+    value = _EQUALS.sub(f"\\1{NO_BREAK}\\2{NO_BREAK}", _UNITS.sub(NO_BREAK, value))
     for pattern, replacement in _AFTER:
         value = pattern.sub(replacement, value)
     value = _PUNCTUATION.sub(r"\\\1", value)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import secrets
+from pathlib import Path
 
 import streamlit as st
 from streamlit.navigation.page import Page
 
 from core import diagnostics
+from core.diagnosis import TRUST, WHY
 from core.errors import LeadlineError
 from ui import library
 from ui.plain import plain
@@ -19,15 +21,22 @@ _LOG = logging.getLogger("leadline")
 OVERVIEW, WORKBENCH, COMPARE = "pages/overview.py", "pages/workbench.py", "pages/compare.py"
 SIGNALS = "pages/signals.py"
 LIVE, DATA, METHODS = "pages/live.py", "pages/data.py", "pages/methods.py"
-_PAGES = (
-    (OVERVIEW, "Overview", "monitoring"),
-    (SIGNALS, "Signal agreement", "grid_on"),
-    (WORKBENCH, "Workbench", "search"),
-    (COMPARE, "Compare", "compare"),
-    (LIVE, "Live run", "play_circle"),
-    (DATA, "Data", "database"),
-    (METHODS, "Methods and glossary", "menu_book"),
-)
+_TITLES = {WHY: "Why these answers", TRUST: "Which to trust"}
+# Pages that no diagnostic has: path, title, icon; the diagnostics' own stand first in their group.
+_GROUPS = {
+    "Read the run": (
+        (OVERVIEW, "Overview", "monitoring"),
+        (WORKBENCH, "Workbench", "search"),
+        (COMPARE, "Compare", "compare"),
+    ),
+    _TITLES[WHY]: (),
+    _TITLES[TRUST]: ((SIGNALS, "Signal agreement", "grid_on"),),
+    "Data": (
+        (LIVE, "Live run", "play_circle"),
+        (DATA, "Data", "database"),
+        (METHODS, "Methods and glossary", "menu_book"),
+    ),
+}
 
 
 def page_of(diagnostic: str) -> str | None:
@@ -41,20 +50,21 @@ def menu() -> dict[str, list[tuple[Page, str]]]:
 
     A page that had an icon of its own would make the browser fetch it from elsewhere, for its tab.
     """
-    own = [
-        (st.Page(page, title=diagnostic.title), diagnostic.icon)
-        for diagnostic in diagnostics.DIAGNOSTICS
-        if (page := page_of(diagnostic.name)) is not None
-    ]
-    overview, signals, workbench, compare, live, data, methods = (
-        (st.Page(path, title=title, default=path == OVERVIEW), f":material/{icon}:")
-        for path, title, icon in _PAGES
-    )
-    return {
-        "Diagnose": [overview, *own, signals, workbench, compare],
-        "Get data": [live, data],
-        "Read": [methods],
-    }
+    found: dict[str, list[tuple[Page, str]]] = {group: [] for group in _GROUPS}
+    for one in diagnostics.DIAGNOSTICS:
+        if (page := page_of(one.name)) is not None:
+            found[_TITLES[one.group]].append((st.Page(page, title=one.title), one.icon))
+    for group, members in _GROUPS.items():
+        found[group] += [
+            (st.Page(path, title=title, default=path == OVERVIEW), f":material/{icon}:")
+            for path, title, icon in members
+        ]
+    return found
+
+
+def shows_all(page: Page) -> bool:
+    """Tell whether a page shows what all diagnostics say, so that all their settings act on it."""
+    return page.url_path in {Path(path).stem for path in (WORKBENCH, COMPARE, SIGNALS)} or page.url_path == ""
 
 
 def chosen(pages: dict[str, list[tuple[Page, str]]]) -> Page:

@@ -1,35 +1,74 @@
-"""The settings of all diagnostics: a slider or switch each, bound to the address, and presets for several."""
+"""The settings of diagnostics, on the pages where they act: a widget each, and presets for several."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from core import diagnostics
-from core.diagnosis import settings_of
+from core.diagnosis import Diagnostic, Setting, read_by, settings_of
 from core.presets import ABOUT, PRESETS, Preset, preset_of
-from ui.state import settings
+from ui.state import session, settings
 
 _KEY, _CUSTOM = "preset", "custom"
 
 
-def panel() -> None:
-    """Draw every slider and switch; the address carries it under its name, so every link does."""
-    above = st.container()
-    for one in settings_of(diagnostics.DIAGNOSTICS):
-        if one.is_choice and not one.choices:
-            continue  # which names there are is known where the diagnostic is shown
-        shown: dict[str, Any] = {"key": one.name, "bind": "query-params", "help": one.help}
+def panel(page: str, *, every: bool) -> None:
+    """Draw what a page's numbers depend on: its diagnostic's settings and, folded, those of what it reads.
+
+    ``every``: the page shows all diagnostics, and has the settings of all of them, folded.
+    """
+    found = diagnostics.DIAGNOSTICS
+    own = [one for one in found if one.name == page]
+    names = _read_by(page) if own else set()
+    read = [one for one in found if every or one.name in names]
+    if _has_preset(own):
+        _presets()
+    _widgets(settings_of(own))
+    others = _drawn(settings_of(read))
+    if others:
+        with st.expander("Settings" if every else "Settings of what this page reads", icon=":material/tune:"):
+            if _has_preset(read) and not _has_preset(own):
+                _presets()
+            _widgets(others)
+
+
+def _read_by(name: str) -> set[str]:
+    """Return the names of the diagnostics that one reads, itself or through others."""
+    direct = read_by(diagnostics.DIAGNOSTICS, name)
+    return {*direct, *(other for one in direct for other in _read_by(one))}
+
+
+def _has_preset(found: Sequence[Diagnostic]) -> bool:
+    """Tell whether a preset sets something of these diagnostics: a setting, or an option of their step."""
+    one = next(iter(PRESETS.values()))
+    named = {setting.name for setting in settings_of(found)}
+    options = {name for diagnostic in found for name in getattr(diagnostic.step, "__dataclass_fields__", ())}
+    return bool(named & one.settings.keys() or options & one.options.keys())
+
+
+def _drawn(found: Sequence[Setting]) -> list[Setting]:
+    """Return the settings that have a widget here; which names others offer is known only on their page."""
+    return [one for one in found if not one.is_choice or one.choices]
+
+
+def _widgets(found: Sequence[Setting]) -> None:
+    values = settings()
+    for one in _drawn(found):
+        st.session_state[one.name] = values[one.name]
+        shown: dict[str, Any] = {"key": one.name, "help": one.help, "on_change": _set, "args": (one.name,)}
         if one.choices:
             st.selectbox(one.title, one.choices, **shown)
         elif one.is_switch:
-            st.toggle(one.title, bool(one.default), **shown)
+            st.toggle(one.title, **shown)
         else:
-            st.slider(one.title, one.low, one.high, float(one.default), one.step, **shown)
-    # What the address says of a slider is known once it is drawn.
-    with above:
-        _presets()
+            st.slider(one.title, one.low, one.high, step=one.step, **shown)
+
+
+def _set(name: str) -> None:
+    session().choose(name, st.session_state[name])
 
 
 def preset() -> Preset | None:
@@ -54,4 +93,5 @@ def _presets() -> None:
 
 def _apply() -> None:
     if st.session_state[_KEY] in PRESETS:
-        st.session_state.update(PRESETS[st.session_state[_KEY]].settings)
+        for name, value in PRESETS[st.session_state[_KEY]].settings.items():
+            session().choose(name, value)

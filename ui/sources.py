@@ -71,8 +71,7 @@ def write_address() -> None:
 def address(**extra: str) -> dict[str, str]:
     """Return the query parameters of a link to what is shown now, plus ``extra``.
 
-    A part of the filter in ``extra`` takes the place of all of it but the order. Sliders and switches are not
-    among the parameters: their widgets are bound to the address, so every link carries them.
+    A part of the filter in ``extra`` takes the place of all of it but the order.
     """
     state = session()
     place = state.where()

@@ -45,7 +45,8 @@ class Session:
     moved : bool
         Whether a callback set question, filter or a choice before this run of the script.
     choices : dict
-        Settings that are one of several names, where they are not at their default.
+        Settings that are not at their default, as text: widgets are drawn only where they act, and one that
+        is not drawn keeps nothing.
     place : dict
         What the address said of question, filter and choices when it was last read or written.
     doors : dict
@@ -117,9 +118,9 @@ class Session:
         """Restrict the list to these parts of the filter alone; the order stays."""
         self.filter, self.moved = Filter(sort=self.filter.sort, **parts), True
 
-    def choose(self, setting: str, value: str) -> None:
-        """Set a setting that is one of several names; "" is its default."""
-        self.choices, self.moved = {**self.choices, setting: value}, True
+    def choose(self, setting: str, value: float | bool | str) -> None:
+        """Set a setting; "" is its default."""
+        self.choices, self.moved = {**self.choices, setting: _written(setting, value)}, True
 
     def where(self) -> dict[str, str]:
         """Return question, filter and choices as parameters of the address."""
@@ -137,19 +138,14 @@ class Session:
             self.question = cut.get("question", self.question)
             if whole or any(name in cut for name in FILTER):
                 self.filter = Filter(**{name: cut[name] for name in FILTER if name in cut})
-            given = {name: cut[name] for name in choices() if name in cut}
+            given = {name: _written(name, cut[name]) for name in choices() if name in cut}
             self.choices = given if whole else {**self.choices, **given}
         self.moved = False
 
 
 def choices() -> tuple[str, ...]:
-    """Return the names of the settings whose choices depend on the run; a widget on a page sets them.
-
-    A widget that is not on every page cannot be bound to the address, which would lose it elsewhere.
-    """
-    return tuple(
-        one.name for one in settings_of(diagnostics.DIAGNOSTICS) if one.is_choice and not one.choices
-    )
+    """Return the names of the settings, which the address carries where they are not at their default."""
+    return tuple(one.name for one in settings_of(diagnostics.DIAGNOSTICS))
 
 
 def in_address() -> tuple[str, ...]:
@@ -166,14 +162,23 @@ def session() -> Session:
 
 
 def settings() -> dict[str, float | bool | str]:
-    """Return the value of every diagnostic's setting, as its widget or the address has it."""
-    return {setting.name: _value(setting) for setting in settings_of(diagnostics.DIAGNOSTICS)}
+    """Return the value of every diagnostic's setting."""
+    kept = session().choices
+    return {one.name: _read(one, kept.get(one.name, "")) for one in settings_of(diagnostics.DIAGNOSTICS)}
 
 
-def _value(setting: Setting) -> float | bool | str:
+def _read(setting: Setting, text: str) -> float | bool | str:
+    """Return the value that a text stands for; the default where it stands for none."""
     try:
-        if setting.is_choice and not setting.choices:
-            return setting.checked(session().choices.get(setting.name) or setting.default)
-        return setting.checked(st.session_state.get(setting.name, setting.default))
-    except InputError:
+        if setting.is_switch:
+            return {"true": True, "false": False}.get(text, setting.default)
+        return setting.checked(text if setting.is_choice and text else float(text))
+    except (InputError, ValueError):
         return setting.default
+
+
+def _written(name: str, value: float | bool | str) -> str:
+    """Return a value of a setting as text; "" for its default and for what is no value of it."""
+    setting = next(one for one in settings_of(diagnostics.DIAGNOSTICS) if one.name == name)
+    text = value if isinstance(value, str) else str(value).lower() if setting.is_switch else f"{value:.10g}"
+    return "" if _read(setting, text) == setting.default else text

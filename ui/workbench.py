@@ -8,11 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from core import diagnostics
-from core.diagnosis import Diagnostic
+from core.diagnosis import BAD, Diagnostic
 from core.rows import rows_of
 from core.sources.formats.kept import is_kept
 from core.text.display import count
-from ui import headlines, questions, router, sections, show, sources, worklist
+from core.worklist import title_of
+from ui import cached, headlines, questions, router, sections, show, sources, worklist
 from ui.components import evidence
 from ui.components.evidence import rows
 from ui.plain import plain
@@ -21,60 +22,62 @@ from ui.state import session
 
 def draw(query_id: str) -> None:
     """Draw a question with everything known of it, and the worklist beside it; on a phone below it."""
-    main, beside = st.columns([7, 2], gap="medium")
-    with main:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         _steps()
-        _question(query_id)
         worklist.review(query_id)
+    worklist.unkept(query_id)
+    main, beside = st.columns([3, 1], gap="medium")
+    with main:
+        parts = sections.parts(query_id)
+        _question(query_id, parts)
+        for sentence in (sentence for part in parts for sentence in part.says):
+            st.markdown(sentence)
+        _reported(query_id)
         _every_section(query_id)
     with beside:
-        st.markdown("**Worklist**")
         worklist.narrow()
 
 
 def _steps() -> None:
     """Draw the way to the questions before and after this one in the worklist, and where it stands there."""
     at = worklist.place(session().question)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        for label, key, icon, by in (("Previous", "K", "before", -1), ("Next", "J", "next", 1)):
-            target = worklist.step(by)
-            st.button(
-                label,
-                key=f"workbench_{label.lower()}",
-                icon=f":material/navigate_{icon}:",
-                shortcut=key,
-                disabled=target is None,
-                on_click=session().open,
-                args=(target,),
-            )
-        among = f"of {len(worklist.ids()):,}" + (" (filtered)" if worklist.said() else "")
-        place = "Not in the list" if at is None else f"{at + 1:,}"
-        st.markdown(f"{place} {among}", width="content")
+    for label, key, icon, by in (("Previous", "K", "before", -1), ("Next", "J", "next", 1)):
+        target = worklist.step(by)
+        st.button(
+            label,
+            key=f"workbench_{label.lower()}",
+            icon=f":material/navigate_{icon}:",
+            shortcut=key,
+            disabled=target is None,
+            on_click=session().open,
+            args=(target,),
+        )
+    among = f"of {len(worklist.ids()):,}" + (" (filtered)" if worklist.said() else "")
+    place = "Not in the list" if at is None else f"{at + 1:,}"
+    st.markdown(f"{place} {among}", width="content")
 
 
-def _question(query_id: str) -> None:
-    """Draw the question, its answer with all passages, the evidence for it, and what stands out."""
-    run, raw, parts = session().run, questions.row(query_id), sections.parts(query_id)
+def _question(query_id: str, parts: Sequence[sections.Part]) -> None:
+    """Draw the question, what was found of it, its answer with all passages, and the evidence for it."""
+    run, raw = session().run, questions.row(query_id)
     assert run is not None, "the workbench is drawn only when a run is there"
     st.subheader(plain(raw["question"], one_line=True) or "(no text)", anchor=False)
-    for sentence in (sentence for part in parts for sentence in part.says):
-        st.markdown(sentence)
+    _chips(query_id, parts)
     with st.container(border=True):
-        _head(parts)
         found = rows_of(run.passages, query_id).sort_values("retrieval_rank", kind="stable")
         evidence.draw(rows.evidence(raw, found, parts))
         _lacking(found, parts)
-    _reported(query_id)
 
 
-def _head(parts: Sequence[sections.Part]) -> None:
-    """Draw whose answer it is, the badge on it, and what is to be read with it."""
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.markdown("**Answer with all passages**", width="content")
+def _chips(query_id: str, parts: Sequence[sections.Part]) -> None:
+    """Draw whether the answer is correct, and what is wrong by the findings that name the question."""
+    diagnosis = cached.diagnosis()
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
         for label, icon, colour in (part.badge for part in parts if part.badge is not None):
             st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
-    for title, text in (pair for part in parts for pair in part.beside):
-        st.caption(f"{title}: {plain(text)}")
+        for one in cached.findings():
+            if one.tone == BAD and query_id in one.query_ids:
+                headlines.badge(one, title_of(diagnosis, one))
 
 
 def _lacking(passages: pd.DataFrame, parts: Sequence[sections.Part]) -> None:

@@ -16,7 +16,7 @@ from core.errors import InputError
 from core.reviews import LONGEST_NOTE, ChangedMeanwhile, Review
 from core.text.display import count
 from core.worklist import columns_of, key_of, labels, orders, select, title_of, worklist_csv
-from ui import cached, doors, reviews, show, sources
+from ui import cached, doors, reviews, router, show, sources
 from ui.plain import plain, shortened
 from ui.state import FILTER, session
 
@@ -34,7 +34,7 @@ _TITLES = {
     "words": "Words",
     "status": "Review",
 }
-_BESIDE = 20  # rows of the list beside the workbench
+_BESIDE = 10  # rows of the list beside the workbench
 _PAGE = 200  # rows of the table: all of a large run would have to be sent to the browser at every step
 _LONGEST = 300  # characters of a question in a row
 
@@ -111,6 +111,24 @@ def said() -> Mapping[str, str]:
     }
 
 
+def door(diagnostic: str) -> None:
+    """Draw the ways to the workbench: to the questions of each finding of a diagnostic, and to all listed."""
+    diagnosis, found = cached.diagnosis(), _selected()
+    _chips(diagnostic)
+    with st.container(horizontal=True, gap="medium"):
+        for one in cached.findings():
+            if one.diagnostic == diagnostic and one.query_ids:
+                label = f"{title_of(diagnosis, one)} ({count(len(one.query_ids), 'question')})"
+                to = {"finding": key_of(one), "question": one.query_ids[0]}
+                sources.link(
+                    router.WORKBENCH, plain(label, one_line=True), "search", plain(one.sentence), **to
+                )
+        if found.ids:
+            what = "that match" if said() else "of the run"
+            label = f"Read the {count(len(found.ids), 'question')} {what}"
+            sources.link(router.WORKBENCH, label, question=found.ids[0])
+
+
 def draw(key: str) -> None:
     """Draw filters, count and table; choosing a row opens its question in the workbench."""
     found = _selected()
@@ -139,32 +157,26 @@ def narrow() -> None:
         return
     at = place(question)
     start = 0 if at is None else at - at % _BESIDE
-    part = found.frame.iloc[start : start + _BESIDE]
     where = "not in the list" if at is None else f"question {at + 1:,}"
     st.caption(f"{where.capitalize()} of {len(listed):,}")
-    rows = pd.DataFrame({"status": _marks(part["status"]), "question": _shortened(part["question"])})
-    chosen = st.dataframe(
-        rows,
-        hide_index=True,
-        height="content",
-        column_config={
-            "status": st.column_config.TextColumn("", width=30),
-            "question": st.column_config.TextColumn("Question"),
-        },
-        key=f"beside_{question}_{found.digest}",
-        on_select="rerun",
-        selection_mode=("single-row", "single-cell"),
-        selection_default=None if at is None else {"selection": {"rows": [at - start]}},
-        alt="Questions around the current one",
-    )
-    row = _row(chosen)
-    if row is not None and row < len(part) and listed[start + row] != question:
-        doors.open_question(listed[start + row])
+    part = found.frame.iloc[start : start + _BESIDE]
+    for query_id, status, text in zip(
+        part["query_id"], _marks(part["status"]), part["question"], strict=True
+    ):
+        said = plain(shortened(text, _LONGEST) or query_id, one_line=True)
+        st.button(
+            f"{status} **{said}**" if query_id == question else f"{status} {said}",
+            key=f"beside_q_{query_id}",
+            type="tertiary",
+            wrap=True,
+            on_click=session().open,
+            args=(query_id,),
+        )
 
 
 def review(query_id: str) -> None:
     """Draw status and note of a question; both are kept as soon as they change."""
-    noted, problem = reviews.every()
+    noted = reviews.every()[0]
     state, stored = session(), noted.get(query_id, Review())
     shown = state.conflicts.get(query_id, stored)
     status_key, note_key = f"review_status_{query_id}", f"review_note_{query_id}"
@@ -175,19 +187,26 @@ def review(query_id: str) -> None:
         list(STATUSES),
         required=True,
         key=status_key,
+        label_visibility="collapsed",
         format_func=lambda status: f"{_ICONS[status]} {STATUSES[status]}",
         **keep,
     )
-    st.text_area(
-        "Note",
-        key=note_key,
-        max_chars=LONGEST_NOTE,
-        height=80,
-        placeholder="What is wrong here, and what to do about it",
-        **keep,
-    )
-    if query_id in state.conflicts:
-        _conflict(query_id, stored)
+    with st.popover("Note", icon=":material/edit_note:" if shown.note else ":material/note_add:"):
+        st.text_area(
+            "Note",
+            key=note_key,
+            max_chars=LONGEST_NOTE,
+            height=120,
+            placeholder="What is wrong here, and what to do about it",
+            **keep,
+        )
+
+
+def unkept(query_id: str) -> None:
+    """Say where the review of a question is not kept, or that another tab has another one."""
+    noted, problem = reviews.every()
+    if query_id in session().conflicts:
+        _conflict(query_id, noted.get(query_id, Review()))
     _where_kept(problem)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -13,8 +14,9 @@ from core.diagnosis import QuestionColumn
 from core.text.display import count
 
 ROWS_AT_MOST = 60
-_ROW = 30  # pixels: a line of text, and the dumbbell below it
-_LABEL = 60
+_ROW, _LINE = 15, 15  # pixels: the dumbbell, and each line of the text above it
+_LINES = 4
+_LABEL = 48  # characters of a line, which a phone has room for
 _LOOKS = {"better": "raised", "higher": "raised", "worse": "lowered", "lower": "lowered", "same": "neutral"}
 
 
@@ -66,7 +68,9 @@ def _draw(data: _Data, column: QuestionColumn, letters: tuple[str, str]) -> go.F
     alt = f"{column.title} of {count(data.n, 'question')} in run {a} and run {b}: in run {b} {said}."
     if len(shown) < data.n:
         alt += f" Drawn are the {len(shown):,} that change most."
-    figure = new_figure(alt, column.title, "Question", height=90 + _ROW * len(shown))
+    lines = [_wrapped(text) for text in shown["question"]]
+    most = max(map(len, lines))
+    figure = new_figure(alt, column.title, "", height=90 + (_ROW + _LINE * most) * len(shown))
     changed = shown[shown["change"] != "same"]
     for change, part in changed.groupby("change", sort=True):
         _add_lines(figure, part, STYLES[_LOOKS[str(change)]].color)
@@ -76,7 +80,7 @@ def _draw(data: _Data, column: QuestionColumn, letters: tuple[str, str]) -> go.F
     for change, part in shown.groupby("change", sort=True):
         name = f"Run {b}: {change}" if change != "same" else f"{a} and {b} the same"
         _add_ends(figure, name, part, "b", marker(_LOOKS[str(change)], 11), column, letters)
-    _name_rows(figure, shown)
+    _name_rows(figure, shown["place"], lines)
     _scale(figure, shown, column)
     return figure
 
@@ -114,14 +118,20 @@ def _add_ends(
         )
 
 
-def _name_rows(figure: go.Figure, shown: pd.DataFrame) -> None:
+def _wrapped(text: object) -> list[str]:
+    """Return a question in lines, so that it is read whole."""
+    given = " ".join(str(text).split()) if isinstance(text, str) else ""
+    return [safe_text(line, 2 * _LABEL) for line in wrap(given, _LABEL)[:_LINES]] or [""]
+
+
+def _name_rows(figure: go.Figure, places: pd.Series, lines: Sequence[Sequence[str]]) -> None:
     # Above its dumbbell each question has the whole width, on a phone too.
-    for place, text in zip(shown["place"], shown["question"], strict=True):
+    for place, text in zip(places, lines, strict=True):
         figure.add_annotation(
-            text=safe_text(text, _LABEL).replace("<br>", " "), x=0, xref="paper", xanchor="left",
+            text="<br>".join(text), x=0, xref="paper", xanchor="left",
             y=place - 0.12, yanchor="bottom", showarrow=False, align="left", font={"size": 12},
         )  # fmt: skip
-    figure.update_yaxes(range=[len(shown) + 0.6, 0.2], showgrid=False, showticklabels=False)
+    figure.update_yaxes(range=[len(places) + 0.6, 0.2], showgrid=False, showticklabels=False)
 
 
 def _scale(figure: go.Figure, shown: pd.DataFrame, column: QuestionColumn) -> None:

@@ -227,4 +227,5 @@ CONFIDENCE = Diagnostic(
     ),
     step=ConfidenceStep,
     icon=":material/speed:",
+    group="trust",
 )

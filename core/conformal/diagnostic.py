@@ -127,4 +127,5 @@ CONFORMAL = Diagnostic(
     ),
     step=ConformalStep,
     icon=":material/verified_user:",
+    group="trust",
 )

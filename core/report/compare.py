@@ -18,7 +18,7 @@ from core.run import Run
 from core.text.display import DASH, number
 
 LETTERS = "ABCD"
-_NAME = 40
+_NAME = 80
 _VALUE = 200
 
 

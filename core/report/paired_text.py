@@ -7,9 +7,11 @@ from typing import Any
 
 from core.report.compare import Side, setup_differences
 from core.report.paired import ALPHA, HIGHER, LOWER, Difference, Pair, pairs_of
-from core.text.display import count
+from core.text.display import count, percent
 
 _NAMED_AT_MOST = 3
+_CLOSE = 0.15  # ends of the interval of a difference within which two shares are called equal
+_PARTS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
 METHOD = (
     "Differences are means over the questions that have the number in both runs, with a 95 % interval. p: "
     "sign-flip test within questions, adjusted (Holm) for all numbers compared."
@@ -17,13 +19,52 @@ METHOD = (
 
 
 def answer(pair: Pair) -> tuple[str, ...]:
-    """Return one or two sentences: whether the second run is better, and what else differs.
+    """Return up to three sentences: whether the second run is better, at what cost, and what else differs.
 
     Empty where no number is known in both runs. Whatever chance explains is said to be explained by it.
     """
     first = next((one for one in pair.differences if one.column.pattern == "bool"), None)
     others = [one for one in pair.differences if one is not first]
-    return tuple(filter(None, [_yes_or_no(first) if first else "", _others(others, first is not None)]))
+    said = [_lead(pair, first), _yes_or_no(first)] if first else []
+    return tuple(filter(None, [*said, _others(others, first is not None)]))
+
+
+def _lead(pair: Pair, first: Difference) -> str:
+    """Say in one sentence what one chooses by: how often correct, and tokens for an answer; "" without tokens."""
+    tokens = [_tokens(side, pair) for side in pair.sides]
+    if None in tokens or not all(tokens):
+        return ""
+    a, b = first.letters
+    what = first.column.title.lower()
+    if not first.n_changed:
+        said = f"exactly as often {what} as run {a}"
+    elif first.is_clear:
+        said = f"more often {what} than run {a}" if first.mean > 0 else f"less often {what} than run {a}"
+    elif all(abs(end) <= _CLOSE for end in first.interval):
+        said = f"equally often {what} as run {a} within chance"
+    else:
+        said = f"not demonstrably more or less often {what} than run {a}"
+    used, instead = (round(value) for value in reversed(tokens))  # type: ignore[arg-type]
+    return f"Run {b} is {said}, {_times(used / instead)} ({used:,} instead of {instead:,} for an answer)."
+
+
+def _tokens(side: Side, pair: Pair) -> float | None:
+    """Return the mean number of tokens, of prompt and answer, of the shared questions; None where one is unknown."""
+    queries = side.run.queries
+    shared = queries[queries["query_id"].isin(pair.shared["query_id"])]
+    used = (shared["prompt_tokens"] + shared["completion_tokens"]).astype("Float64")
+    return None if used.isna().any() or used.empty else float(used.mean())
+
+
+def _times(ratio: float) -> str:
+    """Say how many tokens there are for one of the other run's."""
+    if 0.95 <= ratio <= 1.05:
+        return "at the same number of tokens"
+    parts = round(1 / ratio)
+    if ratio < 1:
+        simple = parts in _PARTS and abs(ratio * parts - 1) < 0.1
+        return f"at {'about ' if simple else ''}{_PARTS[parts] if simple else percent(ratio)} of the tokens"
+    return f"at {ratio:.1f} times the tokens"
 
 
 def comparison_facts(sides: Sequence[Side]) -> dict[str, Any]:

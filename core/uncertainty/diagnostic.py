@@ -103,4 +103,5 @@ UNCERTAINTY = Diagnostic(
     ),
     step=UncertaintyStep,
     icon=":material/casino:",
+    group="trust",
 )

@@ -59,4 +59,5 @@ VALIDATION = Diagnostic(
     ),
     step=ValidationStep,
     icon=":material/rule:",
+    group="trust",
 )

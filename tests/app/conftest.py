@@ -118,7 +118,8 @@ def texts():
 
     def said(app: AppTest) -> str:
         kinds = ("title", "subheader", "markdown", "caption", "info", "warning", "error", "success", "text")
-        return "\n".join(str(element.value) for kind in kinds for element in app.get(kind))
+        said = "\n".join(str(element.value) for kind in kinds for element in app.get(kind))
+        return said.replace("\u00a0", " ")
 
     return said
 

@@ -46,7 +46,7 @@ def test_without_data_the_claims_page_says_what_to_do(open_app, healthy, texts):
 
 def test_cold_server_opens_the_claims_page_in_its_frame(open_app, healthy, recorded, texts):
     app = healthy(open_app("claims"))
-    assert app.slider(key="threshold").value == 0.7 and "The recorded run" in texts(app)
+    assert app.slider(key="support").value == 0.5 and "The recorded run" in texts(app)
 
 
 def test_cost_is_told_for_each_verifier(open_app, healthy, texts, recorded, monkeypatch):

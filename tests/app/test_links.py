@@ -3,6 +3,7 @@
 import pytest
 
 from tests.app.conftest import PAGES
+from tests.app.test_pages import TITLES
 
 
 def opened(app) -> str:
@@ -100,5 +101,5 @@ def test_impossible_simulation_is_told(open_app, healthy):
 @pytest.mark.parametrize("page", PAGES)
 def test_cold_server_runs_the_frame_before_any_page(page, open_app, healthy, recorded, texts):
     app = healthy(open_app(page))
-    assert app.slider(key="threshold").value == 0.7
+    assert app.title[0].value == TITLES[page]
     assert "The recorded run" in texts(app)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ui.plain import WORD_JOINER, plain, shortened
+from ui.plain import NO_BREAK, WORD_JOINER, plain, shortened
 
 SPECIAL = st.text(alphabet=st.sampled_from(string.punctuation + " ab1\n\té运"), max_size=40)
 
@@ -41,7 +41,7 @@ def test_every_special_character_is_escaped(text):
 
 @given(SPECIAL)
 def test_a_parser_shows_exactly_the_text(text):
-    assert shown(plain(text)).replace(WORD_JOINER, "") == expected(text)
+    assert shown(plain(text)).replace(WORD_JOINER, "").replace(NO_BREAK, " ") == expected(text)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,18 @@ def test_what_is_replaced_after_parsing_is_broken_up(sequence):
 
 def test_control_and_reordering_characters_become_visible():
     assert plain("a\x00b\u202ec\x1b") == "a\ufffdb\ufffdc\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("12 % of 30", "12\u00a0% of 30"), ("0.3 nats", "0.3\u00a0nats"), ("5 s", "5\u00a0s"),
+        ("p = 0.03, n = 7", "p\u00a0=\u00a00.03, n\u00a0=\u00a07"), ("5 seeds, 3 smalls", "5 seeds, 3 smalls"),
+    ],
+)  # fmt: skip
+def test_a_number_never_parts_from_its_unit(text, kept):
+    """At 390 pixels '(17' ended a line and '%)' began the next."""
+    assert shown(plain(text)) == kept
 
 
 def test_nothing_shows_as_nothing():

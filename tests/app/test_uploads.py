@@ -189,8 +189,8 @@ def test_saved_upload_opens_by_its_link_elsewhere(open_app, healthy, texts, tmp_
 def test_sessions_see_only_their_own(open_app, healthy, texts):
     mine, theirs = open_app("data"), open_app("data")
     upload(mine, CSV)
-    mine.slider(key="threshold").set_value(0.2).run()
-    theirs.run()
+    mine.switch_page("pages/influence.py").run().slider(key="threshold").set_value(0.2).run()
+    theirs.switch_page("pages/influence.py").run()
     assert "3 questions" in texts(mine) and "No data loaded" in texts(healthy(theirs))
     assert theirs.slider(key="threshold").value == 0.7
 

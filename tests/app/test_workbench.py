@@ -58,13 +58,47 @@ def test_rows_hold_rank_influence_noise_flags_diff_and_text(bench, texts):
     assert rows[3]["bar"]["text"].endswith("rank 4 of 4 · within noise") and rows[3]["bar"]["within"]
     assert first["change"]["parts"] == [["removed", "Raymond Unwin in 1903"], ["added", "Barry Parker"]]
     assert rows[3]["change"] == {"said": "Without it: the same answer.", "parts": []}
-    assert [word for word, hit in first["text"] if hit] == ["garden", "city", "designed"]
+    # The passage says "garden", "city" and "designed" of the question, and "1903" of the answer.
+    assert [(kind, word) for kind, word in first["snippet"] if kind] == [
+        ("question", "garden"), ("question", "city"), ("question", "designed"), ("answer", "1903"),
+    ]  # fmt: skip
+    given = drawn(app)
+    assert given["marked"] == ["answer", "question"] and given["beside"] == [
+        ["Reference answer", "Barry Parker"]
+    ]
+    assert given["origins"] == (
+        "“Raymond Unwin” occurs in no passage; “1903” in passages 1, 2, 3 and 4; the reference “Barry Parker” in no "
+        "passage."
+    )
     said = texts(app).replace("\\", "").replace("\u2060", "")
     assert "**Harmful passage:** “<script>" in said and "retrieval rank 1, makes the answer incorrect" in said
     assert "filter it or rank it lower" in said
-    assert any("Incorrect" in badge for badge in badges(app)) and "Reference answer: Barry Parker" in said
+    assert any("Incorrect" in badge for badge in badges(app))
     assert "Ebenezer Howard" in said and "Closed-book answer" in said
     assert "Noise floor" in {metric.label for metric in app.metric}
+
+
+def test_findings_are_chips_and_what_is_in_order_is_none(bench):
+    """Five paragraphs stood between the question and its answer."""
+    app = bench(make_run())
+    chips = [badge for badge in badges(app) if "Harmful passage" in badge]
+    assert len(chips) == 1 and not any("In order" in badge for badge in badges(app))
+
+
+def test_the_whole_passage_is_given_where_the_snippet_is_a_part_of_it(bench):
+    texts = ["short", "The lock of the Panama canal was dug. " * 20, "", "Another canal " * 50]
+    rows = drawn(bench(one_question(passages={"text": texts})))["rows"]
+    assert [bool(row["text"]) for row in rows] == [False, True, False, True]
+    assert [len("".join(word for _, word in row["snippet"])) <= 156 for row in rows] == [True] * 4
+    assert ["answer", "Panama"] in rows[1]["snippet"]
+
+
+def test_the_list_beside_shows_whole_questions(bench, recorded):
+    """The list showed 'How much may' of each question."""
+    long = "Which of the two locks that were dug in the same year was the deeper one when it opened, and by how much?"
+    app = bench(one_question(question=long))
+    (label,) = [button.label for button in app.button if button.key == "beside_q_q1"]
+    assert long.rstrip("?") in label.replace("\\", "")
 
 
 def test_an_order_mode_names_its_passage_and_says_what_chance_gives(bench, texts):
@@ -98,7 +132,7 @@ def test_a_flat_row_is_a_sentence_and_no_figure(bench, texts):
 
 def test_without_texts_the_rows_lack_them_and_a_sentence_says_so(bench, texts):
     app = bench(one_question())
-    assert all(not row["text"] and row["change"] is None for row in drawn(app)["rows"])
+    assert all(not row["text"] and not row["snippet"] and row["change"] is None for row in drawn(app)["rows"])
     said = texts(app)
     assert "The run has no texts of these passages." in said and "no difference to show" in said
     assert "Claims not extracted" in said and any("Not judged" in badge for badge in badges(app))

@@ -33,6 +33,7 @@ def parts():
     st.caption(f"current {worklist.current()}, next {worklist.step(1)}, before {worklist.step(-1)}")
     st.caption("listed " + " ".join(worklist.ids()))
     worklist.review(worklist.current() or "")
+    worklist.unkept(worklist.current() or "")
     worklist.narrow()
     marks = st.session_state.get("marks", [])
     points = [{"customdata": mark} for mark in marks]

@@ -72,12 +72,14 @@ def test_from_the_verdict_to_a_reviewed_question_and_its_export(app, new_page, w
                            " && !location.search.endsWith('question=' + first)", arg=first)  # fmt: skip
     settle(page)
     second = question_of(page)
+    page.get_by_role("button", name="Note").click()
     note = page.get_by_role("textbox", name="Note")
     note.fill("")
     note.press_sequentially(wanted := f"jk: look at the query, {width} {theme}")
     note.press("Control+Enter")
     settle(page)
     assert question_of(page) == second and note.input_value() == wanted
+    page.keyboard.press("Escape")
     page.get_by_role("radio", name="Reviewed").click()
     settle(page)
     # Export: status and note are in it.
@@ -150,7 +152,7 @@ def test_a_claim_and_its_passages_light_each_other(bench_app, runs, new_page):
     rows.nth(0).hover()
     page.locator(".row.lit").wait_for()
     assert "lit" in claims.nth(1).get_attribute("class")
-    rows.nth(0).get_by_text("Text of the passage").click()
+    # The snippet shows it, or all of it is asked for.
     assert "Unwin planned Letchworth." in rows.nth(0).inner_text()
 
 
@@ -164,7 +166,7 @@ def test_a_finger_lights_a_claim_and_nothing_is_wider_than_the_phone(bench_app, 
     assert page.locator(".note").is_visible()
     box = page.locator(".note").bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 390
-    page.get_by_text("Answer with all passages").tap()
+    page.get_by_role("heading", level=3).first.tap()
     page.locator(".note").wait_for(state="hidden")
     assert sideways(page) <= 1
 

@@ -62,9 +62,13 @@ def test_a_link_with_a_filter_opens_the_same_list_elsewhere(app, new_page):
     choose_row(elsewhere, 1)
     opened = place(elsewhere)
     assert opened["words"] == "the" and opened["question"]
-    status, note = elsewhere.get_by_role("button", name="Flagged"), elsewhere.get_by_label("Note", exact=True)
+    status, note = (
+        elsewhere.get_by_role("button", name="Flagged"),
+        elsewhere.get_by_role("textbox", name="Note"),
+    )
     status.or_(elsewhere.get_by_role("radio", name="Flagged")).first.click()
     settle(elsewhere)
+    elsewhere.get_by_role("button", name="Note").click()
     note.fill("=look at this")
     note.blur()
     settle(elsewhere)

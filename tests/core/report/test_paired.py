@@ -73,6 +73,39 @@ def test_correct_answers_in_pairs_by_hand():
     assert answer(both)[1].startswith("None of the 3 other numbers differs")
 
 
+def with_tokens(run, prompt, completion=10):
+    n = len(run.queries)
+    return run.derive(
+        {}, queries=run.queries.assign(prompt_tokens=[prompt] * n, completion_tokens=[completion] * n)
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "tokens", "sentence"),
+    [
+        # 100 questions, 3 turn right and 3 wrong: the interval is about -5 to +5 points.
+        ("-" * 50 + "+" * 50, "---" + "-" * 44 + "+++" + "---" + "+" * 47, (2240, 440),
+         "Run B is equally often correct as run A within chance, at about a fifth of the tokens (450 instead of 2,250 "
+         "for an answer)."),
+        ("-" * 30, "+" * 30, (490, 490),
+         "Run B is more often correct than run A, at the same number of tokens (500 instead of 500 for an answer)."),
+        ("+" * 30, "-" * 30, (490, 990),
+         "Run B is less often correct than run A, at 2.0 times the tokens (1,000 instead of 500 for an answer)."),
+        ("+-+-", "+-+-", (990, 690),
+         "Run B is exactly as often correct as run A, at 70 % of the tokens (700 instead of 1,000 for an answer)."),
+        # 6 better and 1 worse of 10: 40 and 90 % are not called equal.
+        ("------++++", "+++++++++-", (990, 490),
+         "Run B is not demonstrably more or less often correct than run A, at about half of the tokens (500 instead of "
+         "1,000 for an answer)."),
+    ],
+)  # fmt: skip
+def test_it_leads_with_correctness_and_cost(a, b, tokens, sentence):
+    """The page said nothing of cost: the same answers at a fifth of the tokens read as 'too few changes to tell'."""
+    runs = [with_tokens(make_run(letters), n) for letters, n in zip((a, b), tokens, strict=True)]
+    assert answer(pair(*runs))[0] == sentence
+    assert not answer(pair(make_run(a), make_run(b)))[0].startswith(sentence[:20])  # tokens are not known
+
+
 @pytest.mark.parametrize(
     ("a", "b", "sentence"),
     [

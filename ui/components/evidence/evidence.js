@@ -12,6 +12,13 @@ const write = (parent, parts, style) => {
     else parent.appendChild(document.createTextNode(text));
   }
 };
+const SAYS = { answer: "of the answer", reference: "of the reference", question: "of the question" };
+const writeKinds = (parent, parts) => {
+  for (const [kind, text] of parts) {
+    if (kind) make(parent, "span", "word of-" + kind, text);
+    else parent.appendChild(document.createTextNode(text));
+  }
+};
 const slug = (state) => state.replaceAll(" ", "-");
 
 export default function ({ parentElement, data }) {
@@ -111,6 +118,12 @@ export default function ({ parentElement, data }) {
     asClaim(mark, piece.claims);
   }
   if (answer.absent) make(said, "span", "absent", answer.absent);
+  for (const [title, text] of data.beside || []) {
+    const line = make(bench, "div", "beside");
+    make(line, "span", "said", title + ": ");
+    line.appendChild(document.createTextNode(text));
+  }
+  if (data.origins) make(bench, "p", "origins", data.origins);
   if (answer.elsewhere.length) {
     const list = make(bench, "div", "elsewhere");
     make(list, "span", "", "Claims that match no span of the answer:");
@@ -131,12 +144,18 @@ export default function ({ parentElement, data }) {
       look.appendChild(document.createTextNode(entry.label));
       item.appendChild(document.createTextNode(" (" + entry.n + ")"));
     }
-    make(bench, "p", "hint", "Point at a claim, tap it, or reach it with the tab key: it shows its evidence and "
-      + "marks its passages. A passage marks its claims.");
+    make(legend, "span", "hint", "Point at a claim or tap it to see its evidence.");
   }
 
   // The passages. Their order and number are kept from question to question.
   const controls = make(bench, "div", "controls");
+  if (data.marked && data.marked.length) {
+    const words = make(controls, "span", "hint", "Marked words: ");
+    data.marked.forEach((kind, place) => {
+      if (place) words.appendChild(document.createTextNode(", "));
+      make(words, "span", "word of-" + kind, SAYS[kind]);
+    });
+  }
   const list = make(bench, "ol", "rows");
   list.setAttribute("aria-label", "Passages");
   const arrange = () => {
@@ -188,12 +207,15 @@ export default function ({ parentElement, data }) {
       if (bar.value_at !== null) {
         const track = make(meter, "div", "bar");
         if (bar.noise_at !== null) span(track, "noise", bar.zero_at, bar.noise_at);
-        span(track, "value" + (bar.within ? " within" : ""), bar.zero_at, bar.value_at);
+        // No influence is no bar, not a short one.
+        if (bar.value) span(track, "value" + (bar.within ? " within" : ""), bar.zero_at, bar.value_at);
         if (bar.low_at !== null) span(track, "range", bar.low_at, bar.high_at);
       }
       make(meter, "div", "text", bar.text);
     }
-    if (given.change) {
+    if (given.snippet.length) writeKinds(make(element, "div", "wide snippet"), given.snippet);
+    if (given.change && !given.change.parts.length) make(facts, "span", "change", given.change.said);
+    else if (given.change) {
       const change = make(element, "div", "wide change");
       make(change, "span", "said", given.change.said + " ");
       for (const [operation, text] of given.change.parts) {
@@ -204,13 +226,14 @@ export default function ({ parentElement, data }) {
     }
     if (given.text.length) {
       const details = make(element, "details", "wide");
-      make(details, "summary", "", "Text of the passage");
-      write(make(details, "div", "text"), given.text, "word");
+      make(details, "summary", "", "Whole passage");
+      writeKinds(make(details, "div", "text"), given.text);
     }
   }
 
+  if (bench.byInfluence === undefined) bench.byInfluence = true;
   if (rows.length > 1 && rows.every((row) => row.bar)) control("byInfluence", "Most influential first");
-  else bench.byInfluence = false;
+  else bench.byInfluence = undefined;
   if (rows.length > data.at_first) control("all", "Show all " + rows.length + " passages");
   arrange();
   if (!rows.length) { list.remove(); controls.remove(); }

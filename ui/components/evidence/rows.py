@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from core.text.diff import mark_words, shorten_same, word_diff
+from core.text.diff import shorten_same, word_diff
 from core.text.display import number, visible
-from core.text.stop_words import ENGLISH
+from core.text.occurrence import marked, origins, snippet, telling
+from core.text.reading import content_stems
 from ui.plain import shortened
 
 AT_FIRST = 15
@@ -71,16 +72,25 @@ def evidence(question: Mapping[str, Any], passages: pd.DataFrame, said: Sequence
     -------
     dict
         ``answer``, with ``pieces``, ``notes``, ``legend`` and ``elsewhere`` (see
-        `ui.sections.claims.pieces`) and ``absent``; ``rows``, one per passage: ``rank, title, gold, flags,
-        bar, facts, claims, change, text``, a part that is not known is None or empty; ``at_first``, how many
-        of them are shown before all are asked for.
+        `ui.sections.claims.pieces`) and ``absent``; ``beside``, pairs of a title and a text to be read with
+        it, and ``origins``, in which passages the words of both occur; ``rows``, one per passage: ``rank,
+        title, gold, flags, bar, facts, claims, change, snippet, text``, a part that is not known is None or
+        empty, and so is ``text`` where the snippet is all of it; ``marked``, the kinds of words that are
+        marked in them; ``at_first``, how many of them are shown before all are asked for.
     """
-    text = question["answer"] if isinstance(question["answer"], str) else ""
+    text, asked = _text(question["answer"]), _text(question["question"])
+    known = question["reference_answers"]
+    references = [str(one) for one in known if str(one).strip()] if known is not None else []
     bare = {"pieces": [{"state": "", "claims": [], "first": False, "parts": [[visible(text), False]]}]}
-    marked = next((part.claims for part in said if part.claims is not None), bare)
+    claims = next((part.claims for part in said if part.claims is not None), bare)
     added = [{str(i): row for i, row in part.rows.items()} for part in said]
+    wanted = {
+        "answer": telling(text, asked),
+        "reference": frozenset(stem for one in references for stem in telling(one, asked)),
+        "question": frozenset(content_stems(asked)),
+    }
     rows = [
-        _row(question, passage, [rows.get(str(passage["passage_id"]), {}) for rows in added])
+        _row(question, passage, [rows.get(str(passage["passage_id"]), {}) for rows in added], wanted)
         for passage in passages.to_dict("records")
     ]
     _scale([row["bar"] for row in rows if row["bar"]])
@@ -88,10 +98,19 @@ def evidence(question: Mapping[str, Any], passages: pd.DataFrame, said: Sequence
         "notes": [],
         "legend": [],
         "elsewhere": [],
-        **marked,
+        **claims,
         "absent": "" if text.strip() else "No answer.",
     }
-    return {"answer": answer, "rows": rows, "at_first": AT_FIRST}
+    given = {row["rank"]: _text(one) for row, one in zip(rows, passages["text"], strict=True)}
+    kinds = {kind for row in rows for kind, _ in (*row["snippet"], *row["text"])}
+    return {
+        "answer": answer,
+        "beside": [[title, visible(one)] for part in said for title, one in part.beside],
+        "origins": visible(origins(text, references, {k: v for k, v in given.items() if v}, asked)),
+        "rows": rows,
+        "marked": [kind for kind in wanted if kind in kinds],
+        "at_first": AT_FIRST,
+    }
 
 
 def named(passage: Mapping[str, Any]) -> str:
@@ -100,19 +119,25 @@ def named(passage: Mapping[str, Any]) -> str:
     return shortened(title, _TITLE) or f"Passage {shortened(passage['passage_id'], 30)}"
 
 
-def _row(question: Mapping[str, Any], passage: Mapping[str, Any], said: Iterable[Mapping[str, Any]]) -> Any:
-    gold, text = passage["is_gold"], passage["text"] if isinstance(passage["text"], str) else ""
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _row(
+    question: Mapping[str, Any],
+    passage: Mapping[str, Any],
+    said: Iterable[Mapping[str, Any]],
+    wanted: Mapping[str, frozenset[str]],
+) -> Any:
+    gold, text = passage["is_gold"], _text(passage["text"])
+    shown, whole = snippet(text, wanted), marked(text, wanted)
     row: dict[str, Any] = {
         "rank": number(_known(passage["retrieval_rank"]), "{:g}"),
         "title": visible(named(passage)),
         "gold": gold is not pd.NA and bool(gold),
         "change": _change(question, passage),
-        "text": [
-            [visible(piece), hit]
-            for hit, piece in mark_words(
-                text, question["question"] if isinstance(question["question"], str) else "", ENGLISH
-            )
-        ],
+        "snippet": _pieces(shown),
+        "text": _pieces(whole) if shown != whole else [],
         "bar": None,
         "facts": [],
         "flags": [],
@@ -126,6 +151,10 @@ def _row(question: Mapping[str, Any], passage: Mapping[str, Any], said: Iterable
         for name in ("facts", "flags", "claims"):
             row[name] = [*row[name], *part.get(name, ())]
     return row
+
+
+def _pieces(pieces: Iterable[tuple[str, str]]) -> list[list[str]]:
+    return [[kind, visible(piece)] for kind, piece in pieces]
 
 
 def _known(value: Any) -> float | None:

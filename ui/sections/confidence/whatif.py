@@ -14,7 +14,7 @@ from core.text.display import count, number, percent
 from ui import router, show, sources
 from ui.plain import plain
 from ui.sections.confidence import run
-from ui.state import settings
+from ui.state import session, settings
 
 _HERE = "confidence_threshold_here"
 _CERTIFIES = "conformal"  # the diagnostic that finds a threshold with a guarantee
@@ -98,7 +98,7 @@ def _threshold(analysis: ConfidenceAnalysis) -> None:
 
 
 def _move() -> None:
-    st.session_state[THRESHOLD_SETTING.name] = st.session_state[_HERE]
+    session().choose(THRESHOLD_SETTING.name, st.session_state[_HERE])
 
 
 def _effect(analysis: ConfidenceAnalysis, weights: Mapping[str, float], changed: bool) -> None:

@@ -1,0 +1,58 @@
+"""Settings on the pages where they act, and the menu's groups."""
+
+import pytest
+
+from tests.app.conftest import PAGES
+
+EVERY = {"threshold", "as_published", "influence", "support", "stable_from", "by_embedding", "alpha",
+         "confidence_threshold"}  # fmt: skip
+OF_INFLUENCE = {"threshold", "as_published", "influence"}
+ACT_ON = {
+    **dict.fromkeys(("overview", "workbench", "compare", "signals"), EVERY),
+    **dict.fromkeys(("live", "data", "methods", "validation"), set()),
+    **dict.fromkeys(("influence", "retrieval_quality", "likelihood"), OF_INFLUENCE),
+    "claims": OF_INFLUENCE | {"support"},
+    "uncertainty": OF_INFLUENCE | {"support", "stable_from", "by_embedding"},
+    "conformal": EVERY - {"confidence_threshold"},
+    "confidence": EVERY,
+}
+
+
+def settings_of(app):
+    return {one.key for kind in ("slider", "toggle", "selectbox") for one in app.sidebar.get(kind)} - {
+        "preset"
+    }
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_the_settings_that_act_on_it_and_no_others(page, open_app, healthy, recorded):
+    """The eight sliders of all diagnostics were on every page, on Data and Methods too."""
+    assert settings_of(healthy(open_app(page))) == ACT_ON[page]
+
+
+def test_a_setting_holds_where_it_is_not_drawn(open_app, healthy, recorded):
+    app = healthy(open_app("influence"))
+    app.slider(key="threshold").set_value(-1.0).run()
+    assert app.query_params["threshold"] == "-1"
+    app.switch_page("pages/data.py").run()
+    assert healthy(app).query_params["threshold"] == "-1"
+    app.switch_page("pages/influence.py").run()
+    assert healthy(app).slider(key="threshold").value == -1.0
+    links = [one.proto.query_string for one in app.sidebar.get("page_link")]
+    assert links and all("threshold=-1" in link for link in links)
+
+
+def test_the_menu_has_four_groups_and_the_run_stands_above_it(open_app, healthy, recorded):
+    """Twelve pages stood under *Diagnose*, and the run's name below all of them."""
+    app = healthy(open_app())
+    drawn = [one.proto.page or "overview" for one in app.sidebar.get("page_link") if one.proto.label == ""]
+    told = [one.value for one in app.sidebar.caption]
+    groups = ["Read the run", "Why these answers", "Which to trust", "Data"]
+    assert [text for text in told if text in groups] == groups
+    assert "4 questions" in told[0]  # of the run
+    assert drawn == [
+        "overview", "workbench", "compare",
+        "influence", "retrieval_quality", "likelihood", "claims",
+        "uncertainty", "conformal", "validation", "confidence", "signals",
+        "live", "data", "methods",
+    ] or not drawn  # fmt: skip
