@@ -9,7 +9,7 @@ STABLE, VARIES, UNSTABLE, UNDEFINED = "Stable", "Varies", "Unstable", "Undefined
 LABELS = (STABLE, VARIES, UNSTABLE, UNDEFINED)
 DEFAULT_STABLE = 0.8
 MEANING_RULE = (
-    "Two answers mean the same where at least half of the shorter one's words of content, beside those of the "
+    "Two answers mean the same where at least half of the shorter one's words of content, other than those of the "
     "question, are in the other, no number contradicts, and both or neither deny; each sample joins the first "
     "meaning that fits."
 )

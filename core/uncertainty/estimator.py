@@ -18,7 +18,7 @@ REASONS = by_name(
     Definition("one_sample", "One sample", "Fewer than two answers: nothing can agree or differ.", REASON),
     Definition("all_empty", "All empty", "No sample holds a word.", REASON),
     Definition("all_abstained", "No answer sampled",
-        "Every sample is a refusal or empty: there is no answer to be sure of.", REASON),
+        "Every sample is a refusal or empty: there is no answer to judge.", REASON),
     Definition("empty_answer", "Empty answer", "The answer holds no word.", REASON),
     Definition("abstained_answer", "Refusal", "The answer is a refusal: it claims nothing.", REASON),
     Definition("missing_values", "Missing values", "A value that the estimator needs is missing.", REASON),

@@ -75,11 +75,15 @@ def test_a_run_without_scores_offers_the_step(opened, texts):
 
 
 def test_the_workbench_says_what_each_passage_does(opened, texts):
+    """With one misled answer of two, which chance explains, the question says nothing of a misleading passage."""
     app = opened("workbench", question="q1")
     shown = raw(texts(app))
-    assert "Misleading passage:" in shown and "Ignored evidence:" not in shown
+    assert "Misleading passage:" not in shown and "Ignored evidence:" not in shown
     values = {raw(label): raw(value) for label, value in cards(app).items()}
     assert values["Raises the answer most"] == "p1" and values["Raises the reference most"] == "p2"
+    misled = ("omega", "alpha", (3.0, -2.0, 0), (0.5, 4.0, 1), (0.2, 0.0, 0), (0.2, 0.0, 0))
+    shown = raw(texts(opened("workbench", shown=scored_run(*[misled] * 8), question="q1")))
+    assert "Misleading passage:" in shown and "Ignored evidence:" not in shown
 
 
 def test_influence_by_log_probability_is_chosen_once_for_all_pages(opened, healthy):

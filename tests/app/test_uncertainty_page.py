@@ -172,6 +172,17 @@ def test_worked_answers_are_shown_with_their_samples(opened, texts):
     assert "10 samples" in section(app)[0]
 
 
+def test_a_figure_with_nothing_to_compare_is_not_drawn(opened, texts):
+    """No answer is stable: stability and grounding have nothing to compare, though the counts are there."""
+    run = Run.load(ROOT / "sample_data/worked_answers")
+    words = [f"word{i}" for i in range(len(run["samples"]))]
+    app = opened("uncertainty", run.derive(samples=run["samples"].assign(answer=words)))
+    (quadrants,) = [one.value for one in app.dataframe if "quadrant" in one.value]
+    assert quadrants["n"].iloc[:2].sum() == 0 < quadrants["n"].sum()
+    assert not any("grounded" in str(one.proto) for one in app.get("plotly_chart"))
+    assert "More figures and tables" in [box.label for box in app.expander]
+
+
 def with_context(n=12):
     """Return a run in which unrelated passages make every answer the same, and a missing support changes little."""
     ids = [f"q{i}" for i in range(n)]

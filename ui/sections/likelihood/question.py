@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.diagnosis import BAD
 from core.likelihood.definitions import MODES
 from core.rows import rows_of
 from core.text.display import number
@@ -15,15 +16,16 @@ from ui.sections import Part
 
 
 def part(query_id: str) -> Part:
-    """Return both drops of every passage, and what is wrong with them."""
+    """Return both drops of every passage, and what is wrong with them where chance does not explain it."""
     row = questions.row(query_id, "likelihood")
     found = rows_of(cached.diagnosis()["likelihood"].passages, query_id)
+    beyond = {one.name for one in cached.findings() if one.diagnostic == "likelihood" and one.tone == BAD}
     return Part(
         rows={str(one["passage_id"]): {"facts": _facts(one)} for one in found.to_dict("records")},
         says=tuple(
             f"**{mode.title}:** {mode.meaning} {mode.advice}"
             for name, mode in MODES.items()
-            if show.yes_or_no(row[name])
+            if name in beyond and show.yes_or_no(row[name])
         ),
     )
 
