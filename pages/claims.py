@@ -14,6 +14,7 @@ if show.needs_run():
     else:
         headlines.body("claims")
         form.again()
+        planted.draw()
 
         st.subheader("Claims against passages", anchor=False)
         run.judged_by()
@@ -21,11 +22,8 @@ if show.needs_run():
 
         run.influence_against_support()
 
-        st.subheader("Unsupported claims to read first", anchor=False)
         run.unsupported()
-
         with show.more():
-            planted.draw()
             run.quadrants()
             run.f1()
             run.ragchecker()

@@ -46,6 +46,7 @@ def test_from_the_form_to_the_fallback_of_a_rejected_answer(own_app, new_page, r
     settle(page)
     page.get_by_role("button", name="Validate answers").click()
     # The gravest answer is shown, with its marks as text.
+    page.get_by_text("Answers with objections", exact=True).click(timeout=60_000)
     page.locator(".answer .claim").first.wait_for(timeout=60_000)
     settle(page)
     assert page.locator(".answer").inner_text().replace("◆4 ", "").replace("▲3 ", "") == ANSWER
@@ -56,6 +57,7 @@ def test_from_the_form_to_the_fallback_of_a_rejected_answer(own_app, new_page, r
     page.locator(".answer .claim", has_text="definitely").focus()
     page.get_by_role("tooltip").get_by_text("The answer claims to be certain").wait_for()
     page.keyboard.press("Escape")
+    page.get_by_text("Over time", exact=True).click()
     page.get_by_role("button", name="Add this run's answers (6)").click()
     page.get_by_text(re.compile("^[06] answers added")).wait_for(timeout=60_000)  # once in both looks
     settle(page)

@@ -108,16 +108,16 @@ def test_claims_are_found_offline_and_a_reload_keeps_the_job(bench_app, runs, ne
     page.get_by_text("Finished and saved").first.wait_for(timeout=300_000)
     settle(page)
     text = main_text(page)
-    assert "weak on hard claims" in text and "Unsupported claims to read first" in text
+    assert "weak on hard claims" in text and "Claims against passages" in text
     assert f"run={runs[1].run_id}" not in page.url
     # The link that was there while the job ran shows its result in another session.
     other = new_page()
     other.goto(link)
     other.get_by_text("Finished and saved").first.wait_for(timeout=60_000)
     settle(other)
-    assert "Unsupported claims to read first" in main_text(other)
+    assert "Claims against passages" in main_text(other)
     # From a claim to its answer, in the same session.
-    page.get_by_role("link", name="Read the answer").nth(1).click()
+    page.locator("[data-testid='stMain'] a[href*='question=']").first.click()
     page.locator(".answer .claim.unsupported").first.wait_for(timeout=60_000)
 
 

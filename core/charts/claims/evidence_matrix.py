@@ -24,8 +24,8 @@ from core.claims.matrix import CLAIM_STATES, IRRELEVANT
 from core.claims.types import Bools, Floats
 from core.text.display import count, number
 
-ROWS = 20  # claims of a page
-_LABEL, _HOVER = 26, 160  # characters of a claim
+ROWS = 15  # claims of a page
+_LABEL, _HOVER = 22, 160  # characters of a claim
 _ROW = 20  # pixels
 _TICKS = 12  # ranks that all have a label
 
@@ -66,7 +66,7 @@ def evidence_matrix(analysis: ClaimsAnalysis, page: int = 1) -> go.Figure:
     analysis : ClaimsAnalysis
         A run, of any size: only the claims of the page are read.
     page : int
-        From 1 to `n_pages`; each has 20 claims.
+        From 1 to `n_pages`; each has 15 claims.
     """
     if not analysis.reading_order.size:
         return empty_figure("No claim was extracted from any answer.")

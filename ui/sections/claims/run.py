@@ -20,7 +20,6 @@ from ui import cached, questions, show
 from ui.plain import plain, shortened
 from ui.state import session
 
-_CARDS = 2  # unsupported claims with a box of their own
 _FIGURE = "ExpertQA all AUROC"
 
 
@@ -41,18 +40,15 @@ def _judge(judge: str | None) -> str:
     if judge is None:
         return "**The claims are not verified against the passages**; verdicts are the file's, if it has any."
     if judge == "offline":
-        return (
-            "Verified by the **offline verifier**, without a model. It compares words and meanings and is "
-            f"**weak on hard claims**{_auroc(offline_figures())}. Where it matters, verify again with a "
-            "language model or an NLI cross-encoder."
-        )
+        weak = f"**weak on hard claims**{_auroc(offline_figures())}"
+        return f"Verified by the **offline verifier**, which is {weak}."
     kind, _, name = judge.partition(":")
     who = plain(shortened(name or judge, 100), one_line=True)
     if kind == "judge":
         return f"Verified by the language model **{who}**, claim by claim and passage by passage: an opinion."
     if kind == "gain":
         return (
-            f"Verified by how much likelier each passage makes a claim to **{who}**: weak evidence too"
+            f"Verified by how much likelier each passage makes a claim to **{who}**: weak evidence"
             f"{_auroc(gain_figures(), ' with the packaged model')}."
         )
     if kind == "nli":
@@ -66,10 +62,7 @@ def _auroc(figures: Mapping[str, Mapping[str, float]], by: str = "") -> str:
     if figure is None:
         return ""
     value, low, high = (number(figure[name]) for name in ("value", "low", "high"))
-    return (
-        f": on experts' questions (ExpertQA) it separates supported claims from others with an AUROC of "
-        f"{value}{by} (95 % interval {low} to {high}, cross-validated; 0.5 is guessing)"
-    )
+    return f" (AUROC {value}{by}, 95 % interval {low} to {high}, on ExpertQA; 0.5 is guessing)"
 
 
 def _decomposed() -> str:
@@ -119,20 +112,10 @@ def _unsupported(diagnosis: Diagnosis) -> pd.DataFrame:
 
 
 def unsupported() -> None:
-    """Draw the claims that nothing supports: those of the answers with most of them first."""
+    """Draw the claims that nothing supports as a table: those of the answers with most of them first."""
     frame = cached.once("unsupported claims", _unsupported)
     if frame.empty:
-        st.markdown("Every claim that was verified is supported.")
         return
-    with st.grid(2, min_column_width=300):
-        for row in frame.head(_CARDS).itertuples():
-            with st.container(border=True, gap="xxsmall", height="stretch"):
-                st.markdown(f"**◆ {plain(shortened(row.text, 200), one_line=True)}**")
-                asked = str(row.question or "")
-                # A bare value has its question in front already.
-                about = "" if str(row.text).startswith(asked) else f"{shortened(asked, 120)} · "
-                st.caption(plain(f"{about}best support {number(row.support_maximum)}", one_line=True))
-                questions.open_link(str(row.query_id), "Read the answer")
     columns = {
         "text": show.wide("Claim"),
         "question": show.wide("Question", "medium"),
@@ -141,7 +124,7 @@ def unsupported() -> None:
         "best_title": show.wide("Its title", "medium"),
         "query_id": show.wide("Question id", "small"),
     }
-    with show.more(f"All unsupported claims ({count(len(frame), 'claim')})"):
+    with show.more(f"Unsupported claims ({count(len(frame), 'claim')})"):
         questions.table(frame, "Unsupported claims; choosing one opens its answer", columns, "unsupported")
 
 
