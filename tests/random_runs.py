@@ -11,7 +11,8 @@ from core.validation.rows import OURS
 
 CORRECT = 0.6  # share of correct answers, and mean of every confidence signal
 _WORDS_EACH = 8
-_CONDITIONS = ("without_support", "unrelated_added")
+_SAMPLES = 10
+_CONDITIONS = {"unchanged": 1, "without_support": _SAMPLES + 1, "unrelated_added": _SAMPLES + 1}  # answers
 
 
 def random_run(seed: int, queries: int = 60, passages: int = 10) -> Run:
@@ -24,7 +25,7 @@ def random_run(seed: int, queries: int = 60, passages: int = 10) -> Run:
     right), the verdicts, the halves and the groups.
     """
     rng = np.random.default_rng(seed)
-    n, k, m = queries, passages, 10
+    n, k = queries, passages
     ids, pids = [f"r{i:03d}" for i in range(n)], [f"p{j + 1}" for j in range(k)]
     draw = _Answers(n, rng)
     baseline, correct = draw(1)[:, 0], rng.random(n) < CORRECT
@@ -90,16 +91,14 @@ def random_run(seed: int, queries: int = 60, passages: int = 10) -> Run:
                 "answer_status": "answered",
             }
         ),
-        samples=_sampled(ids, draw(m), rng),
+        samples=_sampled(ids, draw(_SAMPLES), rng),
         context_samples=pd.concat(
             [
                 # A baseline and samples drawn alike, from the same distribution as those of the whole prompt.
-                _sampled(ids, draw(m + 1), rng)
-                .assign(condition=condition, sample_id=np.tile(["baseline", *_names(m)], n))
-                .assign(
-                    order=[pids] * (n * (m + 1)), order_of=[[id_] * k for id_ in ids for _ in range(m + 1)]
-                )
-                for condition in _CONDITIONS
+                _sampled(ids, draw(count), rng)
+                .assign(condition=condition, sample_id=np.tile(["baseline", *_names(count - 1)], n))
+                .assign(order=[pids] * (n * count), order_of=[[id_] * k for id_ in ids for _ in range(count)])
+                for condition, count in _CONDITIONS.items()
             ]
         ),
         claims=claims,
