@@ -1,4 +1,4 @@
-"""Runs in which nothing is related to anything: whatever is found in them beyond chance is a false alarm."""
+"""Runs that fill every diagnostic and in which nothing is related to anything: what chance alone finds."""
 
 from __future__ import annotations
 
@@ -6,106 +6,177 @@ import numpy as np
 import pandas as pd
 
 from core.run import Run
+from core.sources.simulation_words import WORDS
+from core.validation.rows import OURS
 
-# Ten answers to choose from, each of words that no other one has.
-MEANINGS = [f"{a} {b}" for a, b in zip(
-    ("amber", "birch", "cedar", "delta", "ember", "fjord", "glade", "heath", "inlet", "jetty"),
-    ("north", "south", "east", "west", "upper", "lower", "outer", "inner", "older", "newer"),
-    strict=True,
-)]  # fmt: skip
-SHARES = (0.5, 0.4, 0.1)  # of the meanings of a question's answers
-VALIDATORS = {
-    "EvidenceOverlap": ("low_overlap", "warning"),
-    "NumericUnits": ("unsupported_number", "warning"),
-    "ConfidenceValidator": ("missing_uncertainty", "critical"),
-}
+CORRECT = 0.6  # share of correct answers, and mean of every confidence signal
+_WORDS_EACH = 8
+_SAMPLES = 10
+_CONDITIONS = {"unchanged": 1, "without_support": _SAMPLES + 1, "unrelated_added": _SAMPLES + 1}  # answers
 
 
-def random_run(seed: int, queries: int = 40, passages: int = 6, samples: int = 5) -> Run:
-    """Return a run that fills every diagnostic, with the answers drawn as their samples are, half of them correct.
+def random_run(seed: int, queries: int = 60, passages: int = 10) -> Run:
+    """Make a run of pure chance.
 
-    Influence, likelihood, claims, signals and verdicts are drawn without a look at rank, gold or correctness.
+    All answers to a question (baseline, samples, ablated, repeated, closed-book, of the context test) are
+    independent draws from one distribution of the question: one of three meanings, with some words replaced.
+    Everything else is drawn independently: which answers are correct, which passage is gold, the cells of the
+    claims, the drops, the signals (with the share of correct answers as mean, so that even their level is
+    right), the verdicts, the halves and the groups.
     """
     rng = np.random.default_rng(seed)
     n, k = queries, passages
-    ids = [f"r{i:03d}" for i in range(n)]
-    meaning = np.array([rng.permutation(len(MEANINGS))[: len(SHARES)] for _ in range(n)])
-    drawn = rng.choice(len(SHARES), (n, samples + 1), p=SHARES)
-    texts = np.array(MEANINGS)[np.take_along_axis(meaning, drawn, axis=1)]
-    correct = rng.random(n) < 0.5
-    answers = texts[:, 0]
-    other = np.array(MEANINGS)[(meaning[:, 0] + 1 + rng.integers(0, 8, n)) % len(MEANINGS)]
-    references = np.where(correct, answers, np.where(other == answers, "kelp marsh", other))
-    gold = rng.integers(0, k, n)
-    used = rng.random((n, k)) < 0.5
-    per_passage = pd.DataFrame(
-        {
-            "query_id": np.repeat(ids, k),
-            "passage_id": np.tile([f"p{j}" for j in range(k)], n),
-            "text": [f"{MEANINGS[rng.integers(10)]} is passage {j} of {i}." for i in ids for j in range(k)],
-            "retrieval_rank": np.tile(np.arange(1.0, k + 1), n),
-            "retrieval_score": -np.sort(-rng.exponential(5.0, (n, k)), axis=1).ravel(),
-            "slot": np.tile(np.arange(1, k + 1), n),
-            "influence_score": np.where(used, rng.integers(1, 20, (n, k)) / 20, 0.0).ravel(),
-            "logprob_drop": rng.normal(0, 1, n * k),
-            "reference_logprob_drop": rng.normal(0, 1, n * k),
-            "is_gold": (np.arange(k) == gold[:, None]).ravel(),
-        }
-    )
-    n_claims = rng.integers(1, 4, n)
-    claims = pd.DataFrame(
-        [
-            {"query_id": id_, "claim_id": f"a{c}", "text": f"Claim {c} of {id_}.", "side": "answer",
-             "relevance": "RELEVANT", "scored": True}
-            for id_, count in zip(ids, n_claims, strict=True) for c in range(count)
-        ]
-    )  # fmt: skip
-    cells = claims[["query_id", "claim_id"]].merge(per_passage[["query_id", "passage_id"]], on="query_id")
-    support = cells.assign(probability=rng.random(len(cells)) ** 8, judge="offline")
+    ids, pids = [f"r{i:03d}" for i in range(n)], [f"p{j + 1}" for j in range(k)]
+    draw = _Answers(n, rng)
+    baseline, correct = draw(1)[:, 0], rng.random(n) < CORRECT
+    other = [_text(np.array(row)) for row in draw.unused]
+    of_passage = np.repeat(ids, k)
+    one_gold = np.arange(k) == rng.integers(k, size=n)[:, None]
+    validators = {name: rng.uniform(0.1, 0.5) for name in OURS}
     verdicts = [
-        {"query_id": id_, "validator": name, "passed": not fails, "severity": severity if fails else "none",
-         "reason": reason if fails else "fine", "value": 0.5, "spans": [], "detail": "Drawn at random."}
+        {
+            "query_id": id_, "validator": name, "passed": not fails,
+            "severity": ("critical" if name == "ConfidenceValidator" else "warning") if fails else "none",
+            "reason": "other" if fails else "fine", "value": rng.random(), "spans": [], "detail": "Random.",
+        }
         for id_ in ids
-        for name, (reason, severity) in VALIDATORS.items()
-        for fails in [bool(rng.random() < 0.3)]
+        for name, share in validators.items()
+        for fails in [rng.random() < share]
     ]  # fmt: skip
+    claims, cells = _claims(ids, pids, baseline, rng)
+    steps = ("influence", "claims", "uncertainty", "conformal", "validation", "confidence", "likelihood")
+    step = {"options": {}, "n_done": n, "n_left": 0, "complete": True, "notes": []}
     return Run.create(
         {
             "source": "upload",
-            "name": f"Random run {seed}",
-            "steps": {"claims": {"options": {"verifier": "offline"}, "verifier": "offline"}},
+            "name": f"Pure chance, seed {seed}",
+            "steps": {name: dict(step) for name in steps},
         },
         queries=pd.DataFrame(
             {
                 "query_id": ids,
-                "question": [f"Random question {i}?" for i in ids],
-                "answer": answers,
+                "question": [f"Question {id_} of pure chance?" for id_ in ids],
+                "answer": baseline,
                 "answer_status": "answered",
-                "reference_answers": [[text] for text in references],
+                "closed_book_answer": draw(1)[:, 0],
+                "reference_answers": [
+                    [answer if right else unsaid]
+                    for answer, right, unsaid in zip(baseline, correct, other, strict=True)
+                ],
                 "n_gold": 1,
-                "calibrates": rng.permutation(np.arange(n) % 2 == 0),
+                "kind": rng.choice(["one", "two"], n),
+                "calibrates": rng.permutation(n) < n // 2,
             }
         ),
-        passages=per_passage,
-        samples=pd.DataFrame(
+        passages=pd.DataFrame(
             {
-                "query_id": np.repeat(ids, samples),
-                "sample_id": np.tile([f"s{j}" for j in range(samples)], n),
-                "answer": texts[:, 1:].ravel(),
-                "temperature": 1.0,
-                "logprob_sum": -rng.exponential(10, n * samples),
-                "n_tokens": 2,
+                "query_id": of_passage,
+                "passage_id": np.tile(pids, n),
+                "text": [_text(row) for row in rng.integers(len(WORDS), size=(n * k, _WORDS_EACH))],
+                "retrieval_rank": np.tile(np.arange(1.0, k + 1), n),
+                "retrieval_score": np.sort(rng.exponential(5, (n, k)))[:, ::-1].ravel(),
+                "slot": np.tile(np.arange(1, k + 1), n),
+                "ablated_answer": draw(k).ravel(),
+                "ablated_status": "answered",
+                "logprob_drop": rng.normal(0, 1, n * k),
+                "reference_logprob_drop": rng.normal(0, 1, n * k),
+                "is_gold": one_gold.ravel(),
             }
+        ),
+        repeats=pd.DataFrame(
+            {
+                "query_id": np.repeat(ids, 3),
+                "repeat": np.tile([1, 2, 3], n),
+                "answer": draw(3).ravel(),
+                "answer_status": "answered",
+            }
+        ),
+        samples=_sampled(ids, draw(_SAMPLES), rng),
+        context_samples=pd.concat(
+            [
+                # A baseline and samples drawn alike, from the same distribution as those of the whole prompt.
+                _sampled(ids, draw(count), rng)
+                .assign(condition=condition, sample_id=np.tile(["baseline", *_names(count - 1)], n))
+                .assign(order=[pids] * (n * count), order_of=[[id_] * k for id_ in ids for _ in range(count)])
+                for condition, count in _CONDITIONS.items()
+            ]
         ),
         claims=claims,
-        support=support,
+        support=cells,
         signals=pd.DataFrame(
             {
                 "query_id": ids,
-                "similarity": rng.random(n),
-                "lexical": 100 * rng.random(n),
-                "llm_score": rng.random(n),
+                "similarity": rng.beta(12 * CORRECT, 12 * (1 - CORRECT), n),
+                "lexical": 100 * rng.beta(12 * CORRECT, 12 * (1 - CORRECT), n),
+                "llm_score": rng.beta(12 * CORRECT, 12 * (1 - CORRECT), n),
             }
         ),
         verdicts=pd.DataFrame(verdicts),
     )
+
+
+class _Answers:
+    """Draws answers: for each question three meanings of other words, with shares of its own."""
+
+    def __init__(self, n: int, rng: np.random.Generator) -> None:
+        self.rng = rng
+        order = rng.permuted(np.tile(np.arange(len(WORDS)), (n, 1)), axis=1)
+        self.meanings = order[:, : 3 * _WORDS_EACH].reshape(n, 3, _WORDS_EACH)
+        self.unused, self.fresh = order[:, 24 : 24 + _WORDS_EACH], order[:, 24 + _WORDS_EACH :]
+        self.shares = rng.dirichlet((2.0, 1.0, 1.0), n)
+        self.noise = rng.choice([0.0, 0.1], n)
+
+    def __call__(self, count: int) -> np.ndarray:
+        """Return ``count`` answers to each question, shape (n, count)."""
+        n = len(self.shares)
+        which = (self.rng.random((n, count, 1)) > self.shares.cumsum(axis=1)[:, None, :2]).sum(axis=2)
+        words = np.take_along_axis(self.meanings, which[:, :, None], axis=1)
+        hit = self.rng.random(words.shape) < self.noise[:, None, None]
+        places = self.rng.permuted(np.tile(np.arange(self.fresh.shape[1]), (n * count, 1)), axis=1)
+        others = np.take_along_axis(self.fresh, places[:, :_WORDS_EACH].reshape(n, -1), axis=1)
+        words = np.where(hit, others.reshape(words.shape), words)
+        return np.array([[_text(one) for one in row] for row in words], dtype=object)
+
+
+def _text(words: np.ndarray) -> str:
+    return " ".join(WORDS[i] for i in words).capitalize() + "."
+
+
+def _names(m: int) -> list[str]:
+    return [f"s{i + 1}" for i in range(m)]
+
+
+def _sampled(ids: list[str], answers: np.ndarray, rng: np.random.Generator) -> pd.DataFrame:
+    count = answers.shape[1]
+    return pd.DataFrame(
+        {
+            "query_id": np.repeat(ids, count),
+            "sample_id": np.tile(_names(count), len(ids)),
+            "answer": answers.ravel(),
+            "temperature": 1.0,
+            "top_p": 0.9,
+            "logprob_sum": -rng.exponential(10, answers.size),
+            "n_tokens": _WORDS_EACH,
+        }
+    )
+
+
+def _claims(
+    ids: list[str], pids: list[str], answers: np.ndarray, rng: np.random.Generator
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return one to three claims of each answer and one of its reference, each with random cells."""
+    claims = []
+    for id_, answer in zip(ids, answers, strict=True):
+        ends = [0, *np.cumsum([len(word) + 1 for word in answer.split()])]
+        for i in range(rng.integers(1, 4)):
+            start, end = ends[2 * i], ends[2 * i + 2] - 1
+            own = {"side": "answer", "start": start, "end": end, "text": answer[start:end]}
+            claims.append({"query_id": id_, "claim_id": f"a{i + 1}", **own})
+        claims.append({"query_id": id_, "claim_id": "r1", "side": "reference", "text": "Reference."})
+    frame = pd.DataFrame(claims)
+    frame["counterpart"] = rng.choice(["Entailment", "Neutral"], len(frame))
+    frame["relevance"] = "RELEVANT"
+    cells = frame[["query_id", "claim_id"]].loc[frame.index.repeat(len(pids))].reset_index(drop=True)
+    cells["passage_id"] = np.tile(pids, len(frame))
+    # Of ten cells one reaches the support threshold of 0.5.
+    return frame, cells.assign(probability=rng.beta(1.0, 3.3, len(cells)), judge="random")
