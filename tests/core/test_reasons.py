@@ -1,9 +1,7 @@
 """A reason is the text of the diagnostic that gives it."""
 
-import dataclasses
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from core.diagnosis import REASON, Diagnosis
@@ -13,13 +11,11 @@ SAMPLES = sorted(path for path in Path("sample_data").iterdir() if any(path.glob
 
 
 def given(diagnosis, name):
-    """The reasons that a diagnostic gives: of questions, of claims, and in its counts by name."""
-    analysis = diagnosis[name]
-    parts = [getattr(analysis, one.name) for one in dataclasses.fields(analysis)]
-    frames = [one for one in parts if isinstance(one, pd.DataFrame)]
-    codes = {str(code) for frame in frames if "reason" in frame for code in frame["reason"].dropna()}
+    """The reasons that a diagnostic gives: of questions, and in its counts by reason."""
+    queries = diagnosis[name].queries
+    codes = set(queries["reason"].dropna()) if "reason" in queries else set()
     counted = [one.value for one in diagnosis.numbers(name) if one.define == REASON and one.value]
-    return {code for code in codes.union(*counted) if code}
+    return {str(code) for code in codes.union(*counted) if code}
 
 
 @pytest.mark.parametrize("folder", SAMPLES, ids=lambda path: path.name)

@@ -143,9 +143,10 @@ def reliability() -> None:
             f"is exactly right has {number(by_chance)} by chance, and at most {number(most)} in 95 % of such "
             "runs.\n"
             f"- **Brier score {number(quality.brier)}:** {number(parts.uncertainty)} from the questions "
-            f"(what always stating the share of correct answers gives), plus {number(parts.reliability)} because "
-            f"bins are off the diagonal, minus {number(parts.resolution)} because they separate correct from "
-            f"incorrect ones, plus {number(parts.within)} within the bins. Lower is better."
+            "(what always stating the share of correct answers gives), plus "
+            f"{number(parts.reliability)} because bins are off the diagonal, minus "
+            f"{number(parts.resolution)} because they separate correct from incorrect ones, plus "
+            f"{number(parts.within)} within the bins. Lower is better."
         )
         show.export("reliability-csv", "Download bins (CSV)")
 
