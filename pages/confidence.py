@@ -14,27 +14,26 @@ if show.needs_run():
     else:
         usable = run.is_usable()
         headlines.body("confidence")
-        run.again()
 
         if usable:
-            st.subheader("How sure, and how often right?", anchor=False)
-            run.bands()
-
-            st.subheader("What if?", anchor=False)
-            whatif.draw()
-
             st.subheader("Does the confidence mean what it says?", anchor=False)
             run.reliability()
+            st.subheader("What does the threshold let through?", anchor=False)
+            run.threshold()
 
-        st.subheader("Calibrate", anchor=False)
-        calibrate.draw()
+            with show.more("Answers by band"):
+                run.bands()
+            with show.more("Try other weights and thresholds"):
+                whatif.draw()
 
+        with show.more("Calibrate: learn weights and a map from labels"):
+            calibrate.draw()
         if usable:
-            st.subheader("Compare two configurations", anchor=False)
-            compare.draw()
-
-        st.subheader("Combined uncertainty", anchor=False)
-        combined.draw()
+            with show.more("Compare two configurations"):
+                compare.draw()
+        with show.more("Combined uncertainty"):
+            combined.draw()
+        run.again()
 
         st.subheader("Questions", anchor=False)
         worklist.door("confidence")

@@ -4,17 +4,17 @@ from ui import show, signals
 from ui.router import require_entrypoint
 
 require_entrypoint()
-show.heading("Signal agreement", "Which signals say the same, and which tell correct from incorrect answers?")
+show.heading("Signal agreement", "Which signals agree, and which separate correct from incorrect answers?")
 
 if show.needs_run():
     found, kind = signals.found(), signals.chosen()
     signals.answer(found, kind)
-    if found.pairs:
+    if found.tested:
         st.subheader("Every signal against every other", anchor=False)
         signals.matrix(found)
     if found.signals:
-        st.subheader("Values of each signal", anchor=False)
-        signals.histograms(found)
+        with show.more(f"Values of each signal ({len(found.signals)})"):
+            signals.histograms(found)
     if found.pairs:
-        st.subheader("Pairs of signals", anchor=False)
-        signals.pairs(found, kind)
+        with show.more(f"Pairs of signals ({len(found.pairs)})"):
+            signals.pairs(found, kind)

@@ -27,7 +27,7 @@ def chosen() -> str:
 
 
 def answer(agreement: SignalAgreement, kind: str) -> None:
-    """Say which signals agree beyond chance, and which tell correct from incorrect answers."""
+    """Say which signals agree beyond chance, and which separate correct from incorrect."""
     with st.container(border=True):
         first, *rest = answer_of(agreement, kind)
         st.markdown(f"**{plain(first)}**" + "".join(f"\n\n{plain(sentence)}" for sentence in rest))

@@ -16,7 +16,7 @@ from core.confidence.combined import (
 )
 from core.confidence.compare import Compared, compare_confidences, compare_weightings
 from core.confidence.labelled import Labelled, labelled
-from core.confidence.learning import Learned, cross_fitted, labelled_run, learn
+from core.confidence.learning import Learned, cross_fitted, held_out, labelled_run, learn
 from core.confidence.mapping import ConfidenceMap, Mapped, Quality, calibrate_map, fit_map, quality
 from core.confidence.saved import SavedCalibration, from_json, to_json
 from core.confidence.weighted import (
@@ -81,6 +81,7 @@ __all__ = [
     "fit_map",
     "from_json",
     "half_up",
+    "held_out",
     "labelled",
     "labelled_run",
     "learn",

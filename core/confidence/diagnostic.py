@@ -20,11 +20,11 @@ from core.confidence.analysis import (
 )
 from core.confidence.definitions import DEFINITIONS, METRICS
 from core.confidence.findings import findings
-from core.confidence.labelled import COLUMNS, Labelled
-from core.confidence.learning import cross_fitted
+from core.confidence.labelled import COLUMNS
+from core.confidence.learning import held_out
 from core.confidence.mapping import ConfidenceMap
 from core.confidence.numbers import numbers
-from core.confidence.saved import SavedCalibration, digest, from_json
+from core.confidence.saved import SavedCalibration, from_json
 from core.confidence.step import ConfidenceStep
 from core.confidence.weighted import RANGES, THRESHOLD, Weighting, configured
 from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
@@ -143,7 +143,7 @@ def _analyse(diagnosis: Diagnosis) -> ConfidenceAnalysis:
     outcome = next((one for one in every if one.is_outcome), None)
     correct = nothing if outcome is None else outcome.values
     kept = saved if origin == CALIBRATED else None
-    cross_fitted, n_cross_fitted = _cross_fitted(run, kept, signals, correct)
+    cross_fitted, n_cross_fitted = held_out(run.queries["question"], signals, correct, kept)
     conformal, samples = diagnosis["conformal"].queries, diagnosis["uncertainty"].queries
     verdict = conformal["verdict"].map({"In line": True, "Flagged": False}).astype("boolean")
     return analyse_confidence(
@@ -163,27 +163,6 @@ def _analyse(diagnosis: Diagnosis) -> ConfidenceAnalysis:
         origin=origin,
         reason=reason,
     )
-
-
-def _cross_fitted(
-    run: Run, saved: SavedCalibration | None, signals: Mapping[str, Floats], correct: Floats
-) -> tuple[Floats | None, int | None]:
-    """Return what answers that the calibration was learned from are judged by, and how many these are."""
-    if saved is None:
-        return None, 0
-    if saved.learned_from is None:
-        return None, None
-    questions = run.queries["question"].astype(str)
-    weighed = np.all(
-        [np.isfinite(signals[name]) for name in saved.weighting.weights if name in signals], axis=0
-    )
-    used = questions.map(digest).isin(saved.learned_from).to_numpy() & ~np.isnan(correct) & weighed
-    found = np.full(len(used), math.inf)
-    if used.any():
-        own = {name: values[used] for name, values in signals.items() if name in COLUMNS.values()}
-        rows = Labelled(tuple(questions[used]), own, correct[used], int(used.sum()), 0, 0)
-        found[used] = cross_fitted(rows, saved)
-    return found, int(used.sum())
 
 
 def _unit(values: pd.Series) -> Floats:

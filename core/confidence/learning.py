@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
 
 from core.arrays import Floats
 from core.confidence.compare import Compared, compare_confidences
@@ -105,6 +107,45 @@ def cross_fitted(rows: Labelled, saved: SavedCalibration) -> Floats:
     start = Weighting(WEIGHTS, {**RANGES, **way.ranges})
     found = cross_validated(rows, start, saved.method) if saved.method else confidences(rows.signals, way)
     return found if saved.map.kind == "none" else calibrate_map(found, rows.correct, saved.map.kind).tested
+
+
+def held_out(
+    questions: pd.Series, signals: Mapping[str, Floats], correct: Floats, saved: SavedCalibration | None
+) -> tuple[Floats | None, int | None]:
+    """Return what answers whose label a calibration was learned from are to be judged by.
+
+    Parameters
+    ----------
+    questions : Series of str, length n
+        Of a run.
+    signals : mapping of str to ndarray, each of shape (n,)
+        In their own units.
+    correct : ndarray, shape (n,)
+        1, 0 or NaN.
+    saved : SavedCalibration or None
+        None: no calibration is in use.
+
+    Returns
+    -------
+    confidence : ndarray, shape (n,), or None
+        `cross_fitted`, infinite for all other answers; None where there is nothing to replace.
+    n_used : int or None
+        Labels of the run that it was learned from; None where the file does not say.
+    """
+    if saved is None or saved.learned_from is None:
+        return None, 0 if saved is None else None
+    own = {name: signals[name] for name in COLUMNS.values() if name in signals}
+    weighed = [np.isfinite(own[name]) for name in saved.weighting.weights if name in own]
+    known = questions.astype(str).map(digest).isin(saved.learned_from).to_numpy()
+    used = np.all([known, ~np.isnan(correct), *weighed], axis=0)
+    found = np.full(used.size, math.inf)
+    if used.any():
+        asked = tuple(questions[used].astype(str))
+        rows = Labelled(
+            asked, {name: one[used] for name, one in own.items()}, correct[used], len(asked), 0, 0
+        )
+        found[used] = cross_fitted(rows, saved)
+    return found, int(used.sum())
 
 
 def labelled_run(diagnosis: Diagnosis) -> Labelled:

@@ -58,7 +58,7 @@ class ConfidenceMap:
 
 @dataclass(frozen=True)
 class Quality:
-    """How well a confidence tells correct from wrong answers.
+    """How well a confidence separates correct from wrong answers.
 
     Attributes
     ----------

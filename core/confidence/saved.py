@@ -51,7 +51,7 @@ class SavedCalibration:
 
 
 def digest(question: str) -> str:
-    """Return what tells a question from others without giving it away."""
+    """Return what identifies a question without giving it away."""
     return hashlib.sha256(question.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 

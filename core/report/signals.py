@@ -1,4 +1,4 @@
-"""Every signal of a run against every other: which agree, and which tell correct from incorrect answers."""
+"""Every signal of a run against every other: which agree, and which separate correct from incorrect."""
 
 from __future__ import annotations
 

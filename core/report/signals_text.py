@@ -22,7 +22,7 @@ METHOD = (
 
 
 def answer(agreement: SignalAgreement, kind: str = SPEARMAN) -> tuple[str, ...]:
-    """Say which signals agree beyond chance, and which tell correct from incorrect answers."""
+    """Say which signals agree beyond chance, and which separate correct from incorrect answers."""
     if len(agreement.signals) < 2:
         return (_too_few(agreement),)
     return tuple(
@@ -120,25 +120,27 @@ def _contrary(agreement: SignalAgreement, kind: str) -> str:
 
 
 def _correct(agreement: SignalAgreement, kind: str) -> str:
-    """Say which signals tell correct from incorrect answers."""
+    """Say which signals separate correct from incorrect answers."""
     if agreement.outcome is None:
         return (
-            "Which signal tells correct from incorrect answers is unknown: there are no reference answers, "
-            "or all answers are equally correct."
+            "Which signal separates correct from incorrect answers is unknown: there are no reference "
+            "answers, or all answers are equally correct."
         )
     tested = [pair for pair in agreement.tested if pair.of_outcome]
     if not tested:
         reason = next((pair.reason for pair in agreement.pairs if pair.of_outcome), "")
-        return f"Which signal tells correct from incorrect answers cannot be said: {reason}."
+        return f"Which signal separates correct from incorrect answers cannot be said: {reason}."
     clear = [pair for pair in agreement.clear(kind) if pair.of_outcome]
     signals = count(len(tested), "signal")
     if not clear:
-        return f"None of {signals} tells correct from incorrect answers beyond chance."
+        return f"None of {signals} separates correct from incorrect answers beyond chance."
     named = "; ".join(_with_outcome(pair, kind) for pair in clear[:_NAMED_AT_MOST])
     more = len(clear) - _NAMED_AT_MOST
     rest = f"; and {more:,} more" if more > 0 else ""
-    tell = "tells" if len(clear) == 1 else "tell"
-    return f"{len(clear):,} of {signals} {tell} correct from incorrect answers beyond chance: {named}{rest}."
+    separate = "separates" if len(clear) == 1 else "separate"
+    return (
+        f"{len(clear):,} of {signals} {separate} correct from incorrect answers beyond chance: {named}{rest}."
+    )
 
 
 def _said(pair: Pair, kind: str) -> str:

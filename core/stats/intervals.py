@@ -47,7 +47,8 @@ def mean_interval(
     Returns
     -------
     (low, high) : tuple of float
-        NaN for fewer than 2 values; width 0 where all are equal (`mean_in_unit` avoids that).
+        NaN for fewer than 2 values; width 0 where all are equal (`mean_in_unit` avoids that). Of 20 skewed
+        values it covers less than it says: 92 % of exponential ones, 83 to 88 % where few are large.
     """
     known = known_values(values)
     n = known.size

@@ -19,6 +19,8 @@ from ui.sections.confidence import calibrate
 N = 80
 WEIGHTS = ("similarity", "lexical", "llm")
 
+OPEN = "What does the threshold let through?"
+
 
 def told(n=N, **columns):
     """Every fourth answer is not labelled; the stated confidence knows which are correct, the others do not.
@@ -107,9 +109,10 @@ def test_imported_signals_work_at_once(opened, texts):
     assert "95 % interval of the share 72 to 100 %." in said  # Wilson
     assert link(app, "Read 20 answers").query_string.count("band%3Ahigh") == 1
     assert len(app.get("plotly_chart")) == 2
-    assert {"What if?", "Calibrate", "Compare two configurations", "Combined uncertainty", "Questions"} <= {
-        one.value for one in app.subheader
-    }
+    # Two figures are open, the rest is a click away.
+    assert [one.value for one in app.subheader][:2] == ["Does the confidence mean what it says?", OPEN]
+    labels = {one.label for one in app.expander}
+    assert {"Answers by band", "Try other weights and thresholds", "Compare two configurations"} <= labels
     # 40 of 80 reach 0.6, all of them correct, 30 of them labelled.
     assert cards(app)["Correct among them"] == "100 %" and "30 of 30 labelled; 95 %: 89–100 %" in said
     assert "**80 of 80 questions**" in said
@@ -207,13 +210,13 @@ def test_without_a_stated_confidence_the_others_can_be_weighed(opened, texts, he
     app = opened(shown=run)
     said = texts(app)
     assert "**No answer has a confidence:** Stated confidence has a weight and no value." in said
-    assert not app.get("plotly_chart") and "What if?" not in said
+    assert not app.get("plotly_chart") and OPEN not in said
     assert (
         "No answer of the run has a label and all three signals: 20 without a label, 60 without all" in said
     )
     button(app, "Weigh Similarity and Lexical score only").click()
     healthy(app.run())
-    assert chosen(app) == "similarity=0.45,lexical=0.35" and "What if?" in texts(app)
+    assert chosen(app) == "similarity=0.45,lexical=0.35" and OPEN in texts(app)
     assert "**40 of 80 answers**" in texts(app)  # 0.45 · 0.8 + 0.35 · 0.6 is 0.57 / 0.8 = 0.71
 
 
@@ -221,12 +224,12 @@ def test_without_a_stated_confidence_the_others_can_be_weighed(opened, texts, he
 def test_unusable_weights_of_a_link_are_told_and_given_back(text, opened, texts, healthy):
     app = opened(weights=text)
     if not text:
-        assert "What if?" in texts(app)  # the default
+        assert OPEN in texts(app)  # the default
         return
-    assert len(app.warning) == 1 and "What if?" not in texts(app) and not app.get("plotly_chart")
+    assert len(app.warning) == 1 and OPEN not in texts(app) and not app.get("plotly_chart")
     button(app, "Back to the default weights").click()
     healthy(app.run())
-    assert not app.warning and "What if?" in texts(app)
+    assert not app.warning and OPEN in texts(app)
 
 
 def test_learning_from_the_run(opened, texts, healthy):
@@ -355,7 +358,7 @@ def test_a_broken_file_is_one_sentence_and_loses_nothing(content, name, said, op
     app = healthy(uploading(app, content, name))
     assert len(app.error) == 1 and said in raw(app.error[0].value) and "Traceback" not in texts(app)
     assert app.session_state["leadline"].kept["confidence_learned"] is before
-    assert "What if?" in texts(app)
+    assert OPEN in texts(app)
 
 
 def test_many_answers_are_for_the_command_line(opened, texts, monkeypatch):
@@ -387,7 +390,7 @@ def test_a_calibration_file_is_loaded_used_and_compared(opened, texts, healthy):
     assert compared["a"].tolist()[0] == compared["b"].tolist()[0] == 1.0
     assert compared["b"].tolist()[1] == 0.0 and compared["a"].tolist()[1] > 0.1
     assert "**Calibration file:** Brier score is better (n = 60 labelled answers)." in said
-    assert "The file was learned from 40 answers; if they are these, that favours it." in said
+    assert "The file does not say which answers it was learned from; if these are among them" in said
     app.button(key="confidence_use_file").click()
     healthy(app.run())
     assert chosen(app) == "similarity=0,lexical=0,llm=1"

@@ -154,7 +154,7 @@ def test_the_answer_counts_what_chance_alone_would_give():
         "alone would give 0.3); strongest between different diagnostics: Sureness and Twin (1.00"
     )
     assert first.endswith(", n = 20).")
-    assert correct.startswith("2 of 3 signals tell correct from incorrect answers beyond chance: ")
+    assert correct.startswith("2 of 3 signals separate correct from incorrect answers beyond chance: ")
     assert "Sureness, higher where correct (0.85, " in correct
     assert "(Pearson, adjusted" in answer(found, PEARSON)[0]
 
@@ -165,7 +165,7 @@ def test_signals_of_one_diagnostic_are_no_news():
     assert first.startswith("1 of 1 pair of signals correlates") and first.endswith(
         "none of them between different diagnostics."
     )
-    assert correct.startswith("Which signal tells correct from incorrect answers is unknown")
+    assert correct.startswith("Which signal separates correct from incorrect answers is unknown")
 
 
 def test_nothing_beyond_chance_is_said_too():
@@ -173,11 +173,11 @@ def test_nothing_beyond_chance_is_said_too():
     assert answer(found) == (
         "0 of 1 pair of signals correlate beyond chance (Spearman, adjusted for all pairs; unadjusted, chance "
         "alone would give 0.1).",
-        "None of 1 signal tells correct from incorrect answers beyond chance.",
+        "None of 1 signal separates correct from incorrect answers beyond chance.",
     )
     few = signal_agreement(diagnosis_of(right=[i > 17 for i in range(N)], sure=UP, size=MIXED))
     assert answer(few)[1] == (
-        "Which signal tells correct from incorrect answers cannot be said: Right has one value in all but 2 of "
+        "Which signal separates correct from incorrect answers cannot be said: Right has one value in all but 2 of "
         "20 questions."
     )
 

@@ -15,6 +15,8 @@ from ui import cached, headlines, router, show, sources, step_form
 from ui.plain import plain
 from ui.state import session
 
+FEWEST = 10  # labelled answers, below which a reliability diagram shows chance
+_CERTIFIES = "conformal"  # the diagnostic that finds a threshold with a guarantee
 BANDS = {one.word: one for one in (GREEN, ORANGE, RED)}
 
 
@@ -117,24 +119,45 @@ def bands() -> None:
 
 
 def reliability() -> None:
-    """Draw the reliability diagram, and say its errors in words."""
+    """Draw the reliability diagram where enough answers are labelled, and say its errors in words."""
     analysis = found()
     quality, parts = analysis.quality, analysis.brier
-    show.chart("confidence", "reliability_diagram")
-    if not quality.n:
+    if quality.n < FEWEST:
+        n = count(quality.n, "labelled answer")
+        st.info(f"Unknown: it takes {FEWEST} labelled answers, and there are {n}.", icon=":material/inbox:")
         return
+    show.chart("confidence", "reliability_diagram")
     gap, (low, high) = analysis.gap
     by_chance, most = analysis.ece_by_chance
     side = "above" if gap > 0 else "below"
     n = count(quality.n, "labelled answer")
     st.markdown(
-        f"- **Gap {number(gap)}:** on average the confidence is {number(abs(gap))} {side} the share of "
-        f"correct answers (95 % interval of the difference {number(low)} to {number(high)}, n = {n}).\n"
-        f"- **Calibration error (ECE) {number(quality.ece)}:** mean gap over the bins. A confidence that is "
-        f"exactly right has {number(by_chance)} by chance, and at most {number(most)} in 95 % of such runs.\n"
-        f"- **Brier score {number(quality.brier)}:** {number(parts.uncertainty)} from the questions (what "
-        f"always stating the share of correct answers gives), plus {number(parts.reliability)} because bins "
-        f"are off the diagonal, minus {number(parts.resolution)} because they tell correct from incorrect "
-        f"ones, plus {number(parts.within)} within the bins. Lower is better."
+        f"On average the confidence is **{number(abs(gap))} {side}** the share of correct answers (95 % "
+        f"interval of the difference {number(low)} to {number(high)}, n = {n})."
     )
-    show.export("reliability-csv", "Download bins (CSV)")
+    if analysis.fit_note:
+        st.info(plain(analysis.fit_note), icon=":material/model_training:")
+    with show.more("Calibration error and Brier score"):
+        st.markdown(
+            f"- **Calibration error (ECE) {number(quality.ece)}:** mean gap over the bins. A confidence that "
+            f"is exactly right has {number(by_chance)} by chance, and at most {number(most)} in 95 % of such "
+            "runs.\n"
+            f"- **Brier score {number(quality.brier)}:** {number(parts.uncertainty)} from the questions "
+            "(what always stating the share of correct answers gives), plus "
+            f"{number(parts.reliability)} because bins are off the diagonal, minus "
+            f"{number(parts.resolution)} because they separate correct from incorrect ones, plus "
+            f"{number(parts.within)} within the bins. Lower is better."
+        )
+        show.export("reliability-csv", "Download bins (CSV)")
+
+
+def threshold() -> None:
+    """Draw what each threshold lets through, where some labels say how much of it is correct."""
+    analysis = found()
+    if not analysis.quality.n:
+        st.info("Unknown: no answer with a confidence is labelled.", icon=":material/inbox:")
+        return
+    show.chart("confidence", "threshold_curve")
+    st.caption("The base rate is what any threshold gives if confidence is unrelated to correctness.")
+    if (page := router.page_of(_CERTIFIES)) is not None:
+        sources.link(page, "Find a threshold with a guarantee")

@@ -11,17 +11,16 @@ from core.confidence.analysis import ConfidenceAnalysis, whatif
 from core.confidence.diagnostic import AUTO, THRESHOLD_SETTING, WEIGHTS_SETTING, write_weights
 from core.confidence.labelled import COLUMNS
 from core.text.display import count, number, percent
-from ui import router, show, sources
+from ui import cached, show
 from ui.plain import plain
 from ui.sections.confidence import run
 from ui.state import session, settings
 
 _HERE = "confidence_threshold_here"
-_CERTIFIES = "conformal"  # the diagnostic that finds a threshold with a guarantee
 
 
 def draw() -> None:
-    """Draw sliders for weights and threshold, what they change, and the curve over all thresholds."""
+    """Draw sliders for weights and threshold, what they change, and the curves of other weights."""
     analysis = run.found()
     weights = _weights(analysis)
     if not sum(weights.values()):
@@ -31,14 +30,13 @@ def draw() -> None:
     changed = _written(other.weights) != _written(analysis.weighting.weights)
     _effect(analysis, other.weights, changed)
     _buttons(other.weights, changed)
-    of = write_weights(other.weights) if changed else ""
-    show.chart("confidence", "threshold_curve", analysis, other if changed else None, of=of)
+    if changed:
+        of = write_weights(other.weights)
+        curve = cached.chart("confidence", "threshold_curve", analysis, other, of=of)
+        show.figure(curve, "threshold_curve of other weights")
     st.caption(
-        "The base rate is what any threshold gives if the confidence knew nothing of correctness. Weights "
-        "chosen on these answers look better on them than they are: *Calibrate* tests them on others."
+        "Weights chosen on these answers look better on them than they are: *Calibrate* tests them on others."
     )
-    if (page := router.page_of(_CERTIFIES)) is not None:
-        sources.link(page, "Find a threshold with a guarantee")
 
 
 def _in_use(analysis: ConfidenceAnalysis) -> dict[str, float]:
@@ -103,7 +101,7 @@ def _move() -> None:
 
 def _effect(analysis: ConfidenceAnalysis, weights: Mapping[str, float], changed: bool) -> None:
     threshold = analysis.weighting.threshold
-    now, quality = whatif(analysis.confidence, analysis.correct, threshold), analysis.quality
+    now, quality = whatif(analysis.judged, analysis.correct, threshold), analysis.quality
     then, other = analysis.at(weights, threshold) if changed else (now, quality)
 
     def before(value: str) -> str:
