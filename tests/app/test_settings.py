@@ -9,7 +9,7 @@ EVERY = {"threshold", "as_published", "influence", "support", "stable_from", "by
 OF_INFLUENCE = {"threshold", "as_published", "influence"}
 ACT_ON = {
     **dict.fromkeys(("overview", "workbench", "compare", "signals"), EVERY),
-    **dict.fromkeys(("live", "data", "methods", "validation"), set()),
+    **{page: set() for page in ("live", "data", "methods", "validation")},
     **dict.fromkeys(("influence", "retrieval_quality", "likelihood"), OF_INFLUENCE),
     "claims": OF_INFLUENCE | {"support"},
     "uncertainty": OF_INFLUENCE | {"support", "stable_from", "by_embedding"},
