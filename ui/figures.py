@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 from streamlit.elements.lib.streamlit_plotly_theme import GRAY_90
 
-_LINE = 18  # characters of a line of a row's name
+_LINE = 24  # characters of a line of a row's name
 
 
 class _Still(go.Figure):  # type: ignore[misc]
