@@ -17,7 +17,7 @@ if dataset is not None:
     st.subheader("2 · Model", anchor=False)
     choice = models.choose()
     if choice is not None:
-        st.subheader("3 · Options", anchor=False)
+        st.subheader("3 · Run", anchor=False)
         live.settings(dataset, choice)
 drafts.keep()
 job_panel.draw(live.PAGE)

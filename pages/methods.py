@@ -1,5 +1,3 @@
-import streamlit as st
-
 from ui import glossary, show
 from ui.router import require_entrypoint
 
@@ -8,6 +6,6 @@ show.heading(
     "Methods and glossary", "What every number means, how it is computed, and what it cannot tell you."
 )
 
+glossary.contents()
 glossary.every_diagnostic()
-st.subheader("Tables and columns", anchor=False)
 glossary.tables()

@@ -68,7 +68,7 @@ def _from_sample() -> Dataset | None:
     )
     dataset = _of_kinds(everything, chosen)
     with right:
-        return _first(dataset, 3)
+        return _first(dataset, 1)
 
 
 def _first(dataset: Dataset, usual: int) -> Dataset:

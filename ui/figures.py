@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Any
 
 import plotly.graph_objects as go
 from streamlit.elements.lib.streamlit_plotly_theme import GRAY_90
+
+_LINE = 24  # characters of a line of a row's name
 
 
 class _Still(go.Figure):  # type: ignore[misc]
@@ -22,6 +25,12 @@ class _Still(go.Figure):  # type: ignore[misc]
         return found
 
 
+def _in_lines(axis: Any) -> None:
+    names = axis.categoryarray
+    if names is not None and axis.tickvals is None:
+        axis.update(tickvals=list(names), ticktext=["<br>".join(wrap(str(one), _LINE)) for one in names])
+
+
 def ready(figure: go.Figure) -> go.Figure:
     """Return the figure with readable axes, and still where it is dragged; one that is ready as it is."""
     if isinstance(figure, _Still):
@@ -33,4 +42,6 @@ def ready(figure: go.Figure) -> go.Figure:
     found.update_traces(textfont_color=GRAY_90, selector={"type": "heatmap"})
     for axes in (found.update_xaxes, found.update_yaxes):
         axes(tickfont_color=GRAY_90, title_font_color=GRAY_90)
+    # Long names of rows would leave a phone no room for the marks.
+    found.for_each_yaxis(_in_lines)
     return found

@@ -12,11 +12,23 @@ from core.schema import TABLES
 from ui import sections, show
 from ui.plain import plain
 
+TABLES_AT = "tables"
+
+
+def contents() -> None:
+    """Draw a link to each part of the page: it is long."""
+    parts = {one.name: one.title for one in diagnostics.DIAGNOSTICS} | {TABLES_AT: "Tables and columns"}
+    st.markdown(" · ".join(f"[{plain(title)}](#{_anchor(name)})" for name, title in parts.items()))
+
+
+def _anchor(name: str) -> str:
+    return f"methods-{name.replace('_', '-')}"
+
 
 def every_diagnostic() -> None:
     """Draw, for each diagnostic, how it works and what its words mean."""
     for diagnostic in diagnostics.DIAGNOSTICS:
-        st.subheader(plain(diagnostic.title), anchor=False)
+        st.subheader(plain(diagnostic.title), anchor=_anchor(diagnostic.name))
         st.caption(plain(diagnostic.question))
         own = sections.of(diagnostic.name)
         if hasattr(own, "method"):
@@ -46,6 +58,7 @@ def _definitions(found: Sequence[Definition]) -> None:
 
 def tables() -> None:
     """Draw the columns of one chosen table of a run."""
+    st.subheader("Tables and columns", anchor=_anchor(TABLES_AT))
     name = st.selectbox(
         "Table", list(TABLES), key="methods_table", format_func=lambda t: f"{t}: {TABLES[t].meaning}"
     )

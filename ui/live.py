@@ -7,11 +7,13 @@ import streamlit as st
 from core.pipeline import ModelChoice, RunOptions
 from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS
 from core.sources.dataset import Dataset
+from core.text.display import count
 from ui import job_panel, step_form
 from ui.datasets import whole_number
-from ui.work import Work
+from ui.work import Work, answers
 
 PAGE = "live"
+_PASSAGES = 6  # with these, one question takes eight calls
 _RETRIEVERS = {
     "bm25": "BM25",
     "bm25s": "BM25, for large collections",
@@ -21,25 +23,43 @@ _RETRIEVERS = {
 
 
 def settings(dataset: Dataset, choice: ModelChoice) -> None:
-    """Draw the options of the run, and the button that estimates its cost."""
-    retrieval = _retrieval(dataset)
-    steps = step_form.every_step(PAGE, choice)
-    if st.button(
-        "Estimate cost",
-        icon=":material/calculate:",
-        type="primary",
-        key="estimate",
-        disabled=steps is None,
-        help="How many calls the run needs, and how long it will take. A few calls time the model; nothing "
-        "else is asked before you press Run.",
-    ):
-        job_panel.estimate(PAGE, Work(steps or (), choice, dataset=dataset, retrieval=retrieval))
+    """Draw the buttons that start the run and estimate its cost, and its options below them, folded."""
+    buttons = st.container(horizontal=True)
+    with st.expander("Options: passages"):
+        retrieval = _retrieval(dataset)
+    labelled = sum(bool(question.reference_answers) for question in dataset.questions)
+    steps = step_form.every_step(PAGE, choice, labelled)
+    off = steps is None or job_panel.busy(PAGE)
+    work = Work(steps or (), choice, dataset=dataset, retrieval=retrieval)
+    with buttons:
+        label, icon = f"Run ({_calls(work)})", ":material/play_arrow:"
+        run = st.button(label, icon=icon, type="primary", key="live_run", disabled=off)
+        estimate = st.button(
+            "Estimate cost",
+            icon=":material/calculate:",
+            key="estimate",
+            disabled=off,
+            help="How many calls the run needs, and how long it will take. A few calls time the model; "
+            "nothing else is asked before you press Run.",
+        )
+    if run or estimate:
+        (job_panel.start if run else job_panel.estimate)(PAGE, work)
         st.rerun()
+
+
+def _calls(work: Work) -> str:
+    """Return how many calls the run makes at most, as far as that is known before anything is retrieved."""
+    assert work.dataset is not None and work.retrieval is not None, "the work is that of a data set"
+    k = work.retrieval.k
+    given = [k if one.passages is None else min(k, len(one.passages)) for one in work.dataset.questions]
+    first = sum(sum(map(step.n_calls, given)) for step in work.steps if answers(type(step)))
+    more = any(step.needs_llm and not answers(type(step)) for step in work.steps)
+    return ("over " if more else "") + count(first, "call")
 
 
 def _retrieval(dataset: Dataset) -> RunOptions:
     """Draw how many passages there are, and how they are retrieved where there are documents."""
-    usual = RunOptions()
+    usual = RunOptions(k=_PASSAGES)
     with st.grid(4, min_column_width=170):
         k = whole_number(
             "Passages k", "live_k", 1, 100, usual.k, "Passages in the prompt; one more call for each."

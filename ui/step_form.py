@@ -17,25 +17,33 @@ from core.pipeline import ModelChoice, Option, Step
 from ui import headlines, job_panel, models, sections, settings, uploads
 from ui.plain import plain
 from ui.state import session
-from ui.work import Work, answers
+from ui.work import Work, answers, has_labels
 
 
-def every_step(page: str, choice: ModelChoice) -> tuple[Step, ...] | None:
-    """Draw the options of all steps, None if one is wrong; who only looks at answers can be left out."""
+def every_step(page: str, choice: ModelChoice, n_labelled: int) -> tuple[Step, ...] | None:
+    """Draw the options of all steps, folded, None if one is wrong; who only looks at answers can be left out.
+
+    ``n_labelled`` is the number of questions with a reference answer.
+    """
     found: list[Step | None] = []
     for diagnostic in diagnostics.DIAGNOSTICS:
         if diagnostic.step is None:
             continue
-        if answers(diagnostic.step):
+        title = plain(diagnostic.step.title)
+        if not answers(diagnostic.step):
+            # What costs no call is done unless it is switched off, or has too few labels to say anything.
+            usual = not diagnostic.step().needs_llm and has_labels(diagnostic.step, n_labelled)
+            if not _switch(title, f"{page}_do_{diagnostic.name}", usual):
+                continue
+        with st.expander(f"Options: {title[:1].lower()}{title[1:]}"):
             found.append(options(diagnostic, page, choice))
-            continue
-        # What costs no call is done unless it is switched off.
-        free = not diagnostic.step().needs_llm
-        key = f"{page}_do_{diagnostic.name}"
-        if st.toggle(plain(diagnostic.step.title), free, key=key, persist_state="session"):
-            with st.container(border=True):
-                found.append(options(diagnostic, page, choice))
     return None if None in found else tuple(step for step in found if step is not None)
+
+
+def _switch(title: str, key: str, usual: bool) -> bool:
+    """Draw a switch that has its usual value until a visitor changes it, also when that value changes."""
+    _follow(key, usual)
+    return bool(st.toggle(title, key=key, persist_state="session"))
 
 
 def options(diagnostic: Diagnostic, page: str, choice: ModelChoice | None = None) -> Step | None:
@@ -86,7 +94,7 @@ def _widgets(step: Any, page: str, choice: ModelChoice | None) -> dict[str, Any]
     with st.grid(4, min_column_width=170):
         for one in fields(step):
             option = _option(hints[one.name])
-            if option is not None and option.title:
+            if option is not None and option.title and _applies(option, page):
                 default = one.default if preset is None else preset.options.get(one.name, one.default)
                 if one.name == "max_tokens" and choice is not None:
                     default = BACKENDS[choice.backend].max_tokens
@@ -99,11 +107,22 @@ def _option(hint: Any) -> Option | None:
     return next((extra for extra in extras if isinstance(extra, Option)), None)
 
 
-def _widget(option: Option, key: str, default: Any) -> Any:
-    """Draw one option; it has its default until a visitor changes it, also when the default changes."""
+def _applies(option: Option, page: str) -> bool:
+    """Tell whether an option means anything with the others of the form as they are."""
+    name, value = option.where or ("", None)
+    return st.session_state.get(f"{page}_{name}", value) == value
+
+
+def _follow(key: str, default: Any) -> None:
+    """Give a widget its default until a visitor changes it, also when the default changes."""
     kept = session().live
     if st.session_state.get(key, kept.get(key)) == kept.get(key):
         st.session_state[key] = kept[key] = default
+
+
+def _widget(option: Option, key: str, default: Any) -> Any:
+    """Draw one option; it has its default until a visitor changes it, also when the default changes."""
+    _follow(key, default)
     shown: dict[str, Any] = {"key": key, "help": option.help, "persist_state": "session"}
     if isinstance(default, bool):
         return st.checkbox(option.title, **shown)

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from core import diagnostics
 from core.diagnosis import Finding
 from core.errors import InputError
 from core.run import Run
@@ -21,6 +22,7 @@ from core.text.display import count
 from ui import cached, library, router, show, sources
 from ui.plain import plain, shortened
 from ui.state import session
+from ui.work import answers, has_labels
 
 ISSUES_SHOWN = 200
 COLUMNS_SHOWN = 200
@@ -286,9 +288,25 @@ def _loaded(kept: Mapping[str, Any]) -> None:
                 help="The file is kept in this tab only; a saved run can be shared by its link.",
             )
     st.caption(f"Read as {title}. The file is loaded and shown on every page.")
-    if not has_texts(run):
+    if has_texts(run):
+        _next(run)
+    else:
         st.caption(NO_TEXTS)
     report(validation, "data")
+
+
+def _next(run: Run) -> None:
+    """Draw links to what can be found out of the answers at once: steps that ask no model."""
+    labelled = int(run.queries["reference_answers"].notna().sum())
+    refused = int((run.queries["answer_status"] == "abstained").sum())
+    for one in diagnostics.DIAGNOSTICS:
+        step, page = one.step, router.page_of(one.name)
+        if step is None or page is None or answers(step) or one.lacks(run) is None:
+            continue
+        if not step().needs_llm and has_labels(step, labelled):
+            sources.link(page, f"{step.title} (no model needed)", one.icon.split("/")[-1].strip(":"))
+    if refused:
+        st.caption(f"{count(refused, 'answer declines', 'answers decline')} to answer.")
 
 
 def report(validation: Any, key: str) -> None:

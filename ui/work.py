@@ -184,6 +184,11 @@ def _saved(run: Run) -> Run:
     return run if saved is None else Run.load(saved.folder)
 
 
+def has_labels(step: Any, n_labelled: int) -> bool:
+    """Tell whether a step can find anything out of so many questions with a reference answer."""
+    return n_labelled >= getattr(step, "n_labelled", 0)
+
+
 def answers(step: Any) -> bool:
     """Tell whether a step asks the questions of a run, rather than something about their answers."""
     return "answer" in step.fills.get("queries", ())

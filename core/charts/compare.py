@@ -16,7 +16,7 @@ from core.text.display import count
 ROWS_AT_MOST = 60
 _ROW, _LINE = 15, 15  # pixels: the dumbbell, and each line of the text above it
 _LINES = 4
-_LABEL = 48  # characters of a line, which a phone has room for
+_LABEL = 40  # characters of a line, which a phone has room for
 _LOOKS = {"better": "raised", "higher": "raised", "worse": "lowered", "lower": "lowered", "same": "neutral"}
 
 

@@ -38,6 +38,7 @@ class ConformalStep(Step):
     name: ClassVar[str] = "conformal"
     title: ClassVar[str] = "Calibrate conformal thresholds"
     noun: ClassVar[str] = "question"
+    n_labelled: ClassVar[int] = 20  # with fewer, the half that calibrates can promise nothing at α = 0.1
     fills: ClassVar[Mapping[str, tuple[str, ...]]] = {"queries": ("calibrates",)}
 
     store: Annotated[

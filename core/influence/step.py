@@ -104,6 +104,10 @@ class InfluenceStep(PerQuestion):
         check_ranges(self, _RANGES)
         prompt_style(self.style)
 
+    def n_calls(self, n_passages: int) -> int:
+        """Return the number of calls of a question with so many passages; none without any."""
+        return 1 + n_passages + self.repeats + self.closed_book if n_passages else 0
+
     def calls(self, question: AskedQuestion) -> Sequence[Call]:
         """Return baseline, ablations, repeats and closed book, in this order; empty without passages.
 

@@ -42,7 +42,8 @@ class Option:
     """How a field of a step is named on the command line and on screen, and what it means.
 
     Put it into the field's type: ``repeats: Annotated[int, Option("--repeats", "Repeats.")] = 0``. On screen
-    it has its ``title``, and is left out without one; ``choices`` are values with their titles.
+    it has its ``title``, and is left out without one; ``choices`` are values with their titles. ``where``
+    names another option of the same form, and the value it must have for this one to mean anything.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Option:
     shows_default: bool = True
     title: str = ""
     choices: tuple[tuple[Any, str], ...] = ()
+    where: tuple[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

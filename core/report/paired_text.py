@@ -30,7 +30,7 @@ def answer(pair: Pair) -> tuple[str, ...]:
 
 
 def _lead(pair: Pair, first: Difference) -> str:
-    """Say in one sentence what one chooses by: how often correct, and tokens for an answer; "" without tokens."""
+    """Say what one chooses by: how often correct, at how many tokens; "" where tokens are not known."""
     tokens = [_tokens(side, pair) for side in pair.sides]
     if None in tokens or not all(tokens):
         return ""
@@ -49,7 +49,7 @@ def _lead(pair: Pair, first: Difference) -> str:
 
 
 def _tokens(side: Side, pair: Pair) -> float | None:
-    """Return the mean number of tokens, of prompt and answer, of the shared questions; None where one is unknown."""
+    """Return the mean tokens, prompt and answer, of the shared questions; None where one is unknown."""
     queries = side.run.queries
     shared = queries[queries["query_id"].isin(pair.shared["query_id"])]
     used = (shared["prompt_tokens"] + shared["completion_tokens"]).astype("Float64")

@@ -71,6 +71,7 @@ class ValidationStep(Step):
             "--citations",
             "An answer must cite its passages, unless the run's prompt does not ask for it.",
             title="Answers must cite",
+            where=("style", "full"),
         ),
     ] = True
     lang: Annotated[

@@ -5,9 +5,7 @@ import pytest
 
 def shown(app):
     """The preset, and α, which acts on other pages: the address has it where it is not the default."""
-    return app.selectbox(key="preset").value, float(
-        app.query_params["alpha"] if "alpha" in app.query_params else 0.1
-    )
+    return app.selectbox(key="preset").value, float(app.query_params.get("alpha", 0.1))
 
 
 def samples(app):

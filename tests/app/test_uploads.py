@@ -243,6 +243,21 @@ def test_records_of_another_tool_are_recognised(open_app, healthy, texts):
     assert "correct and incorrect answers" in said and "influence vs retrieval: needs answers" in said
 
 
+def test_answers_that_can_be_checked_lead_to_the_check(open_app, healthy, texts):
+    """A file with a refusal read 'Claims not extracted' on a page that nothing led to."""
+    lines = b"\n".join(
+        json.dumps(
+            {"user_input": "Who planned it?", "response": said, "retrieved_contexts": ["Unwin planned it."]}
+        ).encode()
+        for said in ("I don't know.", "Unwin planned it.")
+    )
+    app = healthy(upload(open_app("data"), lines, "ragas.jsonl"))
+    links = {link.proto.label: link.proto.page for link in app.main.get("page_link")}
+    assert links["Extract and verify claims (no model needed)"] == "claims"
+    assert not any("conformal" in label for label in links)  # nothing is labelled
+    assert "1 answer declines to answer." in texts(app)
+
+
 def test_the_format_can_be_overridden_and_changed_back(open_app, healthy, texts):
     lines = b'{"question": "Who?", "passages": ["a", "b"], "answer": "a"}\n'
     app = healthy(upload(open_app("data"), lines, "plain.jsonl"))

@@ -18,11 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 PAGES = pages()
 # What Streamlit draws and we cannot change: rule, test id around the element and its beginning, cause. As narrow
 # as it can be; one that is no longer needed fails.
-ACCENT = (
-    "Streamlit writes the chosen segment in the accent colour, and white on the accent in its primary buttons; on a "
-    "dark ground no colour reaches 4.5 as both (white needs a luminance of 0.18 at most, the text 0.24 at least)."
-)
-EXCEPTIONS: tuple[tuple[str, str, str], ...] = (("color-contrast", "stButtonGroup <p>", ACCENT),)
+EXCEPTIONS: tuple[tuple[str, str, str], ...] = ()
 # Two frames later a change of width is drawn.
 PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
 FIND = """async () => {
