@@ -87,20 +87,17 @@ def calibrate(
 
 
 def _from_run(folder: str, path: str, settings: Any, alpha: float) -> dict[str, Any]:
-    cases, provenance = cases_of(Diagnosis(Run.load(folder), settings))
+    diagnosis = Diagnosis(Run.load(folder), settings)
+    cases, provenance = cases_of(diagnosis)
     if not cases:
         raise InputError(
             f"The run {folder} has no answer with a reference answer; nothing can be calibrated."
         )
     with CalibrationStore(path, provenance) as store:
         new = store.add(cases, provenance)
-        return {
-            **summary(store, alpha),
-            "new_calibrated": new,
-            "skipped": len(cases) - new,
-            "n_failed": 0,
-            "failure": "",
-        }
+        found = summary(store, alpha, diagnosis["conformal"].score)
+        skipped = len(cases) - new
+        return {**found, "new_calibrated": new, "skipped": skipped, "n_failed": 0, "failure": ""}
 
 
 def _asked(source: str, path: str, given: Given, alpha: float) -> dict[str, Any]:
@@ -189,4 +186,11 @@ def _text(facts: dict[str, Any]) -> str:
             f"Threshold {number(facts['threshold'], '{:.3f}')} at α = {facts['alpha']:g}: flagged is what "
             f"scores more. {facts['statement']}"
         )
+    if facts["certified_threshold"] is not None:
+        lines.append(
+            f"Certified at α = {facts['alpha']:g}: answer from a confidence of "
+            f"{number(facts['certified_threshold'])} on, by all labels."
+        )
+    elif labels:
+        lines.append(f"No confidence is certified: {facts['certified_missing']}.")
     return "\n".join(lines)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from core.arrays import Bools, Floats
+from core.conformal.coverage import shortfall
 from core.conformal.definitions import (
     CALIBRATION,
     DELTA,
@@ -30,20 +32,23 @@ from core.conformal.promises import (
     Coverage,
     KeptClaims,
     Sets,
+    Verdicts,
     coverage_of,
-    groups_of,
     kept_claims_of,
     sets_of,
+    verdicts_of,
+    with_groups,
 )
 from core.conformal.scores import distance
 from core.conformal.selective import Certificate, certify_threshold
-from core.conformal.split import p_values
+from core.conformal.split import conformal_threshold, threshold_rank
 from core.run import Run
 from core.signals import Signal, confidence, confident, nonconformity
 from core.text.matching import is_correct
 
 GROUPED_BY = ("kind", "language")
 SEED = 0
+N_SPLITS = 41  # odd: one of them is the median
 OWN = "this run"
 
 
@@ -79,11 +84,20 @@ class ConformalAnalysis:
     certificate : Certificate
         From which confidence on to answer.
     drift : Drift
-        Along the questions that do not calibrate, in the run's order.
+        Along the questions that do not calibrate, in the run's order. Of none where a random half calibrates:
+        the halves differ by chance only, and the order of a file says nothing of time.
     groups : DataFrame
-        One row per group: ``group, n_calibration, threshold, reason, n_test, n_covered, low, high``.
+        One row per threshold, where there are several: ``group, n_calibration, threshold, reason, n_test,
+        n_covered, low, high``.
     kept_claims : KeptClaims or None
         None where no claim of an answer was compared with a reference answer.
+    final, final_threshold
+        The certificate, and the threshold of the score, from all labels, those that test among them: what to
+        use, and what `certify_threshold` and the command ``calibrate`` give for the same labels.
+    parts : tuple of (int, int)
+        Labels of each threshold of the score, and the answers that have a verdict by it.
+    is_random_half : bool
+        Whether a random half of the labelled questions calibrates.
     """
 
     run: Run
@@ -99,6 +113,10 @@ class ConformalAnalysis:
     drift: Drift
     groups: pd.DataFrame
     kept_claims: KeptClaims | None
+    final: Certificate
+    final_threshold: float
+    parts: tuple[tuple[int, int], ...]
+    is_random_half: bool = False
     delta: float = DELTA
 
     @property
@@ -115,6 +133,70 @@ class ConformalAnalysis:
     def n_judged(self) -> int:
         """Number of answers with a verdict."""
         return int(self.queries["verdict"].isin([IN_LINE, FLAGGED]).sum())
+
+    @property
+    def n_by_chance(self) -> float:
+        """Number of answers that would be flagged if all were as good as the correct ones, on average."""
+        return sum(of * (1 - threshold_rank(n, self.alpha) / (n + 1)) for n, of in self.parts)
+
+    @cached_property
+    def over_splits(self) -> Flagging | None:
+        """How many would be flagged if other random halves calibrated; None where none does.
+
+        Whatever half the run has: another seed of it changes nothing here.
+        """
+        return flagged_over_splits(self.queries, self.alpha) if self.is_random_half else None
+
+
+@dataclass(frozen=True, slots=True)
+class Flagging:
+    """Numbers of answers flagged over random halves of the labelled questions.
+
+    ``low, median, high`` of ``of`` answers: the middle 95 % and the middle of the splits. ``p_value``: how
+    likely so many are flagged if all are as good as the correct ones, twice that of the median split, which
+    holds whatever the splits have in common (Rüger 1978).
+    """
+
+    n_splits: int
+    of: int
+    low: int
+    median: int
+    high: int
+    p_value: float
+
+
+def flagged_over_splits(queries: pd.DataFrame, alpha: float) -> Flagging | None:
+    """Return how many answers are flagged with other random halves; None where no half has enough labels.
+
+    ``queries`` is that of `ConformalAnalysis`. Cost: `N_SPLITS` sorts of the scores.
+    """
+    frame = queries.sort_values("query_id", kind="stable")
+    values = frame["score"].to_numpy(dtype=np.float64)
+    right = (frame["correct"] == True).fillna(False).to_numpy(dtype=np.bool_)  # noqa: E712
+    labelled = np.flatnonzero(frame["role"] != NEW)
+    kinds = np.array([one if isinstance(one, str) else None for one in frame["kind"]], dtype=object)
+    rng = np.random.default_rng(SEED)
+    found: list[tuple[float, int, Verdicts]] = []
+    for _ in range(N_SPLITS):
+        half = np.zeros(len(frame), dtype=np.bool_)
+        half[rng.permutation(labelled)[: (labelled.size + 1) // 2]] = True
+        one = verdicts_of(
+            np.where(right[half], values[half], math.nan), kinds[half].tolist(), values[~half],
+            kinds[~half].tolist(), alpha,
+        )  # fmt: skip
+        of = sum(n for _, n in one.parts)
+        if of:
+            n = int((one.p_values <= alpha).sum())
+            found.append((n / of, n, one))
+    if not found:
+        return None
+    found.sort(key=lambda split: split[0])
+    counts = [n for _, n, _ in found]
+    _, n, middle = found[len(found) // 2]
+    of = sum(one for _, one in middle.parts)
+    low, high = np.quantile(counts, [0.025, 0.975], method="nearest").astype(int).tolist()
+    p_value = min(1.0, 2 * shortfall(of - n, middle.parts, alpha))
+    return Flagging(len(found), of, low, n, high, p_value)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -160,6 +242,7 @@ def analyse_conformal(
     store: Calibration | None = None,
     origin: str = "",
     stale: tuple[str, ...] = (),
+    is_random_half: bool = False,
 ) -> ConformalAnalysis:
     """Calibrate on the questions that are marked for it, or on a store, and test on the others.
 
@@ -183,7 +266,7 @@ def analyse_conformal(
         ``query_id, support_maximum, correct`` (1, 0 or NaN) of the claims of the answers.
     store : Calibration, optional
         Calibrates in place of the run's own questions.
-    origin, stale
+    origin, stale, is_random_half
         See `ConformalAnalysis`.
 
     Returns
@@ -215,23 +298,34 @@ def analyse_conformal(
     if meanings is not None and len(meanings) and store is None:
         sets, coverages[OF_SETS] = sets_of(frame, meanings, truth.samples, own, tested, alpha)
     judged = ~own & ~np.isnan(values)
-    if not of_correct.reason:
-        frame.loc[judged, "p_value"] = p_values(calibrating, values[judged])
-        frame.loc[judged, "verdict"] = np.where(frame.loc[judged, "p_value"] > alpha, IN_LINE, FLAGGED)
-        frame.loc[judged, "reason"] = None
-    elif origin:
-        frame.loc[judged, "reason"] = "few_labels"
+    found = verdicts_of(calibrating, cases.kinds, values[judged], [*frame.loc[judged, "kind"]], alpha)
+    frame.loc[judged, "p_value"] = found.p_values
+    known = ~np.isnan(found.p_values)
+    verdicts = np.where(found.p_values > alpha, IN_LINE, FLAGGED)
+    frame.loc[judged, "verdict"] = np.where(known, verdicts, UNDEFINED)
+    if origin:
+        frame.loc[judged, "reason"] = np.where(known, None, "few_labels")
+    of_correct, groups = with_groups(of_correct, found, ((correct == 1) & tested)[judged], alpha)
+    coverages[OF_CORRECT] = of_correct
     certificate = certify_threshold(confident(cases.scores, score), cases.correct, alpha, DELTA)
     if certificate.threshold is not None:
         sure = frame["confidence"] >= certificate.threshold
         frame["answered"] = sure.astype("boolean").mask(frame["confidence"].isna() | own)
-    frame.loc[judged, "drift_p"] = online_p_values(cases.scores, values[judged], SEED)
-    enough = np.isfinite(cases.scores).any()
-    drift = drift_martingale(frame.loc[judged, "drift_p"] if enough else [], DRIFT_LEVEL)
+    final, final_threshold = certificate, conformal_threshold(calibrating, alpha)
+    if store is None:
+        labelled = own | tested
+        sure = confident(values[labelled], score)
+        final = certify_threshold(sure, correct[labelled], alpha, DELTA)
+        every = np.where((correct == 1) & labelled, values, math.nan)
+        final_threshold = conformal_threshold(every, alpha)
+    streams = not is_random_half and np.isfinite(cases.scores).any()
+    if streams:
+        frame.loc[judged, "drift_p"] = online_p_values(cases.scores, values[judged], SEED)
+    drift = drift_martingale(frame.loc[judged, "drift_p"] if streams else [], DRIFT_LEVEL)
     return ConformalAnalysis(
-        run, frame, alpha, score, scores, origin, stale, coverages, sets, certificate, drift,
-        groups_of(frame, cases, correct, tested, alpha),
+        run, frame, alpha, score, scores, origin, stale, coverages, sets, certificate, drift, groups,
         None if store else kept_claims_of(claims, frame, own, tested, alpha),
+        final, final_threshold, found.parts, is_random_half,
     )  # fmt: skip
 
 

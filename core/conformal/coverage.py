@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
+import numpy as np
 from scipy.special import betaincinv
 
+from core.arrays import Floats
 from core.conformal.arguments import rate
 from core.conformal.split import threshold_rank
 from core.errors import InputError
@@ -61,3 +66,48 @@ def coverage_band(
 
         low, high = betabinom.ppf(ends, n_test, k, n + 1 - k) / n_test
     return float(low), float(high)
+
+
+def covered_by_chance(parts: Sequence[tuple[int, int]], alpha: float) -> Floats:
+    """Return how likely each number of tested cases is covered, where thresholds keep their promise.
+
+    Parameters
+    ----------
+    parts : sequence of (int, int)
+        Labels of each threshold and the cases that it tests; every threshold is finite.
+    alpha : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    ndarray, shape (n_test + 1,)
+        Probabilities of 0, 1 … n_test: beta-binomial for one threshold, a sum of such for several. Exact for
+        scores without ties; with ties more is covered.
+
+    Examples
+    --------
+    >>> covered_by_chance([(9, 1)], 0.1).round(3).tolist(), covered_by_chance([(9, 1), (9, 1)], 0.1).size
+    ([0.1, 0.9], 3)
+    """
+    from scipy.signal import fftconvolve
+    from scipy.stats import betabinom
+
+    found = np.ones(1)
+    for n, n_test in parts:
+        k = threshold_rank(n, alpha)
+        one = betabinom.pmf(np.arange(n_test + 1), n_test, k, n + 1 - k)
+        found = one if found.size == 1 else np.maximum(fftconvolve(found, one), 0.0)
+    return np.asarray(found, dtype=np.float64)
+
+
+def shortfall(n_covered: int, parts: Sequence[tuple[int, int]], alpha: float) -> float:
+    """Return how likely so few or fewer are covered by chance; NaN where nothing is tested.
+
+    Examples
+    --------
+    >>> round(shortfall(0, [(9, 1)], 0.1), 3), shortfall(0, [], 0.1)
+    (0.1, nan)
+    """
+    if not sum(n_test for _, n_test in parts):
+        return math.nan
+    return min(1.0, float(covered_by_chance(parts, alpha)[: n_covered + 1].sum()))

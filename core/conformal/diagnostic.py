@@ -68,7 +68,8 @@ def _analyse(diagnosis: Diagnosis) -> ConformalAnalysis:
     name, origin = str(diagnosis.settings["score"]), OWN
     store: Calibration | None = None
     stale: tuple[str, ...] = ()
-    saved = run.manifest.get("steps", {}).get("conformal", {}).get("options", {}).get("calibration")
+    options = run.manifest.get("steps", {}).get("conformal", {}).get("options", {})
+    saved = options.get("calibration")
     if saved is not None:
         origin, store, stale = "store", _NOTHING, ("what the run keeps of it cannot be read",)
         kept = Snapshot.from_json(saved)
@@ -92,6 +93,8 @@ def _analyse(diagnosis: Diagnosis) -> ConformalAnalysis:
         store=store,
         origin=origin,
         stale=stale,
+        # A file may say itself which questions calibrate; the step draws a half.
+        is_random_half=saved is None and "seed" in options,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,14 +13,16 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from core.arrays import Bools, Floats, Ints
-from core.conformal.coverage import coverage_band
+from core.conformal.coverage import coverage_band, covered_by_chance, shortfall
 from core.conformal.definitions import OF_CORRECT, OF_SETS
-from core.conformal.mondrian import group_thresholds
+from core.conformal.mondrian import group_p_values, group_thresholds
 from core.conformal.risk_control import Backoff, factuality_backoff
 from core.conformal.sets import SetRule, calibrate_sets, rarity
 from core.conformal.split import conformal_threshold, label_shortage, labels_needed
 from core.conformal.splits import Splits, repeated_splits
 from core.text.display import count
+
+OTHERS = "the other groups"  # those that share a threshold
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -48,6 +50,10 @@ class Coverage:
         Labelled cases on either side, and those of the tested that the threshold covers.
     band : (float, float)
         Where the tested share lies in 95 of 100 calibrations; (nan, nan) where nothing is promised.
+    alpha : float
+        As asked.
+    parts : tuple of (int, int)
+        Labels and tested cases of each finite threshold: of one, or of every group.
     """
 
     name: str
@@ -57,8 +63,15 @@ class Coverage:
     n_test: int
     n_covered: int
     band: tuple[float, float]
+    alpha: float
+    parts: tuple[tuple[int, int], ...]
     _scores: Floats = field(repr=False)
     _groups: Sequence[Floats] | None = field(repr=False, default=None)
+
+    @cached_property
+    def p_value(self) -> float:
+        """How likely so few are covered if the promise holds; NaN where nothing is promised or tested."""
+        return shortfall(self.n_covered, self.parts, self.alpha)
 
     @cached_property
     def splits(self) -> Splits | None:
@@ -128,7 +141,70 @@ def coverage_of(
     why = _shortage(name, n, alpha) if reason is None else reason
     band = (math.nan, math.nan) if why or not n_test else coverage_band(n, alpha, n_test=n_test)
     none = np.full(1, math.nan)
-    return Coverage(name, found, why, n, n_test, covered, band, none if pool is None else pool, groups)
+    parts = () if why or not n_test else ((n, n_test),)
+    scores = none if pool is None else pool
+    return Coverage(name, found, why, n, n_test, covered, band, alpha, parts, scores, groups)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Verdicts:
+    """P-values of answers among the correct ones of their group, where there are groups.
+
+    ``p_values`` are NaN without a score or a finite threshold. ``groups`` is empty where one threshold is for
+    all; else it has a row for each threshold: ``group, n_calibration, threshold, reason``. ``parts`` are
+    ``(labels, answers)`` of each finite threshold.
+    """
+
+    p_values: Floats
+    groups: pd.DataFrame
+    members: Sequence[str]
+    parts: tuple[tuple[int, int], ...]
+
+
+def verdicts_of(
+    calibrating: Floats,
+    kinds: Sequence[str | None],
+    values: Floats,
+    asked: Sequence[str | None],
+    alpha: float,
+) -> Verdicts:
+    """Return the p-value of each score among the calibration scores of its own group.
+
+    Groups with too few labels for a threshold of their own share one; where that leaves a single threshold,
+    it is for all answers. An answer of a group without a label has no p-value where others have a threshold
+    of their own.
+
+    Parameters
+    ----------
+    calibrating : ndarray, shape (n,)
+        Scores of the correct calibration answers; NaN is left out.
+    kinds, asked : sequence of str or None
+        Groups of the calibration answers and of the others.
+    values : ndarray, shape (m,)
+        Scores of the others.
+    alpha : float
+        Between 0 and 1.
+    """
+    names = [one if isinstance(one, str) else "" for one in asked]
+    own = np.array([one if isinstance(one, str) else "" for one in kinds], dtype=object)
+    sizes = pd.Series(own[~np.isnan(calibrating)], dtype=object).value_counts(sort=False)
+    few = [one for one, n in sizes.items() if n < labels_needed(alpha)]
+    # One that would share with none keeps its name.
+    shared = {str(one): OTHERS if one in few and len(few) > 1 else str(one) for one in sizes.index}
+    shared = shared if any(names) else {}
+    several = len({*shared.values()}) > 1
+    of_case = [shared.get(one, one) for one in own] if several else [""] * len(own)
+    members = [shared.get(one, one) for one in names] if several else [""] * len(names)
+    # In the order of the run, the shared one last.
+    order = sorted({**dict.fromkeys(members), **dict.fromkeys(of_case)}, key=lambda one: one == OTHERS)
+    found = group_thresholds(calibrating, of_case, alpha, order)
+    place = group_p_values(calibrating, of_case, values, members)
+    finite = np.array([found[one].threshold < math.inf for one in members], dtype=np.bool_)
+    judged = pd.Series(members, dtype=object)[finite & ~np.isnan(values)].value_counts(sort=False)
+    parts = tuple((found[one].n, int(n)) for one, n in judged.items())
+    rows = [(one, *found[one]) for one in order] if several else []
+    groups = pd.DataFrame(rows, columns=["group", "n_calibration", "threshold", "reason"])
+    return Verdicts(np.where(finite, place, math.nan), groups, members, parts)
 
 
 def _shortage(name: str, n: int, alpha: float) -> str:
@@ -234,26 +310,42 @@ def sets_of(
     return Sets(rule, mean, int(np.isinf(best[testing]).sum())), coverage
 
 
-def groups_of(
-    frame: pd.DataFrame, cases: Calibration, correct: Floats, tested: Bools, alpha: float
-) -> pd.DataFrame:
-    """Return a threshold of its own for each group, and the coverage of its tested correct answers."""
+def with_groups(
+    one: Coverage, verdicts: Verdicts, right: Bools, alpha: float
+) -> tuple[Coverage, pd.DataFrame]:
+    """Return the coverage of the thresholds of all groups, and of each of them.
+
+    ``right`` says which of the answers of ``verdicts`` are known to be correct. No row, and the coverage as
+    it was, where one threshold is for all.
+    """
     columns = ["group", "n_calibration", "threshold", "reason", "n_test", "n_covered", "low", "high"]
-    asked = [*frame["kind"].dropna().unique()]
-    calibrating = [one if isinstance(one, str) else "" for one in cases.kinds]
-    right = np.where(cases.correct == 1, cases.scores, math.nan)
-    found = group_thresholds(right, calibrating, alpha, asked) if len(asked) > 1 else {}
+    covered = verdicts.p_values > alpha
     rows: list[tuple[Any, ...]] = []
-    for group in asked if found else ():
-        one = found[group]
-        own = (frame["kind"] == group).to_numpy() & tested & (correct == 1)
-        testing = frame["score"].to_numpy()[own]
-        testing = testing[~np.isnan(testing)]
-        n, finite = testing.size, one.threshold < math.inf
-        low, high = coverage_band(one.n, alpha, n_test=n) if n and finite and one.n else (math.nan, math.nan)
-        covered = int(np.count_nonzero(testing <= one.threshold))
-        rows.append((group, one.n, one.threshold, one.reason, n, covered, low, high))
-    return pd.DataFrame(rows, columns=columns)
+    members = np.array(verdicts.members, dtype=object)
+    for group, n, threshold, reason in verdicts.groups.itertuples(index=False):
+        tested = right & (members == group)
+        n_test, n_covered = int(tested.sum()), int((tested & covered).sum())
+        known = n_test and threshold < math.inf
+        low, high = coverage_band(n, alpha, n_test=n_test) if known else (math.nan, math.nan)
+        rows.append((group, n, threshold, reason, n_test, n_covered, low, high))
+    frame = pd.DataFrame(rows, columns=columns)
+    if frame.empty:
+        return one, frame
+    finite = frame[frame["threshold"] < math.inf]
+    parts = tuple(
+        (int(n), int(m)) for n, m in zip(finite["n_calibration"], finite["n_test"], strict=True) if m
+    )
+    n_test = int(finite["n_test"].sum())
+    band = (math.nan, math.nan)
+    if n_test:
+        total = covered_by_chance(parts, alpha).cumsum()
+        low, high = np.searchsorted(total, [0.025, 0.975]) / n_test
+        band = (float(low), float(high))
+    changed = replace(
+        one, threshold=math.nan, n_calibration=int(finite["n_calibration"].sum()), n_test=n_test,
+        n_covered=int(finite["n_covered"].sum()), band=band, parts=parts,
+    )  # fmt: skip
+    return changed, frame
 
 
 def kept_claims_of(

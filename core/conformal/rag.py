@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.conformal.arguments import rate, same_length
+from core.conformal.definitions import DELTA
 from core.conformal.labelled import Context, context_text, numbered, references_text
 from core.conformal.provenance import provenance_of
+from core.conformal.selective import certify_threshold
 from core.conformal.split import p_values
 from core.conformal.store import CalibrationStore, Case, query_hash
 from core.errors import BackendError, InputError
@@ -30,6 +32,7 @@ from core.pipeline.asking import Asker
 from core.pipeline.begin import prompt_facts
 from core.pipeline.sampling import DEFAULT_SAMPLES, check_model, drawn, sampled, sampling_facts
 from core.pipeline.steps import ProgressCallback, model_facts
+from core.signals import Signal, confident
 from core.text.agreement import rouge_l_agreement
 from core.text.display import count
 from core.text.matching import is_correct
@@ -194,10 +197,12 @@ class ConformalRAG:
         -------
         dict
             ``new_calibrated``, ``skipped`` and ``n_failed`` (no passage, or a call failed: not stored, and
-            asked again next time) questions of this call, and the ``failure`` of most of the latter. Of the whole store ``total_calibrated`` rows,
-            ``n_labels`` that are known to be correct or not, and of the correct ones among them, which
-            calibrate, ``n_correct`` and ``n_samples`` (the same), ``mean_score``, ``threshold`` (+inf, with a
-            ``reason``, for too few).
+            asked again next time) questions of this call, and the ``failure`` of most of the latter. Of the
+            whole store ``total_calibrated`` rows, ``n_labels`` that are known to be correct or not, and of
+            the correct ones among them, which calibrate, ``n_correct`` and ``n_samples`` (the same),
+            ``mean_score``, ``threshold`` (+inf, with a ``reason``, for too few); of all labels the
+            ``certified_threshold`` of the confidence 1 − score (`certify_threshold`; None, with
+            ``certified_missing``, where nothing can be certified).
 
         Raises
         ------
@@ -326,10 +331,19 @@ class _Asked(NamedTuple):
     failure: str = ""
 
 
-def summary(store: CalibrationStore, alpha: float) -> dict[str, Any]:
-    """Return what a store gives at an error rate: the entries of `ConformalRAG.calibrate` about it."""
+def summary(store: CalibrationStore, alpha: float, signal: Signal | None = None) -> dict[str, Any]:
+    """Return what a store gives at an error rate: the entries of `ConformalRAG.calibrate` about it.
+
+    ``signal`` is that of the scores, by default one from 0 to 1.
+    """
     found = store.calibrated(alpha)
     n = found.scores.size
+    rows = store.usable()
+    scores, right = (
+        rows[name].to_numpy(dtype=np.float64, na_value=math.nan)
+        for name in ("nonconformity_score", "correct")
+    )
+    certificate = certify_threshold(confident(scores, signal), right, alpha, DELTA)
     return {
         "n_samples": n,
         "mean_score": float(found.scores.mean()) if n else math.nan,
@@ -338,6 +352,8 @@ def summary(store: CalibrationStore, alpha: float) -> dict[str, Any]:
         "n_labels": found.n_labels,
         "n_correct": n,
         "reason": found.reason,
+        "certified_threshold": certificate.threshold,
+        "certified_missing": certificate.missing,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -80,8 +81,9 @@ class Certificate:
         with a threshold. None where no number up to a million does.
     out_of_reach : bool
         Whether no number of labels would do: of the surest answers, however many of them (from 1 in 20 of at
-        least 20 labels on), more than α are wrong even at the lower end of a one-sided 95 % interval. Where some threshold is
-        in reach, this is said with a probability of at most 5 %; never at a higher α if not at a lower one.
+        least 20 labels on), more than α are wrong even at the lower end of a one-sided 95 % interval. Where
+        some threshold is in reach, this is said with a probability of at most 5 %; never at a higher α if
+        not at a lower one.
     alpha, delta : float
         As asked.
     table : tuple of Tested
@@ -174,14 +176,14 @@ def certify_threshold(
     with several starts.
 
     Why it is exact: order the population by confidence, ties at random, and let R(x) be the risk from x
-    upwards, which has no jumps. Call x bad where R(x) > α. At the ends of a bad stretch R is α, so the answers
-    between two such ends are wrong with a probability of α on average. Given how many labels lie above each
-    end, the wrong ones above an end are therefore binomial with α, and below it, within the bad stretch, there
-    are more. The first threshold of the grid in a bad stretch is fixed; a start that lies in it is the place
-    of a certain label in the order, and given that place the labels above it are a random sample of what lies
-    above. So given these numbers the p-value of each is at most u with a probability of at most u, whatever R
-    is. The same numbers say which starts lie in which stretch, and so the level with which the sequence enters
-    each bad stretch. These levels add up to at most δ.
+    upwards, which has no jumps. Call x bad where R(x) > α. At the ends of a bad stretch R is α, so the
+    answers between two such ends are wrong with a probability of α on average. Given how many labels lie
+    above each end, the wrong ones above an end are therefore binomial with α, and below it, within the bad
+    stretch, there are more. The first threshold of the grid in a bad stretch is fixed; a start that lies in
+    it is the place of a certain label in the order, and given that place the labels above it are a random
+    sample of what lies above. So given these numbers the p-value of each is at most u with a probability of
+    at most u, whatever R is. The same numbers say which starts lie in which stretch, and so the level with
+    which the sequence enters each bad stretch. These levels add up to at most δ.
 
     A start *at a threshold of the grid* where enough are answered would not do: given that too few exceed the
     threshold above it, the answered hold fewer of the surest than usual; where those are the risky ones, they
@@ -202,8 +204,11 @@ def certify_threshold(
     same_length("confidence", score.size, "correct", right.size)
     known = ~np.isnan(score + right)
     score, right = score[known], right[known]
-    # Ties in a random order, which must not follow that of the data.
-    drawn = np.random.default_rng(0).permutation(score.size)
+    # Ties in a random order, whatever the order of the data: the same labels give the same certificate.
+    order = np.lexsort((right, -score))
+    score, right = score[order], right[order]
+    seed = hashlib.sha256(score.tobytes() + right.tobytes()).digest()
+    drawn = np.random.default_rng(list(seed)).permutation(score.size)
     order = drawn[np.argsort(-score[drawn], kind="stable")]
     score, wrong = score[order], np.r_[0, np.cumsum(1 - right[order])].astype(int)
     nodes = _nodes(score, grid, starts, error, total)
@@ -303,8 +308,8 @@ def _powers(alpha: float, level: float) -> Floats:
 def _hopeless(score: Floats, wrong: Ints, alpha: float, least: int) -> bool:
     """Return whether the risk of the surest is clearly above α, however many of them are answered.
 
-    One-sided exact intervals (Clopper & Pearson 1934): for a threshold in reach the risk is at most α, and its
-    interval lies above with a probability of at most 5 %, so all of them do with no more.
+    One-sided exact intervals (Clopper & Pearson 1934): for a threshold in reach the risk is at most α, and
+    its interval lies above with a probability of at most 5 %, so all of them do with no more.
     """
     if score.size < _FEWEST:
         return False
@@ -335,26 +340,25 @@ def _labels_needed(
         # The binomial probability as a beta integral, which also has a value between whole numbers.
         return m > 0 and bool(betainc(max(m - n_wrong, 1e-9), n_wrong + 1, 1 - error) <= float(level))
 
+    def follows(seen: float) -> Ints:
+        # Several that tie will be more of them: then a threshold of the grid must follow a start among them.
+        block = int(np.searchsorted(ends, seen))
+        alone = seen == ends[block] or ends[block] - ends[block - 1] == 1
+        return np.array([seen]) if alone else answered[answered > seen][:1]
+
     def certified(total: int) -> bool:
         more = total / n
         if starts is not None:
-            share = delta / len(set(starts))
-            return any(
-                passes(more * m, more * wrong[m], share)
-                for one, m in zip(grid, answered.tolist(), strict=True)
-                if one in starts
-            )
-        for m, level in _starts(total, alpha, delta).items():
-            seen = m / more
-            if passes(m, more * float(np.interp(seen, ends, wrong[ends])), level):
-                # Several that tie will be more of them: then a threshold of the grid must follow.
-                block = int(np.searchsorted(ends, seen))
-                below = answered[answered > seen][:1].tolist()
-                if seen == ends[block] or ends[block] - ends[block - 1] == 1:
-                    return True
-                if any(passes(more * one, more * wrong[one], level) for one in below):
-                    return True
-        return False
+            first = np.isin(grid, list(starts))
+            tests = [(m, [m], delta / len(set(starts))) for m in answered[first].tolist()]
+        else:
+            at = [(m / more, level) for m, level in _starts(total, alpha, delta).items()]
+            tests = [(seen, follows(seen).tolist(), level) for seen, level in at]
+        risk = lambda seen: more * float(np.interp(seen, ends, wrong[ends]))  # noqa: E731
+        return any(
+            passes(more * seen, risk(seen), level) and any(passes(more * m, risk(m), level) for m in after)
+            for seen, after, level in tests
+        )
 
     total = n
     while total < MANY:
