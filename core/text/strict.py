@@ -75,8 +75,8 @@ class JsonReader:
     Refuses an object that repeats a name, numbers that are not finite or have more than 308 digits, halves of
     surrogate pairs, and values nested deeper than ``max_depth``. Bare line breaks in strings are accepted.
 
-    With ``repair`` such numbers become None and such halves are replaced instead, counted in ``n_missing`` and
-    ``n_replaced``: data frames write NaN, and one odd cell should not cost a file.
+    With ``repair`` such numbers become None and such halves are replaced instead, counted in ``n_missing``
+    and ``n_replaced``: data frames write NaN, and one odd cell should not cost a file.
     """
 
     def __init__(self, *, repair: bool = False, max_depth: int = MAX_DEPTH) -> None:
