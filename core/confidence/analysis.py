@@ -291,10 +291,10 @@ def analyse_confidence(
     weighting: Weighting,
     mapped: ConfidenceMap,
     sampling: Floats,
-    mc_confidence: Floats,
     conformal: Floats,
     reliable: pd.Series,
     *,
+    mc_confidence: Floats | None = None,
     cross_fitted: Floats | None = None,
     n_cross_fitted: int | None = 0,
     choices: tuple[Signal, ...] = (),
@@ -350,7 +350,8 @@ def analyse_confidence(
     )
     frame["combined_confidence"] = (sampling + conformal) / 2
     reliable = reliable.reset_index(drop=True)
-    frame["is_reliable"] = combined_decision(mc_confidence, reliable)
+    by_variance = np.full(len(frame), math.nan) if mc_confidence is None else mc_confidence
+    frame["is_reliable"] = combined_decision(by_variance, reliable)
     frame["is_reliable_strict"] = combined_decision(sampling, reliable)
     frame["correct"] = pd.Series(correct).map({1.0: True, 0.0: False}).astype("boolean")
     why = np.where(without, "no_answer", "no_weights" if reason else "no_signal")

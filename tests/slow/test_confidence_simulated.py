@@ -60,7 +60,7 @@ def test_a_confidence_that_is_unrelated_to_correctness_makes_no_finding_beyond_c
         undecided = pd.Series([None] * n, dtype="boolean")
         titles = dict(zip(signals, signals, strict=True))
         analysis = analyse_confidence(
-            run, signals, titles, correct, way, ConfidenceMap(), none, none, none, undecided
+            run, signals, titles, correct, way, ConfidenceMap(), none, none, undecided
         )
         tested = [one for one in findings(analysis) if one.tone in (BAD, GOOD)]
         hits += bool(
