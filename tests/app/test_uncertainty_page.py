@@ -76,14 +76,14 @@ def test_without_samples_the_page_offers_the_step(open_app, healthy, texts, reco
     assert not app.get("plotly_chart") and not app.metric
 
 
-def test_with_samples_the_page_shows_figures_tables_and_the_worklist(opened, texts):
+def test_with_samples_the_page_shows_figures_tables_and_the_way_to_its_questions(opened, texts):
     app = opened("uncertainty")
     said = texts(app)
     assert len(app.get("plotly_chart")) == 3
     assert "Judged on 3 answers with a reference answer, 2 of them incorrect" in said
     assert "pairs** of estimators can be told apart" in said
     assert any("estimators" in box.label for box in app.expander)
-    assert "**6 of 6 questions**" in said
+    assert any(link.proto.label == "Read the 6 questions of the run" for link in app.get("page_link"))
     # What chose the best is said beside it.
     assert "being chosen on these answers" in said
 
