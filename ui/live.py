@@ -33,7 +33,7 @@ def settings(dataset: Dataset, choice: ModelChoice) -> None:
     work = Work(steps or (), choice, dataset=dataset, retrieval=retrieval)
     with buttons:
         label, icon = f"Run ({_calls(work)})", ":material/play_arrow:"
-        run = st.button(label, icon=icon, type="primary", key="live_run", disabled=off)
+        run = st.button(label, icon=icon, type="primary", key="run_now", disabled=off)
         estimate = st.button(
             "Estimate cost",
             icon=":material/calculate:",

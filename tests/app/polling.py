@@ -9,7 +9,12 @@ from ui import jobs
 
 
 def button(app, label):
-    return next(b for b in app.button if b.label.startswith(label))
+    return next(b for b in app.button if begins(b.label, label))
+
+
+def begins(text, label):
+    """Tell whether a text begins like this; "Run" is the button below an estimate, not the one with a count."""
+    return text.startswith(label) and (label.startswith("Run (") or not text.startswith("Run ("))
 
 
 def until(app, found):
@@ -29,7 +34,7 @@ def until(app, found):
 
 def wait(app, label):
     """Run the page until a sentence or button that begins like this shows up."""
-    return until(app, lambda app: any(text.startswith(label) for text in said(app)))
+    return until(app, lambda app: any(begins(text, label) for text in said(app)))
 
 
 def said(app):

@@ -25,14 +25,15 @@ def draw() -> None:
     """Draw the most uncertain answers with the parts, or which steps would give them."""
     frame = run.found().queries
     known = int(frame["combined_uncertainty"].notna().sum())
-    decided = frame["is_reliable"].dropna()
+    decided, strict = frame["is_reliable"].dropna(), int(frame["is_reliable_strict"].fillna(False).sum())
     if known:
         mean = number(float(frame["combined_uncertainty"].mean()))
         st.markdown(f"Mean combined uncertainty **{mean}** (n = {count(known, 'answer')}).")
     if len(decided):
         st.markdown(
-            f"**{int(decided.sum()):,} of {count(len(decided), 'answer')}** are reliable: they agree with "
-            f"their samples by more than {RELIABLE_ABOVE:g}, and conformal prediction does not flag them."
+            f"**{int(decided.sum()):,} of {count(len(decided), 'answer')}** are reliable: their MC dropout "
+            f"confidence is above {RELIABLE_ABOVE:g}, and conformal prediction does not flag them. The "
+            f"stricter rule, which asks the same of the agreement with the samples, accepts {strict:,}."
         )
     _missing()
     if not known:
