@@ -70,7 +70,9 @@ def policy(markdown: bool = True) -> str:
         cells = []
         for limit, other in ((one.high, None), (one.medium, one.high)):
             always, never = limit is not None and limit < 0, limit is None or limit == other
-            cells.append("always" if always and not never else "—" if never else f"surely > {percent(limit)}")
+            cells.append(
+                "always" if always and not never else "—" if never else f"surely > {percent(limit or 0)}"
+            )
         low = "—" if "always" in cells else "always" if cells == ["—", "—"] else "otherwise"
         rows.append((one, [*cells, low]))
     if markdown:

@@ -342,7 +342,7 @@ def above_noise_by_chance(n_repeats: ArrayLike, q: float = 0.95) -> Floats:
     """
     repeats = np.asarray(n_repeats, dtype=np.float64)
     # The answer without the passage is one more repeat: each place among R + 1 is as likely.
-    return np.where(repeats > 0, 1 - _floor_rank(repeats, q) / (repeats + 1), np.nan)
+    return np.where(repeats > 0, (repeats + 1 - _floor_rank(repeats, q)) / (repeats + 1), np.nan)
 
 
 def label(rho: float, threshold: float = DEFAULT_THRESHOLD, attainable: float = 1.0) -> str:
