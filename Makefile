@@ -14,7 +14,7 @@ help:
 	@echo "make run          install, then open the dashboard on a recorded real run"
 	@echo "make test         install, then run the whole test suite"
 	@echo "make lint         ruff and mypy"
-	@echo "make analyze      record both sample runs again (three hours on two cores)"
+	@echo "make analyze      record the three sample runs again (four hours on two cores)"
 	@echo "make worked       compose the worked answers and verify their claims again (no model)"
 	@echo "make bench        measure speed side by side and write docs/benchmarks.md"
 	@echo "make bench-quick  the same on less data, in five minutes"
@@ -44,15 +44,17 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-RECORD = $(BIN)/python -m core analyze sample_data/questions.jsonl --llm embedded --repeats 1 --steps influence,likelihood,claims,uncertainty,conformal,validation,confidence \
+RECORD = $(BIN)/python -m core analyze --llm embedded --steps influence,likelihood,claims,uncertainty,conformal,validation,confidence \
 	--overwrite
 analyze: $(VENV)/.installed
-	$(RECORD) --k 5 --passage-words 60 --context-questions 24 --name "Sample corpus, 5 passages of 60 words" --out sample_data/recorded_run_short
-	$(RECORD) --name "Sample corpus, 10 passages of 100 words" --out sample_data/recorded_run
+	$(BIN)/python -m sample_data.sentences sample_data/articles sample_data/sentences.jsonl
+	$(RECORD) sample_data/facts.jsonl --repeats 3 --k 3 --passage-words 60 --context-questions 30 --name "Sample facts, 3 passages of one sentence" --out sample_data/recorded_run_facts
+	$(RECORD) sample_data/questions.jsonl --repeats 1 --k 5 --passage-words 60 --context-questions 24 --name "Sample corpus, 5 passages of 60 words" --out sample_data/recorded_run_short
+	$(RECORD) sample_data/questions.jsonl --repeats 1 --name "Sample corpus, 10 passages of 100 words" --out sample_data/recorded_run
 
 worked: $(VENV)/.installed
 	$(BIN)/python -m sample_data.compose sample_data/worked_answers.jsonl sample_data/articles sample_data/worked_answers
-	$(BIN)/python -m core analyze sample_data/worked_answers --steps claims,validation --out sample_data/worked_answers --overwrite
+	$(BIN)/python -m core analyze sample_data/worked_answers --steps claims,conformal,validation --no-citations --out sample_data/worked_answers --overwrite
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench

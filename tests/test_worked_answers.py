@@ -89,6 +89,17 @@ def test_the_saved_run_is_composed_of_these_answers():
     assert all(row.answer[row.start : row.end] == row.text for row in spans.itertuples())
 
 
+def test_what_needs_no_model_is_there():
+    """Conformal was never run, and all 32 answers failed validation for lack of citations nobody had asked for."""
+    diagnosis = Diagnosis(Run.load(SAMPLES / "worked_answers"))
+    lacking = {one.name for one in diagnosis.diagnostics if one.lacks(diagnosis.run)}
+    assert lacking <= {"influence", "likelihood"}
+    labelled = diagnosis.run.queries["calibrates"]
+    assert labelled.sum() == len(LINES) / 2
+    verdicts = diagnosis.run["verdicts"].set_index("validator")
+    assert verdicts.loc["CitationRequired", "reason"].eq("not_applicable").all()
+
+
 def test_the_readme_counts_them():
     text = " ".join((SAMPLES / "README.md").read_text("utf-8").split())
     found = planted_errors(Diagnosis(Run.load(SAMPLES / "worked_answers"))["claims"])

@@ -16,7 +16,7 @@ from core.run import Run, holds_run, read_manifest, sole_writer
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "sample_data"
-RECORDED = SAMPLES / "recorded_run"
+FIRST = ("recorded_run_facts", "recorded_run")  # sample runs; the first that is there opens first
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ def find(run_id: str) -> SavedRun | None:
 
 
 def recorded() -> SavedRun | None:
-    """Return the recorded sample run, if this copy of the app has one."""
-    folder = samples_folder() / RECORDED.name
-    found = _describe(folder, own=False) if holds_run(folder) else None
-    return found if found is not None and not found.problem else None
+    """Return the recorded sample run that opens first, if this copy of the app has one."""
+    folders = (samples_folder() / name for name in FIRST)
+    found = (_describe(folder, own=False) for folder in folders if holds_run(folder))
+    return next((run for run in found if not run.problem), None)
 
 
 def folder_of(run: Run) -> Path:

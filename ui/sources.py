@@ -128,7 +128,7 @@ def _saved(run_id: str) -> library.SavedRun:
 
 
 def _show_saved(saved: library.SavedRun) -> None:
-    origin = "recorded" if saved.folder.name == library.RECORDED.name and not saved.own else "saved"
+    origin = "recorded" if saved == library.recorded() else "saved"
     key, run = cached.open_saved(saved)
     session().show(run, origin, saved=True, link={"run": saved.run_id}, key=key)
 
