@@ -77,9 +77,9 @@ def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
     }
     if not claims.extracted:
         facts, n, judged = dict.fromkeys(facts), 0, 0
-    interval = clustered_interval(q["n_supported"], q["n_supported"] + q["n_not_supported"])
+    supported = clustered_interval(q["n_supported"], q["n_supported"] + q["n_not_supported"])
     joint = f"{counts['n_claims_joint']:,} by two passages together only" if counts["n_claims_joint"] else ""
-    note = "; ".join(filter(None, [share_interval(interval) if judged else "", joint if n else ""]))
+    note = "; ".join(filter(None, [share_interval(supported) if judged else "", joint if n else ""]))
     shown = (
         Number("n_claims", "Claims", facts["n_claims"], n=facts["n_with_claims"], noun="answer", place="row"),
         Number(
