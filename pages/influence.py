@@ -16,7 +16,6 @@ if headlines.opening("influence"):
 
     run.agreement()
     run.spread()
-    run.planted()
 
     st.subheader("Questions", anchor=False)
     worklist.draw("influence")
