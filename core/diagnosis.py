@@ -29,6 +29,7 @@ WHY, TRUST = "why", "trust"  # what a diagnostic is about: why the answers are w
 BEYOND_CHANCE = 0.05  # largest p-value, adjusted for everything that was tested, of a finding beyond chance
 _PROMISED_KEYS = ("mean_claim_uncertainty", "mean_confidence")
 EARLIER = ("*",)
+RECOVERED = ("check", "planted", "recovered", "low", "high", "n", "meaning", "cases")
 _KEPT = 8  # analyses of one diagnostic, under different settings, that a `Diagnosis` remembers
 
 
@@ -413,6 +414,9 @@ class Diagnostic:
         Of its page.
     group : {"why", "trust"}
         Of the menu in which its page is.
+    recover : callable or None
+        Further rows of `Diagnosis.recovered`, with the same columns, where a simulation plants what no
+        headline number says.
     """
 
     name: str
@@ -430,6 +434,7 @@ class Diagnostic:
     step: Any = None
     icon: str = ":material/stethoscope:"
     group: str = WHY
+    recover: Callable[[Diagnosis], pd.DataFrame] | None = None
 
     def lacks(self, run: Run) -> str | None:
         """Return why there is nothing to say of a run, or None."""
@@ -535,6 +540,29 @@ class Diagnosis:
         """Return the headline numbers of one diagnostic."""
         return tuple(self._by_name[name].numbers(self[name]))
 
+    def recovered(self, name: str) -> pd.DataFrame:
+        """Return what a simulation planted for one diagnostic, and what that recovered of it.
+
+        Returns
+        -------
+        DataFrame
+            One row per check: ``check, planted, recovered``, both counts, shares or means; ``low, high``, the
+            95 % interval of ``recovered``, NaN for counts; ``n``; ``meaning``; and ``cases``, a condition as
+            of `Number.cases`. Empty for a run that is no simulation. What was planted is read from
+            ``manifest["planted"]``: by diagnostic, the key of a `Number` and its value.
+        """
+        rows: list[tuple[Any, ...]] = []
+        diagnostic, planted = self._by_name[name], self.run.manifest.get("planted", {}).get(name, {})
+        if planted and diagnostic.lacks(self.run) is None:
+            for one in self.numbers(name):
+                if one.key in planted:
+                    rows += _recovered(diagnostic, one, planted[one.key])
+        frame = pd.DataFrame(rows, columns=[*RECOVERED])
+        if not self.run.simulated or diagnostic.recover is None or diagnostic.lacks(self.run) is not None:
+            return frame
+        more = diagnostic.recover(self)
+        return pd.concat([frame, more], ignore_index=True) if rows else more
+
     def summary(self) -> dict[str, Any]:
         """Return every headline number as plain JSON values, under the keys that scripts rely on.
 
@@ -604,6 +632,21 @@ def read_by(diagnostics: Sequence[Diagnostic], name: str) -> tuple[str, ...]:
     names = [one.name for one in diagnostics]
     reads = diagnostics[names.index(name)].reads
     return tuple(names[: names.index(name)]) if reads == EARLIER else reads
+
+
+def _recovered(diagnostic: Diagnostic, one: Number, planted: Any) -> list[tuple[Any, ...]]:
+    """Return a row of `Diagnosis.recovered` for a number, or one for each name that it counts."""
+    nothing = (math.nan, math.nan)
+    if isinstance(planted, Mapping):
+        found = one.value or {}
+        return [
+            (f"{one.title}: {name}", value, found.get(name, 0), *nothing, sum(planted.values()), "", "")
+            for name, value in planted.items()
+        ]
+    meaning = next((known.meaning for known in diagnostic.definitions if known.name == one.define), "")
+    value = math.nan if one.value is None else one.value
+    n = one.n if one.of is None else one.of
+    return [(one.title, planted, value, *(one.interval or nothing), n, meaning, one.cases)]
 
 
 def settings_of(diagnostics: Sequence[Diagnostic]) -> tuple[Setting, ...]:

@@ -98,7 +98,7 @@ QUERIES = Table(
         Column("reported_divergent", "bool", "Divergence flag in an imported file.", aliases=("is_divergent",)),
         Column("planted_case", "str", "Simulation only: the case that was planted in this question."),
         Column("planted_rho", "float", "Simulation only: rank agreement of the planted influence.", range=(-1, 1)),
-        Column("planted_correct", "bool", "Composed runs only: whether the answer was composed to be correct."),
+        Column("planted_correct", "bool", "Simulated and composed runs only: whether the answer was made to be correct."),
     ),
 )  # fmt: skip
 
@@ -167,8 +167,8 @@ SAMPLES = Table(
         Column("seed", "int", "Seed of the call."),
         Column("logprob_sum", "float", "Sum of the tokens' log-probabilities.", unit="nats", range=(None, 0)),
         Column("n_tokens", "int", "Tokens generated.", unit="tokens", range=(0, None)),
-        Column("planted_meaning", "int", "Composed runs only: number of the meaning this answer was composed to have; 1 is "
-               "that of the baseline answer.", range=(1, None)),
+        Column("planted_meaning", "int", "Simulated and composed runs only: number of the meaning this answer was made to "
+               "have; 1 is that of the baseline answer.", range=(1, None)),
     ),
 )  # fmt: skip
 

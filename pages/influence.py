@@ -15,7 +15,6 @@ if headlines.opening("influence"):
         run.modes()
         run.agreement()
         run.spread()
-        run.planted()
 
     st.subheader("Questions", anchor=False)
     worklist.door("influence")

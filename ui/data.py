@@ -10,7 +10,7 @@ from core.errors import LeadlineError
 from core.report.exports import exporters
 from core.sources.formats import FORMATS
 from core.sources.simulation import SimulationOptions
-from core.sources.simulation_text import read_options
+from core.sources.simulation_text import SHOWN, read_options
 from core.text.display import count
 from ui import library, router, show, sources, uploads
 from ui.plain import plain
@@ -66,7 +66,7 @@ def _shown_options() -> SimulationOptions:
 # Title, lowest, highest, help; shares run from 0 to 1.
 _KNOBS: dict[str, dict[str, tuple[str, float, float, str]]] = {
     "Size": {
-        "queries": ("Questions", 10, 200, "How many questions to simulate."),
+        "queries": ("Questions", 10, SHOWN, "How many to simulate; the command line takes up to 100,000."),
         "passages": ("Passages per question", 3, 15, "k, the passages in the prompt."),
         "repeats": ("Noise repeats", 0, 50, "Unablated repeats per question, for the noise floor."),
         "seed": ("Seed", 0, 2**32 - 1, "The same options and seed give the same run."),

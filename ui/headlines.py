@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from core import diagnostics
 from core.charts.overview import against_chance
+from core.charts.theme import where_door
 from core.diagnosis import BAD, GOOD, REASON, UNCLEAR, Definition, Diagnostic, Finding, Number
-from core.text.display import DASH, count
+from core.text.display import DASH, count, number
 from core.verdict import text_of
 from core.verdict import verdict as verdict_of
 from core.worklist import key_of, title_of
-from ui import cached, router, show, sources
+from ui import cached, doors, router, show, sources
 from ui.figures import ready
 from ui.plain import plain
 from ui.state import session
@@ -78,6 +80,40 @@ def body(name: str) -> None:
         frame = pd.DataFrame(rows, columns=["Number", "Value", "n, interval, chance baseline", "Meaning"])
         show.table(frame, f"All numbers of {diagnostic_of(name).title}", height="content")
     undefined(name)
+    recovered(name)
+
+
+def recovered(name: str) -> None:
+    """Draw what a simulation planted for a diagnostic and what that recovered; nothing of other runs."""
+    frame = cached.once(f"recovered {name}", lambda found: found.recovered(name))
+    if frame.empty:
+        return
+    st.subheader("Ground truth vs recovered", anchor=False)
+    st.markdown("The simulation planted these values, so that the metrics can be checked against them.")
+    shown = frame.assign(
+        planted=[_plain_number(value) for value in frame["planted"]],
+        recovered=[_plain_number(value) for value in frame["recovered"]],
+        interval=[
+            DASH if pd.isna(low) else f"{number(low)} to {number(high)}"
+            for low, high in zip(frame["low"], frame["high"], strict=True)
+        ],
+    )
+    columns = {
+        "check": "Check",
+        "planted": "Planted",
+        "recovered": "Recovered",
+        "interval": "95 % interval",
+        "n": "n",
+        "meaning": show.wide("Meaning"),
+    }
+    leads_to = [where_door(f"{name}.{cases}") if cases else "" for cases in frame["cases"]]
+    alt = "What was planted and what was recovered; choosing a row lists its questions"
+    doors.table(shown, alt, columns, f"recovered_{name}", leads_to, height="content")
+
+
+def _plain_number(value: float) -> str:
+    whole = isinstance(value, (int, np.integer)) or pd.isna(value)
+    return number(value) if not whole else DASH if pd.isna(value) else f"{value:,}"
 
 
 def _scalars(name: str) -> list[Number]:
@@ -213,6 +249,7 @@ def overview() -> None:
         show.cards([_card(*card) for card in cards[:_CARDS]])
     st.subheader("Against chance", anchor=False)
     show.figure(cached.once("against chance", lambda found: ready(against_chance(found))), "against_chance")
+    recovered("answers")
 
 
 def _card(one: Number, diagnostic: str) -> tuple[str, str, str, str]:

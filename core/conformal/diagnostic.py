@@ -12,6 +12,7 @@ from core.conformal.definitions import DEFAULT_ALPHA, DEFINITIONS
 from core.conformal.findings import findings
 from core.conformal.numbers import numbers
 from core.conformal.promises import Calibration
+from core.conformal.recovery import recover
 from core.conformal.scores import AUTO, chosen
 from core.conformal.snapshot import Snapshot
 from core.conformal.step import ConformalStep
@@ -131,4 +132,5 @@ CONFORMAL = Diagnostic(
     step=ConformalStep,
     icon=":material/verified_user:",
     group="trust",
+    recover=recover,
 )

@@ -7,6 +7,7 @@ from core.influence.analysis import InfluenceAnalysis, analyse
 from core.influence.definitions import DEFAULT_THRESHOLD, DEFINITIONS, LOGPROB, ROUGE
 from core.influence.export import influence_csv, questions_csv
 from core.influence.findings import findings
+from core.influence.recovery import recover
 from core.influence.step import InfluenceStep
 from core.influence.summary import numbers
 from core.run import Run
@@ -79,4 +80,5 @@ INFLUENCE = Diagnostic(
     ),
     step=InfluenceStep,
     icon=":material/swap_vert:",
+    recover=recover,
 )

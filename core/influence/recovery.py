@@ -7,12 +7,19 @@ import math
 import numpy as np
 import pandas as pd
 
+from core.diagnosis import RECOVERED, Diagnosis
 from core.influence.analysis import InfluenceAnalysis
 from core.run import Run
 from core.stats import mean_in_unit, mean_interval
 
-_COLUMNS = ["check", "value", "low", "high", "n", "meaning", "about", "cases", "n_questions"]
 EXPECTED_REASON = {"empty": "empty_baseline", "inert": "inert", "redundant": "inert", "parametric": "inert"}
+
+
+def recover(diagnosis: Diagnosis) -> pd.DataFrame:
+    """Return the rows of `recovery` for a simulated run; none for a run that plants no influence."""
+    run = diagnosis.run
+    frame = recovery(run, diagnosis["influence"])
+    return frame if run.passages["planted_influence"].notna().any() else frame.head(0)
 
 
 def recovery(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
@@ -28,13 +35,12 @@ def recovery(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per check: ``check, value, low, high, n, meaning``. ``value`` is a share in [0, 1]
-        (with its 95 % Wilson interval) or a difference; NaN where n is 0. ``cases`` is the condition
-        (`core.diagnosis.Number.cases`) of the questions to read for it, "" for none, ``n_questions`` their
-        number and ``about`` what they have in common.
+        One row per check, as of `core.diagnosis.Diagnosis.recovered`. ``planted`` is the ideal value: 1 for
+        shares found and recognised, 0 for errors. ``recovered`` is a share in [0, 1] (with its 95 % Wilson
+        interval) or a difference; NaN where n is 0.
     """
     rows = [*_rho_rows(run, analysis), *_passage_rows(run, analysis), *_case_rows(run, analysis)]
-    return pd.DataFrame(rows, columns=_COLUMNS)
+    return pd.DataFrame(rows, columns=[*RECOVERED])
 
 
 def _rho_rows(run: Run, analysis: InfluenceAnalysis) -> list[tuple[object, ...]]:
@@ -44,15 +50,15 @@ def _rho_rows(run: Run, analysis: InfluenceAnalysis) -> list[tuple[object, ...]]
     n = error.size
     bias = float(error.mean()) if n else math.nan
     mae = float(np.abs(error).mean()) if n else math.nan
-    both = ("With both values of ρ", "queries.planted_rho:..,rho:..", n)
+    both = "queries.planted_rho:..,rho:.."
     return [
         (
-            "Bias of ρ", bias, *mean_interval(error), n, "Mean of measured minus planted ρ; 0 is unbiased.",
-            *both,
+            "Bias of ρ", 0.0, bias, *mean_interval(error), n,
+            "Mean of measured minus planted ρ; 0 is unbiased.", both,
         ),
         (
-            "Mean absolute error of ρ", mae, math.nan, math.nan, n,
-            "Mean distance of measured from planted ρ.", *both,
+            "Mean absolute error of ρ", 0.0, mae, math.nan, math.nan, n,
+            "Mean distance of measured from planted ρ.", both,
         ),
     ]  # fmt: skip
 
@@ -63,17 +69,14 @@ def _passage_rows(run: Run, analysis: InfluenceAnalysis) -> list[tuple[object, .
     known = above.notna().to_numpy() & ~np.isnan(planted)
     found = above.fillna(False).to_numpy(dtype=bool)
     real, none = known & (planted > 0), known & (planted == 0)
-    ids = run.passages["query_id"]
-    missed = "passages.planted_influence:0.001..,above_noise:False", ids[real & ~found].nunique()
-    alarms = "passages.planted_influence:0,above_noise:True", ids[none & found].nunique()
     return [
-        (
-            *_share("Power", found[real], "Share of planted influential passages above the noise floor."),
-            "With a passage that was missed", *missed,
+        _share(
+            "Power", 1.0, found[real], "Share of planted influential passages above the noise floor.",
+            "passages.planted_influence:0.001..,above_noise:False",
         ),
-        (
-            *_share("False alarms", found[none], "Share of passages without planted influence above it."),
-            "With a false alarm", *alarms,
+        _share(
+            "False alarms", 0.0, found[none], "Share of passages without planted influence above it.",
+            "passages.planted_influence:0,above_noise:True",
         ),
     ]  # fmt: skip
 
@@ -87,16 +90,16 @@ def _case_rows(run: Run, analysis: InfluenceAnalysis) -> list[tuple[object, ...]
             hit = hit & analysis.queries[name].to_numpy(dtype=bool)
         hit = hit[(case == name).to_numpy(dtype=bool)]
         about = f"Share of questions planted as {name} that are recognised as such."
-        leads_to = (f"Planted as {name}", f"queries.planted_case:{name}", hit.size)
-        rows.append((*_share(f"Recognised: {name}", hit, about), *leads_to))
+        rows.append(_share(f"Recognised: {name}", 1.0, hit, about, f"queries.planted_case:{name}"))
     plain = (~case.isin(EXPECTED_REASON)).to_numpy(dtype=bool)
     wrongly = reason.isin(set(EXPECTED_REASON.values())).to_numpy(dtype=bool)
     # No single condition says which: what is ordinary is whatever was not planted as something else.
-    meaning = "Share of ordinary questions without a ρ."
-    rows.append((*_share("Wrongly undefined", wrongly[plain], meaning), "", "", 0))
+    rows.append(
+        _share("Wrongly undefined", 0.0, wrongly[plain], "Share of ordinary questions without a ρ.", "")
+    )
     return rows
 
 
-def _share(check: str, hits: np.ndarray, meaning: str) -> tuple[object, ...]:
+def _share(check: str, ideal: float, hits: np.ndarray, meaning: str, cases: str) -> tuple[object, ...]:
     """Return a share with its Wilson 95 % interval."""
-    return (check, *mean_in_unit(hits, share=True), int(hits.size), meaning)
+    return (check, ideal, *mean_in_unit(hits, share=True), int(hits.size), meaning, cases)

@@ -1,4 +1,4 @@
-"""A seeded simulation with planted truth: texts and observations of which every diagnostic's answer is known."""
+"""A seeded simulation: texts and observations whose truth is planted, for every diagnostic."""
 
 from __future__ import annotations
 
@@ -177,7 +177,13 @@ def _steps(options: SimulationOptions) -> dict[str, Any]:
         "validation": {},
         "confidence": {"options": {"calibration": None}},
     }
-    done = {"options": {}, "model": None, "n_done": int(options.queries), "n_left": 0, "n_calls": 0}
+    done: dict[str, Any] = {
+        "options": {},
+        "model": None,
+        "n_done": int(options.queries),
+        "n_left": 0,
+        "n_calls": 0,
+    }
     return {name: {**done, "complete": True, "notes": [], **own} for name, own in facts.items()}
 
 
@@ -232,10 +238,9 @@ def _counted(truth: Truth) -> pd.DataFrame:
 
 
 def _planted(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return by diagnostic and key of a `core.diagnosis.Number` what was planted: counts, shares and means."""
-    rank, right = rows["gold_rank"], rows["correct"]
-    n, of_wrong = rows.sum(), rows[right == 0].sum()
-    return {
+    """Return what was planted by diagnostic and key of a `core.diagnosis.Number`: counts, shares, means."""
+    rank, n, of_wrong = rows["gold_rank"], rows.sum(), rows[rows["correct"] == 0].sum()
+    found: dict[str, dict[str, Any]] = {
         "answers": {"n_correct": int(n["correct"]), "n_empty_answers": int(n["empty"])},
         "retrieval_quality": {
             **{f"hit_at_{depth}": float((rank <= depth).mean()) for depth in (1, 3)},
@@ -272,6 +277,8 @@ def _planted(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
             "confidence_auroc": _auroc_of_level(),
         },
     }
+    # A mean over no question is not planted.
+    return {name: {key: one for key, one in own.items() if one == one} for name, own in found.items()}
 
 
 def _auroc_of_level() -> float:

@@ -10,14 +10,14 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core.arrays import Bools, Floats, Ints, constant_within, ranks_within, spearman_within
+from core.arrays import Bools, Ints, constant_within, ranks_within, spearman_within
 from core.sources.simulation_truth import ANSWER_WORDS, CLAIMS, SAMPLES, TOGETHER, Truth
 from core.sources.simulation_words import WORDS
 
 CONTEXT_QUESTIONS = 60  # of a run, in the context test
 _CONTEXT_SAMPLES = 5
 _SENTENCE = ANSWER_WORDS // CLAIMS
-_REFERENCE = slice(2, 5)  # words of the answer, or of another meaning, that are the reference answer
+_REFERENCE = 2  # from this word on, three of the answer or of another meaning are the reference answer
 _FILLER = 6
 # Where things are in a question's own order of all words.
 _MEANING, _CLOSED_BOOK, _UNSAID, _FRESH = (
@@ -57,9 +57,8 @@ class Tables:
         whole = _sentences(words[:, :ANSWER_WORDS], CLAIMS)
         self.answers = ["" if none else text for none, text in zip(truth.empty, whole, strict=True)]
         # Half of the incorrect answers could have been the second meaning of the samples, which is correct.
-        start = np.where(
-            truth.correct, _REFERENCE.start, np.where(rng.random(self.n) < 0.5, _MEANING + _REFERENCE.start, _UNSAID)
-        )  # fmt: skip
+        other = np.where(rng.random(self.n) < 0.5, _MEANING + _REFERENCE, _UNSAID)
+        start = np.where(truth.correct, _REFERENCE, other)
         self.reference = np.take_along_axis(words, start[:, None] + np.arange(3), axis=1)
 
     def all(self, repeats: int) -> dict[str, pd.DataFrame]:
@@ -97,7 +96,9 @@ class Tables:
                 ),
                 "answer": _column(self.answers),
                 "answer_status": _column(np.where(truth.empty, "empty", "answered")),
-                "status_reason": _column(np.where(truth.empty, "Planted: an empty answer.", None)),
+                "status_reason": _column(
+                    ["Planted: an empty answer." if none else None for none in truth.empty]
+                ),
                 "closed_book_answer": _column(closed_book),
                 "reference_answers": [[" ".join(three)] for three in _TOKENS[self.reference].tolist()],
                 "n_gold": np.ones(self.n, dtype=np.int64),
@@ -300,9 +301,8 @@ class Tables:
         gold = np.arange(k) == truth.gold[:, None]
         cells.append(self._cells(np.arange(n), "r1", gold, np.ones((n, k), dtype=bool)))
         claims = pd.concat(frames, ignore_index=True).assign(relevance="RELEVANT", scored=True)
-        return {
-            "claims": claims, "support": pd.concat(cells, ignore_index=True), "joint_support": self._together(said)
-        }  # fmt: skip
+        support = pd.concat(cells, ignore_index=True)
+        return {"claims": claims, "support": support, "joint_support": self._together(said)}
 
     def _cells(self, questions: Ints, claim: str, supports: Bools, scored: Bools) -> pd.DataFrame:
         probability = np.where(
@@ -351,35 +351,34 @@ class Tables:
         )
 
     def _verdicts(self) -> pd.DataFrame:
-        truth, n = self.truth, self.n
-        overlap = np.where(truth.doubted, 0.0, self.rng.uniform(0.3, 1.0, n).round(2))
+        truth = self.truth
+        overlap = np.where(truth.doubted, 0.0, self.rng.uniform(0.3, 1.0, size=self.n)).round(2)
         overlap[truth.empty] = np.nan
-        doubts, stops = (truth.doubted, truth.stopped)
-        stopped_for = np.where(truth.empty, "empty_answer", "missing_uncertainty")
-        answered = pd.Series(~truth.empty)
-        rows = {
-            "EvidenceOverlap": (
-                pd.Series(~doubts, dtype="boolean").where(answered),
-                np.where(doubts, "warning", "none"),
-                np.select([truth.empty, doubts], ["not_applicable", "low_overlap"], "fine"),
-                np.where(doubts, "Planted: no word of the answer is in a passage.", "The answer's words are in a passage."),
-            ),
-            "ConfidenceValidator": (
-                pd.Series(~stops, dtype="boolean"),
-                np.where(stops, "critical", "none"),
-                np.where(stops, stopped_for, "fine"),
-                np.where(stops, "Planted: this answer must not be shown.", "The answer may be plain about what it says."),
-            ),
-        }  # fmt: skip
-        frames = [
-            pd.DataFrame(
-                {
-                    "query_id": _column(self.ids), "validator": name, "passed": passed, "severity": _column(severity),
-                    "reason": _column(reason), "value": overlap, "detail": _column(detail),
-                }
+        own = {
+            # Which fail, with which severity, and why.
+            "EvidenceOverlap": (truth.doubted, "warning", "low_overlap"),
+            "ConfidenceValidator": (truth.stopped, "critical", "missing_uncertainty"),
+        }
+        frames = []
+        for name, (fails, severity, why) in own.items():
+            reason = np.where(fails, why, "fine")
+            reason[truth.empty] = "empty_answer" if severity == "critical" else "not_applicable"
+            passed = pd.Series(~fails, dtype="boolean")
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "query_id": _column(self.ids),
+                        "validator": name,
+                        "passed": passed.mask(reason == "not_applicable"),
+                        "severity": _column(np.where(fails, severity, "none")),
+                        "reason": _column(reason),
+                        "value": overlap,
+                        "detail": _column(
+                            np.where(fails, "Planted objection.", "Planted: nothing to object to.")
+                        ),
+                    }
+                )
             )
-            for name, (passed, severity, reason, detail) in rows.items()
-        ]  # fmt: skip
         for name, detail in _NOT_APPLICABLE.items():
             one = {"validator": name, "severity": "none", "reason": "not_applicable", "detail": detail}
             frames.append(pd.DataFrame({"query_id": _column(self.ids), **one}))

@@ -9,6 +9,7 @@ from core.errors import InputError
 from core.sources.simulation import SimulationOptions
 
 _DEFAULT = "default"
+SHOWN = 1_000  # questions that a page simulates; more are for the command line
 
 
 def write_options(options: SimulationOptions) -> str:
@@ -22,9 +23,14 @@ def write_options(options: SimulationOptions) -> str:
 
 
 def read_options(text: str) -> SimulationOptions:
-    """Read what `write_options` wrote; InputError on anything else."""
+    """Read what `write_options` wrote; InputError on anything else, and on more than `SHOWN` questions."""
     parts = [] if text == _DEFAULT else text.split(",")
-    return options_from_pairs((name, value) for name, _, value in (part.partition(":") for part in parts))
+    options = options_from_pairs((name, value) for name, _, value in (part.partition(":") for part in parts))
+    if options.queries > SHOWN:
+        raise InputError(
+            f"A link simulates at most {SHOWN:,} questions, got {options.queries:,}; the command line takes more."
+        )
+    return options
 
 
 def options_from_pairs(pairs: Iterable[tuple[str, str]]) -> SimulationOptions:

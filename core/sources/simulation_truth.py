@@ -164,11 +164,13 @@ def _claims(
     # A correct answer has its first claim, which holds the reference answer, from the gold passage.
     from_gold = has_gold & correct[:, None]
     kinds[from_gold.any(axis=1), 0] = SUPPORTED
-    kinds[twice.any(axis=1)] = SUPPORTED
+    redundant = np.asarray(twice.any(axis=1))
+    kinds[redundant] = SUPPORTED
     chance = rng.random((n, CLAIMS, k))
-    supports = chance < np.where(moves, 0.6, 0.04)[:, None, :]
+    supports: Bools = chance < np.where(moves, 0.6, 0.04)[:, None, :]
     supports[:, 0] |= from_gold
-    one = (chance - moves[:, None, :]).argmin(axis=2)[:, :, None] == np.arange(k)
+    first = np.argmin(chance - moves[:, None, :], axis=2)
+    one = np.arange(k) == first[:, :, None]
     supports |= one & ~supports.any(axis=2, keepdims=True)
-    supports = np.where(twice.any(axis=1)[:, None, None], twice[:, None, :], supports)
+    supports = np.where(redundant[:, None, None], twice[:, None, :], supports)
     return kinds, supports & (kinds == SUPPORTED)[:, :, None]

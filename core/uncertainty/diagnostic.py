@@ -10,6 +10,7 @@ from core.uncertainty.analysis import Measured, UncertaintyAnalysis, measure
 from core.uncertainty.definitions import DEFAULT_STABLE, DEFINITIONS
 from core.uncertainty.findings import findings
 from core.uncertainty.numbers import numbers
+from core.uncertainty.recovery import recover
 from core.uncertainty.step import UncertaintyStep
 
 STABLE_FROM = Setting(
@@ -104,4 +105,5 @@ UNCERTAINTY = Diagnostic(
     step=UncertaintyStep,
     icon=":material/casino:",
     group="trust",
+    recover=recover,
 )

@@ -6,7 +6,6 @@ from core.charts.influence.labels import label_counts
 from core.charts.influence.modes import failure_mode_counts
 from core.charts.influence.ndcg import ndcg_against_chance
 from core.charts.influence.ranks import rank_against_rank
-from core.charts.influence.recovery import recovery_chart
 from core.charts.influence.rho import rho_histogram
 from core.charts.influence.slope import rank_slope
 from core.charts.influence.verdicts import verdict_changes
@@ -19,7 +18,6 @@ __all__ = [
     "ndcg_against_chance",
     "rank_against_rank",
     "rank_slope",
-    "recovery_chart",
     "rho_histogram",
     "verdict_changes",
 ]

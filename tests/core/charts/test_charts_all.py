@@ -12,7 +12,7 @@ from core.charts import claims, confidence, conformal, influence, retrieval_qual
 from core.charts.compare import compare_figure
 from core.charts.theme import alt_text
 from core.diagnosis import QuestionColumn
-from core.influence import analyse, compare_reported, recovery
+from core.influence import analyse, compare_reported
 from core.retrieval_quality.analysis import retrieval_quality as quality_of
 from core.uncertainty import measure
 from core.validation.metrics import daily
@@ -67,10 +67,7 @@ _OWN_TEMPLATES = ("hovertemplate",)
 
 
 def test_every_public_figure_is_tested_here():
-    assert set(influence.__all__) == set(WHOLE_RUN) | set(ONE_QUESTION) | {
-        "recovery_chart",
-        "verdict_changes",
-    }
+    assert set(influence.__all__) == set(WHOLE_RUN) | set(ONE_QUESTION) | {"verdict_changes"}
     assert set(retrieval_quality.__all__) == {"retrieval_quality_chart"}
     assert set(uncertainty.__all__) == set(SAMPLED) | set(SAMPLED_QUESTION)
     assert set(conformal.__all__) == set(CALIBRATED) | {"coverage_by_alpha", "coverage_by_labels"}
@@ -130,11 +127,8 @@ def hostile_figures():
         is_gold=[True] * 2 * k,
     )
     analysis = analyse(run)
-    frame = recovery(run, analysis)
-    poisoned = pd.concat([frame, frame.tail(1).assign(check=HOSTILE, meaning=HOSTILE)], ignore_index=True)
     figures = {name: draw(analysis) for name, draw in WHOLE_RUN.items()}
     figures |= {name: draw(analysis, "q1") for name, draw in ONE_QUESTION.items()}
-    figures["recovery_chart"] = influence.recovery_chart(poisoned)
     comparison = compare_reported(run, analysis).assign(cause=HOSTILE)
     figures["verdict_changes"] = influence.verdict_changes(comparison)
     figures["retrieval_quality_chart"] = retrieval_quality.retrieval_quality_chart(quality_of(run, analysis))
@@ -204,7 +198,6 @@ def test_hostile_text_arrives_escaped_and_cut(name):
     [
         "entropy_dominance",
         "rank_slope",
-        "recovery_chart",
         "verdict_changes",
         "compare",
         "entropy_agreement",

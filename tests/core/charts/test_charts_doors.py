@@ -23,7 +23,7 @@ from core.charts.theme import alt_text, has_doors
 from core.claims.planted import planted_errors
 from core.conditions import describe, matching
 from core.diagnosis import Diagnosis
-from core.influence import compare_reported, recovery
+from core.influence import compare_reported
 from core.pipeline import fill
 from core.report.signals import signal_agreement
 from core.run import Run
@@ -69,7 +69,7 @@ def figures_of(diagnosis):
     """Every figure of a run, by name; those of one question for the question with most to show."""
     found, run = diagnosis["influence"], diagnosis.run
     figures = {"against_chance": against_chance(diagnosis)}
-    for name in set(influence.__all__) - {"rank_slope", "recovery_chart", "verdict_changes"}:
+    for name in set(influence.__all__) - {"rank_slope", "verdict_changes"}:
         figures[name] = getattr(influence, name)(found)
     figures["rank_against_rank divergent"] = influence.rank_against_rank(found, "Divergent")
     first = found.queries.sort_values("reason", na_position="first", kind="stable")["query_id"].iloc[0]
@@ -78,8 +78,6 @@ def figures_of(diagnosis):
         diagnosis["retrieval_quality"]
     )
     figures["verdict_changes"] = influence.verdict_changes(compare_reported(run, found))
-    if run.simulated:
-        figures["recovery_chart"] = influence.recovery_chart(recovery(run, found))
     if diagnosis.diagnostic("claims").lacks(run) is None:
         analysis = diagnosis["claims"]
         answer = analysis.answer(analysis.queries.sort_values("n_claims")["query_id"].iloc[-1])

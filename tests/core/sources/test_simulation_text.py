@@ -24,7 +24,7 @@ def test_only_what_differs_is_written():
         ("colour:red", "no simulation option 'colour'"),
         ("queries:many", "queries must be a whole number, got 'many'"),
         ("noise:loud", "noise must be a number, got 'loud'"),
-        ("queries:9", "queries must be a whole number from 10 to 200, got 9"),
+        ("queries:9", "queries must be a whole number from 10 to 100000, got 9"),
         ("noise:nan", "noise"),
         ("", "no simulation option ''"),
     ],

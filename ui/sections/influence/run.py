@@ -7,14 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from core.charts.theme import where_door
 from core.conditions import where
 from core.influence.definitions import LABELS, LOGPROB, MODES, REASONS
-from core.influence.recovery import recovery
 from core.influence.reported import WHY, compare_reported
 from core.text.display import count, number
-from ui import cached, doors, questions, router, show, sources
-from ui.state import session, settings
+from ui import cached, questions, router, show, sources
+from ui.state import settings
 
 
 def measured() -> None:
@@ -175,26 +173,3 @@ def reported() -> None:
     only = st.toggle("Only verdicts that change", value=True, key="reported_only_changed")
     alt = "Reported and recomputed verdicts; choosing a row opens its question"
     questions.table(changed if only else frame, alt, columns, "reported")
-
-
-def planted() -> None:
-    """Draw what a simulation planted against what the metrics found; nothing of other runs."""
-    run = session().run
-    if run is None or not run.simulated:
-        return
-    frame = cached.once("recovery", lambda d: recovery(d.run, d["influence"]))
-    st.subheader("Ground truth vs recovered", anchor=False)
-    st.markdown("The simulation knows the truth that it planted, so the metrics can be checked against it.")
-    show.chart("influence", "recovery_chart", frame)
-    columns = {
-        "check": "Check",
-        "value": show.numeric("Value"),
-        "low": show.numeric("95 % from"),
-        "high": show.numeric("to"),
-        "n": "n",
-        "n_questions": show.numeric("Questions to read", "%d"),
-        "meaning": "Meaning",
-    }
-    alt = "How well the metrics recover what was planted; choosing a row lists its questions"
-    leads_to = [where_door(f"influence.{row.cases}") if row.n_questions else "" for row in frame.itertuples()]
-    doors.table(frame, alt, columns, "recovery", leads_to)
