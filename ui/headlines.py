@@ -113,9 +113,11 @@ def _proof(diagnostic: str, finding: str = "") -> None:
     """Draw the link to a finding: its diagnostic's page or, where that has none, its questions."""
     page = router.page_of(diagnostic) if diagnostic else None
     if finding:
-        found = (one for one in cached.findings() if (one.diagnostic, one.name) == (diagnostic, finding))
-        title = title_of(cached.diagnosis(), next(found))
-        filtered = {"finding": f"{diagnostic}.{finding}"}
+        proved = (one for one in cached.findings() if (one.diagnostic, one.name) == (diagnostic, finding))
+        found = next(proved)
+        title = title_of(cached.diagnosis(), found)
+        # A finding that names no question would filter by nothing.
+        filtered = {"finding": f"{diagnostic}.{finding}"} if found.query_ids else {}
         sources.link(page or router.WORKBENCH, f"See {title[:1].lower()}{title[1:]}", **filtered)
     elif page is not None:
         sources.link(page, f"See {diagnostic_of(diagnostic).title}")
