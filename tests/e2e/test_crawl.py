@@ -52,9 +52,9 @@ def kind(link: str) -> tuple:
 def arrived(page, link: str) -> list[str]:
     """Follow a link; return what is wrong where it leads."""
     path, _, given = asked(link)
-    page.goto(link)
+    page.goto(link, timeout=120_000)
     if not any(name in given for name in FILTERS):
-        settle(page)
+        settle(page, 240_000)  # the first page waits for all analyses
         text = main_text(page)
         return [f"says {one!r}" for one in BROKEN if one in text] + ["an error"] * page.locator(
             FAILED
