@@ -7,7 +7,7 @@ import pandas as pd
 from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.analysis.question_tables import step_facts
 from core.claims.matrix import FRAGILE, UNSCORED, UNSUPPORTED
-from core.claims.step import OFFLINE
+from core.claims.types import OFFLINE
 from core.diagnosis import Finding
 from core.severity import LOSS, NOTE, WRONG, graded
 from core.stats.clustered import clustered_interval

@@ -21,7 +21,7 @@ from core.claims.extraction.question_claims import (
 )
 from core.claims.extraction.texts import QuestionTexts
 from core.claims.extraction.verification import Verification
-from core.claims.types import Claim, Verifier
+from core.claims.types import OFFLINE, Claim, Verifier
 from core.claims.verifiers.checked import VerifyFunction, as_verifier
 from core.claims.verifiers.gain import GainVerifier
 from core.claims.verifiers.judge import JudgeVerifier
@@ -35,7 +35,7 @@ from core.pipeline.steps import ModelChoice, Option, StepPlan, StepWork, check_r
 from core.run import Run
 from core.text.display import count
 
-OFFLINE, JUDGE, GAIN, NLI = "offline", "judge", "gain", "nli"
+JUDGE, GAIN, NLI = "judge", "gain", "nli"
 # Title, and what it does and costs.
 VERIFIERS: Mapping[str, tuple[str, str]] = {
     OFFLINE: (

@@ -16,6 +16,8 @@ Labels = NDArray[np.object_]
 # Claims and the passages that each of them is checked against.
 ClaimGroup = tuple[Sequence[str], Sequence[str]]
 
+OFFLINE = "offline"  # the verifier that asks no model
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
