@@ -1,4 +1,4 @@
-"""Whether a confidence means what it says: reliability, ECE, MCE, Brier score, and maps that mend it."""
+"""Whether a confidence means what it says: reliability, ECE, MCE, Brier score, and maps that correct it."""
 
 from __future__ import annotations
 

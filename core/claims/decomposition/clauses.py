@@ -70,7 +70,7 @@ _ZH_VERB = (
     r"|叫|称为|稱為|达|達|超过|超過|包括|占|距)"
 )
 _ZH_LEFT = regex.compile(rf"[\p{{Han}}\p{{L}}\p{{N}}]{_ZH_VERB}")
-# No subject of its own: the second half leans on the first.
+# No subject of its own: the second half depends on the first.
 _ZH_LEANS = (
     r"(?:[不未没沒也仍并並却卻还還又是在有被由会會能为為已从從于於对對把使让讓因且非后後只仅僅更很曾将將可与與和以就都要若如当當\d]"
     r"|最终|最終|随后|隨後|目前|现在|現在|主要|通常|一直|始终|始終|直到"

@@ -42,7 +42,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
     if later:
         notes.append(
             f"Later turns of a conversation: {counted(later, 'task')}; only the last question is read, which "
-            "may lean on the turns before it (kept as input)."
+            "may depend on the turns before it (kept as input)."
         )
     return ReadRecords(records, rejected, tuple(notes))
 
