@@ -18,8 +18,8 @@ GROUND = """dark => {
 
 
 def main_text(page) -> str:
-    """Return the text of the page without the word joiners that keep addresses from becoming links."""
-    return page.get_by_test_id("stMain").inner_text().replace("\u2060", "")
+    """Return the text of the page, without the signs that keep addresses from becoming links and lines whole."""
+    return page.get_by_test_id("stMain").inner_text().replace("\u2060", "").replace("\u00a0", " ")
 
 
 def sidebar_text(page) -> str:
