@@ -15,30 +15,27 @@ if show.needs_run():
         headlines.body("conformal")
         run.again()
 
-        st.subheader("What is promised, and is it kept?", anchor=False)
-        run.promises()
-
-        st.subheader("Answers in a set", anchor=False)
-        run.sets()
-
-        st.subheader("Which answers are flagged?", anchor=False)
-        run.flagged()
-
         st.subheader("From which confidence on to answer?", anchor=False)
         run.certificate()
 
-        run.kept_claims()
+        st.subheader("What is promised, and is it kept?", anchor=False)
+        run.promises()
 
-        st.subheader("Do new questions still look like the calibration?", anchor=False)
-        run.drift()
+        st.subheader("Which answers are flagged?", anchor=False)
+        with show.more("Score, flagged answers, sets, claims, drift and groups"):
+            run.flagged()
+            st.subheader("Answers in a set", anchor=False)
+            run.sets()
+            run.kept_claims()
+            st.subheader("Do new questions still look like the calibration?", anchor=False)
+            run.drift()
+            run.groups()
 
-        run.groups()
+        with show.more("How many labels do I need?"):
+            labels.needed()
 
-        st.subheader("How many labels do I need?", anchor=False)
-        labels.needed()
-
-        st.subheader("Calibration store", anchor=False)
-        store.draw()
+        with show.more("Calibration store"):
+            store.draw()
 
         st.subheader("Questions", anchor=False)
         worklist.draw("conformal")

@@ -28,6 +28,7 @@ from core.conformal.definitions import (
 )
 from core.conformal.drift import Drift, drift_martingale, online_p_values
 from core.conformal.promises import (
+    OTHERS,
     Calibration,
     Coverage,
     KeptClaims,
@@ -62,7 +63,7 @@ class ConformalAnalysis:
         The run.
     queries : DataFrame
         One row per question: ``query_id, question, kind, role`` (`CALIBRATION`, `TEST`: its answer is known;
-        `NEW`), ``score`` (high = strange), ``confidence``, ``correct``, ``distance`` from the nearest
+        `NEW`), ``score`` (high = less typical), ``confidence``, ``correct``, ``distance`` from the nearest
         reference answer, ``p_value`` among the correct answers of the calibration, ``verdict``, ``answered``
         (whether the certified threshold lets it through), ``set_size, set_covers``, ``drift_p``, ``reason``.
         A question that calibrates has no p-value: it is among those that it would be compared with.
@@ -134,10 +135,19 @@ class ConformalAnalysis:
         """Number of answers with a verdict."""
         return int(self.queries["verdict"].isin([IN_LINE, FLAGGED]).sum())
 
+    def threshold_of(self, kind: object) -> tuple[int, float]:
+        """Return the labels and the threshold of the score for questions of a group (`groups`)."""
+        one, groups = self.coverages[OF_CORRECT], self.groups.set_index("group")
+        if groups.empty:
+            return one.n_calibration, one.threshold
+        name = kind if kind in groups.index else OTHERS
+        found = groups.reindex([name]).iloc[0]
+        return int(found["n_calibration"]) if found.notna().any() else 0, float(found["threshold"])
+
     @property
     def n_by_chance(self) -> float:
         """Number of answers that would be flagged if all were as good as the correct ones, on average."""
-        return sum(of * (1 - threshold_rank(n, self.alpha) / (n + 1)) for n, of in self.parts)
+        return sum(of * (n + 1 - threshold_rank(n, self.alpha)) / (n + 1) for n, of in self.parts)
 
     @cached_property
     def over_splits(self) -> Flagging | None:

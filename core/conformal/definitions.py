@@ -23,15 +23,15 @@ METRICS = by_name(
         source="Vovk, Gammerman, Shafer 2005"),
     Definition("score", "Nonconformity score",
         "How unlike the calibration cases an answer is, by a signal that needs no reference answer.",
-        direction="higher = stranger"),
+        direction="higher = less typical"),
     Definition("p_value", "Conformal p-value",
-        "Share of the correct calibration answers, the new one among them, that are at least as strange.",
+        "Share of the correct calibration answers of the same group, the new one among them, that are no more typical.",
         formula="(1 + #{scores ≥ s}) / (n + 1)", range="(0, 1]",
         direction="lower = less like the correct answers; flagged where it is at most α",
         undefined_when="the question calibrates, it has no score, or there are too few labels"),
     Definition(OF_CORRECT, "Correct answers kept",
-        "Of answers that are as good as the correct ones in calibration, at most a share of α is flagged. It does "
-        "not say how many of the others are flagged.",
+        "Of answers that are as good as the correct ones in calibration, at most a share of α is flagged, in every "
+        "group with a threshold of its own. It does not say how many of the others are flagged.",
         undefined_when="no correct answer is known among the tested questions"),
     Definition(OF_SCORE, "Usual scores",
         "At least 1 − α of the answers to questions like those in calibration score no higher than the threshold, "
@@ -50,7 +50,7 @@ METRICS = by_name(
     Definition("certified", "Certified threshold",
         f"From this confidence on at most α of the answers are wrong, with probability {1 - DELTA:.0%} over the "
         "labelled questions.",
-        formula="fallback test over a fixed grid, exact binomial p-values",
+        formula="fixed sequence of exact binomial tests, from a number of surest answers down a fixed grid",
         undefined_when="no threshold passes: the note says how many labels might do",
         source="Angelopoulos et al. 2021 (Learn then Test)"),
     Definition("kept_claims", "Claims that can be kept",
@@ -60,7 +60,8 @@ METRICS = by_name(
     Definition("drift", "Drift alarm",
         "Whether the scores of the other questions look like those of the calibration: a bet against it gains "
         f"{1 / DRIFT_LEVEL:.0f} times its stake with probability at most {DRIFT_LEVEL:.0%} if they do, however often "
-        "one looks.",
+        "one looks. It sees a change of level, not of spread.",
+        undefined_when="a random half of the run calibrates: it differs from the other by chance only",
         formula="Simple Jumper martingale on randomised online p-values",
         source="Vovk et al. 2021, arXiv 2102.10439"),
 )  # fmt: skip
@@ -69,8 +70,8 @@ LABELS = by_name(
     Definition(CALIBRATION, "Calibration", "The thresholds are calibrated on this question.", ROLES),
     Definition(TEST, "Test", "Its reference answer is known and was not used to calibrate: it checks the promise.", ROLES),
     Definition(NEW, "New", "Its reference answer is not known.", ROLES),
-    Definition(IN_LINE, "In line", "The answer is no stranger than correct ones are: p > α.", VERDICTS),
-    Definition(FLAGGED, "Flagged", "The answer is stranger than 1 − α of the correct ones: p ≤ α.", VERDICTS),
+    Definition(IN_LINE, "In line", "The answer is as typical as correct ones are: p > α.", VERDICTS),
+    Definition(FLAGGED, "Flagged", "The answer is less typical than 1 − α of the correct ones: p ≤ α.", VERDICTS),
 )  # fmt: skip
 
 FINDINGS = by_name(
@@ -78,13 +79,14 @@ FINDINGS = by_name(
         "The calibration was made with another model, prompt, retriever or score than the run has now.", MODE,
         advice="Calibrate again with this set-up: thresholds of another one promise nothing."),
     Definition("score_drift", "Scores drift",
-        "The scores of the other questions no longer look like those in calibration.", MODE,
+        "The scores of new questions are higher or lower than those in calibration. A change of their spread alone is "
+        "not seen.", MODE,
         advice="Label some of the recent questions and calibrate on them; until then the promises are void."),
     Definition("coverage_short", "Promise broken",
         "Fewer cases are covered than the exact band allows.", MODE,
         advice="Calibration and test questions differ: calibrate on questions like those that are asked."),
     Definition("answers_flagged", "Answers flagged",
-        "Answers that are stranger than correct ones are.", MODE,
+        "Answers that are less typical than correct ones.", MODE,
         advice="Withhold these answers or send them to a person."),
     Definition("no_certificate", "Nothing certified",
         "No confidence can be certified, from which on at most α of the answers are wrong.", MODE,
@@ -98,7 +100,8 @@ FINDINGS = by_name(
 
 REASONS = by_name(
     Definition("not_calibrated", "Not calibrated", "No question of the run calibrates, and no store was given.", REASON),
-    Definition("few_labels", "Too few labels", "Too few correct answers calibrate: no threshold is finite.", REASON),
+    Definition("few_labels", "Too few labels",
+        "Too few correct answers of its group calibrate: the threshold is not finite.", REASON),
     Definition("no_score", "No score", "The chosen score has no value for this answer.", REASON),
 )  # fmt: skip
 

@@ -32,7 +32,7 @@ SCORE = Setting(
     "score",
     "Score",
     AUTO,
-    "Signal that says without a reference answer how strange an answer is: <diagnostic>.<column>, or auto.",
+    "Signal that says without a reference answer how typical an answer is: <diagnostic>.<column>, or auto.",
 )
 
 

@@ -6,6 +6,7 @@ import math
 
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, DELTA, METRICS, OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS
+from core.conformal.findings import over_splits
 from core.conformal.promises import Coverage
 from core.diagnosis import REASON, Number
 from core.stats import wilson_interval
@@ -14,7 +15,7 @@ from core.text.display import percent, share_interval
 
 def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
     """Return the headline numbers; without a value where nothing calibrates."""
-    q, certificate = analysis.queries, analysis.certificate
+    q, certificate, final = analysis.queries, analysis.certificate, analysis.final
     reasons = q["reason"].value_counts().to_dict()
     calibrated = analysis.calibrated
     sets, kept, drift = analysis.sets, analysis.kept_claims, analysis.drift
@@ -30,8 +31,8 @@ def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
             note=correct.reason if calibrated else ""),
         Number("n_flagged", "Answers flagged", flagged if judged else None, of=judged, define="Flagged",
             place="card",
-            chance=analysis.alpha * judged if judged else None,
-            note="if all were as good as the correct ones" if judged else _why(analysis),
+            chance=analysis.n_by_chance if judged else None,
+            note=over_splits(analysis).rstrip(".") if judged else _why(analysis),
             cases="queries.verdict:Flagged"),
         Number("mean_set_size", "Mean answers in a set", _value(sets.mean_size) if sets else None,
             n=analysis.coverages[OF_SETS].n_test if sets else 0, define="set_size", place="row"),
@@ -39,9 +40,15 @@ def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
             _finite(analysis.coverages.get(OF_DISTANCE)), define=OF_DISTANCE, place="row",
             n=analysis.coverages[OF_DISTANCE].n_calibration if OF_DISTANCE in analysis.coverages else 0,
             noun="answer"),
-        Number("certified_threshold", "Answer from this confidence on", certificate.threshold,
-            n=certificate.n, noun="labelled answer", define="certified", place="row",
-            note=certificate.missing if calibrated else ""),
+        Number("final_threshold", "Threshold of the score, from all labels", _value(analysis.final_threshold),
+            define="threshold", place="row"),
+        Number("certified_threshold", "Answer from this confidence on", final.threshold,
+            n=final.n, noun="labelled answer", define="certified", place="row",
+            note=final.missing if calibrated else ""),
+        Number("certified_by_half", "The same by the calibrating half alone",
+            None if final is certificate else certificate.threshold,
+            n=None if final is certificate else certificate.n, noun="labelled answer", define="certified",
+            place="row"),
         Number("certified_risk", "Incorrect among those answered, tested", n_wrong if n_known else None,
             of=n_known, define="certified", place="row",
             note=share_interval(wilson_interval(n_wrong / n_known, n_known)) if n_known else ""),
@@ -62,7 +69,7 @@ def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
         Number("calibration_origin", value=analysis.origin or None),
         Number("conformal_alpha", value=analysis.alpha if calibrated else None),
         Number("conformal_delta", value=DELTA if calibrated else None),
-        Number("certified_labels_needed", value=certificate.labels_needed if calibrated else None),
+        Number("certified_labels_needed", value=final.labels_needed if calibrated else None),
     )  # fmt: skip
 
 

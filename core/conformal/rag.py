@@ -53,7 +53,7 @@ class ConformalResult:
     confidence : float
         Mean ROUGE-L of the answer to its samples, 1 − score, in [0, 1]; NaN where undefined.
     p_value : float
-        Share of answers at least as strange among the correct ones of the calibration and this one; NaN
+        Share of answers that are no more typical among the correct ones of the calibration and this one; NaN
         where the score is undefined or nothing is calibrated.
     is_reliable : bool
         Whether the answer is in line with the correct ones: ``p_value > coverage_alpha``. False also where

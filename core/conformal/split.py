@@ -1,7 +1,7 @@
 """Split conformal prediction: the threshold and the p-values of a score, exactly.
 
-A score says how unlike the calibration cases a case is: higher = stranger. It must be the same function of
-things that can be seen for a calibrated and for a new case, and both must come from one population
+A score says how unlike the calibration cases a case is: higher = less typical. It must be the same function
+of things that can be seen for a calibrated and for a new case, and both must come from one population
 (exchangeable); then a new case exceeds the threshold with a probability of at most α, whatever the score.
 """
 

@@ -37,7 +37,7 @@ class Case:
     question, context, prediction, true_answer : str
         What was asked with which passages, the answer, and the reference answer.
     score : float
-        Nonconformity: higher = stranger. NaN, which calibrates nothing, where it is undefined.
+        Nonconformity: higher = less typical. NaN, which calibrates nothing, where it is undefined.
     correct : bool or None
         Whether the answer is correct; None where that is unknown.
     kind : str, optional

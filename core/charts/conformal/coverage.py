@@ -22,7 +22,7 @@ from core.charts.theme import (
 )
 from core.conditions import where
 from core.conformal.analysis import ConformalAnalysis
-from core.conformal.definitions import FLAGGED, METRICS, OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS, TEST
+from core.conformal.definitions import FLAGGED, METRICS, NEW, OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS, TEST
 from core.conformal.promises import Coverage
 from core.text.display import count, percent
 
@@ -54,18 +54,19 @@ def _data(analysis: ConformalAnalysis, name: str) -> _Data | str:
         return splits
     one = analysis.coverages[name]
     halves = f"{splits.n_calibration:,} calibrate, {splits.n_test:,} test"
-    missed = _missed(one) if one.n_covered < one.n_test else ""
+    missed = _missed(analysis, one) if one.n_covered < one.n_test else ""
     return _Data(one, analysis.alpha, splits.to_frame(), len(splits.coverage), halves, missed)
 
 
-def _missed(one: Coverage) -> str:
-    """Return the door to the tested questions that the threshold does not cover."""
+def _missed(analysis: ConformalAnalysis, one: Coverage) -> str:
+    """Return the door to the tested questions that the threshold does not cover; "" where none is exact."""
+    if one.name == OF_SCORE and (analysis.queries["role"] == NEW).any():
+        return ""
     beyond = (math.nextafter(one.threshold, math.inf), None)
     asked: dict[str, dict[str, object]] = {
         OF_CORRECT: {"role": TEST, "correct": True, "verdict": FLAGGED},
         OF_DISTANCE: {"role": TEST, "distance": beyond},
-        # Every question that does not calibrate has a place in the drift test.
-        OF_SCORE: {"score": beyond, "drift_p": (None, None)},
+        OF_SCORE: {"score": beyond, "role": TEST},
         OF_SETS: {"role": TEST, "set_covers": False},
     }
     return where_door(where("conformal", "queries", **asked[one.name]))

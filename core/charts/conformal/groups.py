@@ -24,6 +24,7 @@ from core.charts.theme import (
 from core.conditions import where
 from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import TEST
+from core.conformal.promises import OTHERS
 from core.text.display import count, percent
 
 _MOST = 20  # groups with a row
@@ -52,13 +53,13 @@ def _data(analysis: ConformalAnalysis) -> _Data | str:
         return why
     groups = analysis.groups
     if not len(groups):
-        return "The questions have no kinds and no languages to compare."
+        return "One threshold is for all: no groups have enough labels for thresholds of their own."
     # Those with most cases, in the order of the run.
     size = (groups["n_calibration"] + groups["n_test"]).sort_values(ascending=False, kind="stable")
     rows = groups.loc[size.index[:_MOST].sort_values()].reset_index(drop=True)
     doors_to = [
         where_door(where("conformal", "queries", kind=row.group, role=TEST, correct=True, score=(None, None)))
-        if row.n_test
+        if row.n_test and row.group != OTHERS
         else ""
         for row in rows.itertuples()
     ]

@@ -41,7 +41,7 @@ def martingale(analysis: ConformalAnalysis) -> go.Figure:
 
     Without a change it reaches the dotted line, 1/level, with a probability of at most the level, however
     often one looks. The diamond is the question at which it does. Marks lead to their questions; of more
-    than 300 questions the 300 strangest have one. Empty where no question has a p-value.
+    than 300 questions the 300 least typical have one. Empty where no question has a p-value.
     """
     return _draw(_data(analysis))
 
@@ -73,9 +73,9 @@ def _draw(data: _Data | str) -> go.Figure:
     path = np.r_[1, data.capital]
     kept = thinned(len(path))
     add_line(figure, "Capital", kept, path[kept], {"color": STYLES["Aligned"].color, "width": 2.5})
-    strangest = np.argsort(data.rows["drift_p"].to_numpy(), kind="stable")[:MOST_MARKS]
-    marked = [i for i in sorted(strangest.tolist()) if i != data.alarm]
-    name = f"Question ({n:,})" if n <= MOST_MARKS else f"The {MOST_MARKS} strangest"
+    least = np.argsort(data.rows["drift_p"].to_numpy(), kind="stable")[:MOST_MARKS]
+    marked = [i for i in sorted(least.tolist()) if i != data.alarm]
+    name = f"Question ({n:,})" if n <= MOST_MARKS else f"The {MOST_MARKS} least typical"
     _add(figure, data, name, marked, marker("Aligned", mark_size(n)))
     if data.alarm is not None:
         _add(figure, data, f"Alarm, question {data.alarm + 1:,}", [data.alarm], marker("Divergent", 14))

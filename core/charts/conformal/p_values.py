@@ -42,9 +42,9 @@ def p_value_plot(analysis: ConformalAnalysis) -> go.Figure:
     """Draw the p-values of the questions that do not calibrate, in rising order, against uniform ones.
 
     The p-values are randomised, each among the calibration and all questions before it. Points below the
-    diagonal are stranger than the calibration. Grey is where 95 of 100 uniform samples have each point, one
-    point at a time, so that one in twenty lies outside by chance. Marks lead to their questions; of more
-    than 300 questions the 300 strangest have one. Empty where no question has a p-value.
+    diagonal are less typical than the calibration. Grey is where 95 of 100 uniform samples have each point,
+    one point at a time, so that one in twenty lies outside by chance. Marks lead to their questions; of more
+    than 300 questions the 300 least typical have one. Empty where no question has a p-value.
     """
     return _draw(_data(analysis))
 
@@ -73,7 +73,7 @@ def _draw(data: _Data | str) -> go.Figure:
     figure = new_figure(
         f"P-values of {count(n, 'question')} that do not calibrate, sorted, against uniform ones: "
         f"{outside:,} lie outside the pointwise 95 % band ({by_chance} by chance), {int(below.sum()):,} "
-        f"of them below it, stranger than the calibration; the lowest is {lowest}.",
+        f"of them below it, less typical than the calibration; the lowest is {lowest}.",
         "Uniform p-values",
         "P-values of the questions",
         height=420,

@@ -59,7 +59,8 @@ def _data(analysis: ConformalAnalysis) -> _Data | str:
     if not found.n:
         return "No calibration question has both a confidence and a label."
     table = found.to_frame()
-    table = table[table["n_answered"] > 0]
+    # A start within a tie is no threshold to answer from.
+    table = table[(table["n_answered"] > 0) & table["threshold"].notna()]
     # Thresholds that let the same answers through are one mark.
     places = [_place(analysis, rows) for _, rows in table.groupby("n_answered", sort=False)]
     tested = analysis.queries[(analysis.queries["role"] == TEST) & analysis.queries["correct"].notna()]

@@ -1,4 +1,4 @@
-"""How strange correct and incorrect answers are, and from where on an answer is flagged."""
+"""How typical correct and incorrect answers are, and from where on an answer is flagged."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class _Data(NamedTuple):
 def score_histogram(analysis: ConformalAnalysis) -> go.Figure:
     """Draw how many answers have which nonconformity score, by whether they are correct.
 
-    The line is the threshold of the correct answers: what lies to its right is flagged. Bars lead to their
-    questions. Empty without a score.
+    The line is the threshold of the correct answers: what lies to its right is flagged. Where groups have
+    thresholds of their own there is none. Bars lead to their questions. Empty without a score.
     """
     return _draw(_data(analysis))
 
@@ -96,14 +96,17 @@ def _draw(data: _Data | str) -> go.Figure:
         return empty_figure(data)
     one, edges = data.coverage, data.edges
     listed = ", ".join(f"{group.n:,} {group.name.lower()}" for group in data.groups)
+    several = math.isnan(one.threshold)
     line = (
-        f"no finite threshold: {one.reason[:1].lower()}{one.reason[1:].rstrip('.')}"
+        "each group has a threshold of its own"
+        if several
+        else f"no finite threshold: {one.reason[:1].lower()}{one.reason[1:].rstrip('.')}"
         if one.reason
         else f"threshold {number(one.threshold)} from {count(one.n_calibration, 'correct answer')}"
     )
     figure = new_figure(
         f"Histogram of the nonconformity score of {count(data.n, 'answer')}: {listed}; {line}.",
-        f"{safe_text(data.title)}<br>as nonconformity (high = strange)",
+        f"{safe_text(data.title)}<br>as nonconformity (high = less typical)",
         "Questions",
     )
     for group in data.groups:
@@ -123,7 +126,7 @@ def _draw(data: _Data | str) -> go.Figure:
             yanchor="bottom", showarrow=False,
         )  # fmt: skip
         figure.update_layout(margin_t=32)
-    else:
+    elif not several:
         add_line(
             figure,
             f"Threshold {number(one.threshold)}",

@@ -39,6 +39,8 @@ def stream_of(analysis: ConformalAnalysis) -> pd.DataFrame | str:
     """Return the questions with a place in the drift test, in the run's order, or why there are none."""
     if why := void(analysis):
         return why
+    if analysis.is_random_half:
+        return f"Undefined because {METRICS['drift'].undefined_when}."
     if not analysis.drift.n:
         return "No score of another question can be compared with one of the calibration."
     rows = analysis.queries

@@ -7,6 +7,7 @@ import pytest
 
 from core.cli import main
 from core.conformal.definitions import DEFINITIONS, FINDINGS, OF_CORRECT, OF_SETS
+from core.conformal.findings import findings
 from core.conformal.labelled import cases_of
 from core.conformal.provenance import Provenance, provenance_of
 from core.conformal.snapshot import Snapshot, snapshot
@@ -216,10 +217,14 @@ def test_few_labels_are_no_reason_to_flag():
 def test_flagged_answers_beyond_chance():
     same = [9, 8, 7, 6, 9, 8, 7, 6, 9] + [0] * 10 + [9] * 10
     run = planted(same, [True] * 9 + [None] * 20, [True] * 9 + [False] * 20)
-    found = named(run)["answers_flagged"]
+    [found] = [one for one in findings(Diagnosis(run)["conformal"]) if one.name == "answers_flagged"]
     assert (found.n, found.of, found.expected_by_chance) == (10, 20, 2)
     # Ten or more good answers are flagged where the ten strangest of all 29 are new: C(19, 9) / C(29, 9).
     assert found.p_value == pytest.approx(92_378 / 10_015_005) and found.tone == BAD
+    assert found.sentence == (
+        "10 of 20 answers look less typical than 90 % of the correct answers; about 2 would even if all were "
+        "correct."
+    )
     assert set(found.query_ids) == set(run.queries["query_id"].iloc[9:19])
     few = planted(same[:9] + [0] * 2 + [9] * 18, [True] * 9 + [None] * 20, [True] * 9 + [False] * 20)
     assert named(few)["answers_flagged"].tone == UNCLEAR
@@ -247,15 +252,16 @@ def test_what_is_certified_or_how_many_labels_would_do():
     few = planted([10] * 20, [True] * 20, [True] * 10 + [False] * 10)
     none = named(few)["no_certificate"]
     assert none.tone == UNCLEAR and "more labels would certify one" in none.sentence
-    wrong = planted([10] * 20, [False] * 20, [True] * 10 + [False] * 10)
+    wrong = planted([10] * 18, [False] * 18, [True] * 9 + [False] * 9)
     none = named(wrong)["no_certificate"]
-    # Ten answers could certify nothing if all were right, so ten wrong ones prove nothing either.
-    assert (
-        none.tone == UNCLEAR and "too many of them are wrong to say how many labels would do" in none.sentence
-    )
+    # So few could certify nothing if all were right, so as many wrong ones prove nothing either.
+    assert none.tone == UNCLEAR and "too many are wrong to say how many labels it would take" in none.sentence
     many = planted([10] * 100, [False] * 100, [True] * 50 + [False] * 50)
     none = named(many)["no_certificate"]
-    assert (none.tone, none.severity) == (BAD, "high") and "more labels would not help" in none.sentence
+    assert (none.tone, none.severity) == (
+        BAD,
+        "high",
+    ) and "more labels would not change this" in none.sentence
 
 
 def test_numbers_have_the_same_keys_with_and_without_data():

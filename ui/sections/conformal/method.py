@@ -6,12 +6,12 @@ import streamlit as st
 
 METHOD = """
 1. **Split.** Half of the questions with reference answers, chosen at random, calibrate. The other half tests.
-2. **Score.** Every answer gets a score that needs no reference answer: high = strange. It is the same
+2. **Score.** Every answer gets a score that needs no reference answer: high = less typical. It is the same
    function for calibrated and new answers; only then can they be compared.
 3. **Threshold.** Of n calibration scores the ⌈(n + 1)(1 − α)⌉-th smallest: a new case of the same kind
    exceeds it with a probability of at most α. Where n is too small there is none, and nothing is promised.
 4. **Flag.** The p-value of an answer is the share of correct calibration answers, itself among them, that
-   are at least as strange. At p ≤ α it is flagged.
+   are no more typical, in its own group where groups have enough labels. At p ≤ α it is flagged.
 5. **Sets.** Meanings among the samples that are frequent enough form a set. It holds a correct answer with
    probability at least 1 − α; questions in which no sample is correct count as missed.
 6. **Certify.** Confidences on a fixed grid are tested with exact binomial p-values. The lowest that passes is

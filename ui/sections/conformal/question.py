@@ -32,17 +32,17 @@ def part(query_id: str) -> Part:
 
 def said(found: ConformalAnalysis, row: Any) -> str:
     """Say what the calibration makes of an answer that has a verdict."""
-    one = found.coverages[OF_CORRECT]
-    of = count(one.n_calibration, "correct calibration answer")
+    n, threshold = found.threshold_of(row["kind"])
+    of = count(n, "correct calibration answer")
     than = (
-        f"the answer is stranger than {percent(1 - found.alpha)} of the correct ones"
+        f"the answer is less typical than {percent(1 - found.alpha)} of the correct ones"
         if row["verdict"] == FLAGGED
-        else "the answer is no stranger than correct ones are"
+        else "the answer is as typical as correct ones are"
     )
     sign = "≤" if row["verdict"] == FLAGGED else ">"
     return (
         f"{than} ({p_text(row['p_value'])} {sign} α = {found.alpha:g}, against {of}; score "
-        f"{number(row['score'])}, threshold {number(one.threshold)})."
+        f"{number(row['score'])}, threshold {number(threshold)})."
     )
 
 
@@ -73,8 +73,8 @@ def _found() -> ConformalAnalysis:
 
 
 def _numbers(found: ConformalAnalysis, row: Any) -> None:
-    one, title = found.coverages[OF_CORRECT], plain(found.score.title) if found.score else "no score"
-    n = f"n = {count(one.n_calibration, 'correct calibration answer')}"
+    title = plain(found.score.title) if found.score else "no score"
+    n = f"n = {count(found.threshold_of(row['kind'])[0], 'correct calibration answer')}"
     passes = show.yes_or_no(row["answered"])
     certified = found.certificate.threshold
     through = (

@@ -9,6 +9,7 @@ import streamlit as st
 from core.conformal.analysis import OWN, ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, DEFAULT_ALPHA, METRICS, OF_CORRECT, OF_SETS
 from core.conformal.diagnostic import SCORE
+from core.conformal.findings import over_splits
 from core.conformal.promises import Coverage
 from core.conformal.scores import AUTO
 from core.conformal.split import labels_needed
@@ -85,11 +86,12 @@ def promises() -> None:
     one = every.get(name or first, every[first])
     st.markdown(METRICS[one.name].meaning)
     st.markdown(_kept(one, analysis.alpha))
-    show.chart("conformal", "coverage_by_alpha", analysis, one.name, of=one.name)
-    st.caption(
-        "Random splits of the labelled questions show that the threshold is right, not that new questions "
-        "will be like these."
-    )
+    if not one.reason and one.splits is not None:
+        show.chart("conformal", "coverage_by_alpha", analysis, one.name, of=one.name)
+        st.caption(
+            "Random splits of the labelled questions show that the threshold is right, not that new "
+            "questions will be like these."
+        )
 
 
 def _kept(one: Coverage, alpha: float) -> str:
@@ -98,9 +100,12 @@ def _kept(one: Coverage, alpha: float) -> str:
     calibrated = f"calibrated on {count(one.n_calibration, noun)}"
     if one.reason:
         return f"**Nothing is promised** ({calibrated}). {plain(one.reason)}"
-    promised = (
-        f"at least {percent(1 - alpha)} promised, by the threshold {number(one.threshold)}, {calibrated}"
+    by = (
+        "a threshold for each group"
+        if math.isnan(one.threshold)
+        else f"the threshold {number(one.threshold)}"
     )
+    promised = f"at least {percent(1 - alpha)} promised, by {by}, {calibrated}"
     if not one.n_test:
         return f"**Not tested:** no {noun} is left for it; {promised}."
     share = one.n_covered / one.n_test
@@ -134,11 +139,12 @@ def sets() -> None:
             f"A set holds {number(analysis.sets.mean_size)} meanings on average "
             f"(n = {count(one.n_test, 'tested question')})."
         )
-    show.chart("conformal", "set_size")
+    if not rule.reason:
+        show.chart("conformal", "set_size")
 
 
 def flagged() -> None:
-    """Draw the choice of the score, and which answers are stranger by it than correct ones."""
+    """Draw the choice of the score, and which answers are less typical by it than correct ones."""
     _score()
     analysis = found()
     if analysis.score is None:
@@ -148,13 +154,23 @@ def flagged() -> None:
         st.markdown(f"**No answer can be flagged.** {plain(one.reason)}")
     elif analysis.n_judged:
         n, of = analysis.n_flagged, analysis.n_judged
-        expected = number(analysis.alpha * of, "{:.1f}")
+        look = "looks" if n == 1 else "look"
+        by = "the group's threshold" if len(analysis.groups) else f"the threshold {number(one.threshold)}"
         st.markdown(
-            f"**{n:,} of {count(of, 'answer')}** {'is' if n == 1 else 'are'} flagged: the score is above "
-            f"{number(one.threshold)}. {expected} would be if all were as good as the "
-            f"{count(one.n_calibration, 'correct answer')} in calibration."
+            f"**{n:,} of {count(of, 'answer')}** {look} less typical than {percent(1 - analysis.alpha)} of "
+            f"the {count(one.n_calibration, 'correct answer')} in calibration (score above {by}); about "
+            f"{number(analysis.n_by_chance, '{:.0f}')} would even if all were correct."
         )
-    show.chart("conformal", "score_histogram")
+        if analysis.over_splits is not None:
+            st.caption(
+                f"{over_splits(analysis)} Another seed of the half changes the number above, not this range."
+            )
+        if math.isfinite(analysis.final_threshold) and analysis.origin == OWN and analysis.groups.empty:
+            st.caption(
+                "For new answers use the threshold from all labels: "
+                f"{number(analysis.final_threshold, '{:.3f}')}."
+            )
+        show.chart("conformal", "score_histogram")
     show.export("conformal-csv", "Download verdicts (CSV)")
 
 
@@ -164,7 +180,7 @@ def _score() -> None:
     titles = {AUTO: "Automatic"} | {one.key: f"{one.title} ({one.owner})" for one in analysis.scores}
     if not analysis.scores:
         st.info(
-            "The run has no signal that says without a reference answer how strange an answer is: sample "
+            "The run has no signal that says without a reference answer how typical an answer is: sample "
             "answers or extract claims first.",
             icon=":material/inbox:",
         )
@@ -199,24 +215,30 @@ def _choose(key: str) -> None:
 def certificate() -> None:
     """Draw the certified confidence, or how many labels are missing, with the table of thresholds."""
     analysis = found()
-    one = analysis.certificate
+    one, half = analysis.final, analysis.certificate
     labels = count(one.n, "labelled answer")
     if one.threshold is None:
         st.markdown(
             f"**No confidence can be certified** for at most {percent(one.alpha)} wrong on {labels}: "
             f"{one.missing}."
         )
-    else:
-        st.markdown(
-            f"**Answer from a confidence of {number(one.threshold)} on:** {one.n_wrong:,} of "
-            f"{count(one.n_answered, 'answer')} there are wrong ({percent(one.risk)}), of {labels} in all. "
-            f"With probability {percent(1 - one.delta)} at most {percent(one.alpha)} of the answers given "
-            "are wrong."
+        return
+    st.markdown(
+        f"**Answer from a confidence of {number(one.threshold)} on:** {one.n_wrong:,} of "
+        f"{count(one.n_answered, 'answer')} there are wrong ({percent(one.risk)}), of {labels} in all. "
+        f"With probability {percent(1 - one.delta)} at most {percent(one.alpha)} of the answers given "
+        "are wrong."
+    )
+    if half is not one:
+        by_half = "certifies none" if half.threshold is None else f"certifies {number(half.threshold)}"
+        st.caption(
+            "From all labels, as `calibrate` and `certify_threshold` give it. The half that calibrates alone "
+            f"({count(half.n, 'label')}) {by_half}; the other half tests that one below."
         )
     show.chart("conformal", "certified_risk")
-    frame = one.to_frame().assign(certified=["✓" if row.certified else "" for row in one.table])
+    frame = half.to_frame().assign(certified=["✓" if row.certified else "" for row in half.table])
     columns = {
-        "threshold": show.numeric("Confidence from"),
+        "threshold": show.numeric("Confidence from", about="Empty: a start within a tie, no threshold"),
         "certified": show.wide("Certified", "small"),
         "n_answered": show.numeric("Answered", "localized", "Labelled answers with at least this confidence"),
         "n_wrong": show.numeric("Wrong", "localized"),
@@ -226,7 +248,7 @@ def certificate() -> None:
     }
     with st.expander(f"Thresholds tested ({len(frame)})"):
         show.table(frame, "Thresholds tested for the certificate", columns)
-    show.export("risk-csv", "Download thresholds (CSV)")
+        show.export("risk-csv", "Download thresholds (CSV)")
 
 
 def kept_claims() -> None:
@@ -253,6 +275,12 @@ def drift() -> None:
     analysis = found()
     alarms.draw(analysis)
     one = analysis.drift
+    if analysis.is_random_half:
+        st.markdown(
+            "**Not tested here:** a random half calibrates, and differs from the other half by chance only. "
+            "Drift is tested where new questions meet a calibration store."
+        )
+        return
     if not one.n:
         st.info("No other question has a score: there is nothing to compare.", icon=":material/inbox:")
         return
@@ -260,7 +288,8 @@ def drift() -> None:
     st.markdown(
         f"**{'No alarm' if one.alarm is None else 'Alarm'}:** after {count(one.n, 'question')} a bet that "
         f"they differ is at {evidence.text} times its stake. If they do not, it reaches {1 / one.level:.0f} "
-        f"times, the alarm, with a probability of at most {percent(one.level)}."
+        f"times, the alarm, with a probability of at most {percent(one.level)}. The bet sees a change of "
+        "level, not of spread."
     )
     left, right = st.columns(2)
     with left:
@@ -278,8 +307,9 @@ def groups() -> None:
     frame = analysis.groups
     finite = int((frame["threshold"] < math.inf).sum())
     st.markdown(
-        f"**{finite:,} of {count(len(frame), 'group')}** have enough correct answers for a threshold of "
-        "their own. One threshold for all may flag too many in one group and too few in another."
+        f"**{finite:,} of {count(len(frame), 'threshold')}** by group {'is' if finite == 1 else 'are'} "
+        "finite. Verdicts and tests use the threshold of the group: one for all may flag too many in one "
+        "group and too few in another."
     )
     show.chart("conformal", "group_coverage")
     columns = {

@@ -68,7 +68,7 @@ def _browse(path: str) -> None:
         columns = {
             "question": show.wide("Question"),
             "prediction": show.wide("Answer", "medium"),
-            "nonconformity_score": show.numeric("Score", "%.3f", "High = strange"),
+            "nonconformity_score": show.numeric("Score", "%.3f", "High = less typical"),
             "correct": st.column_config.CheckboxColumn("Correct", width="small"),
             "excluded": show.wide("Excluded because", "medium"),
             "kind": show.wide("Group", "small"),
