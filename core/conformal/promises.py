@@ -192,11 +192,13 @@ def verdicts_of(
     # One that would share with none keeps its name.
     shared = {str(one): OTHERS if one in few and len(few) > 1 else str(one) for one in sizes.index}
     shared = shared if any(names) else {}
-    several = len({*shared.values()}) > 1
+    several = (
+        len(few) < len(shared) and len({*shared.values(), *(one for one in names if one not in shared)}) > 1
+    )
     of_case = [shared.get(one, one) for one in own] if several else [""] * len(own)
     members = [shared.get(one, one) for one in names] if several else [""] * len(names)
     # In the order of the run, the shared one last.
-    order = sorted({**dict.fromkeys(members), **dict.fromkeys(of_case)}, key=lambda one: one == OTHERS)
+    order = sorted({**dict.fromkeys(of_case), **dict.fromkeys(members)}, key=lambda one: one == OTHERS)
     found = group_thresholds(calibrating, of_case, alpha, order)
     place = group_p_values(calibrating, of_case, values, members)
     finite = np.array([found[one].threshold < math.inf for one in members], dtype=np.bool_)

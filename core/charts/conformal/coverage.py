@@ -60,13 +60,14 @@ def _data(analysis: ConformalAnalysis, name: str) -> _Data | str:
 
 def _missed(analysis: ConformalAnalysis, one: Coverage) -> str:
     """Return the door to the tested questions that the threshold does not cover; "" where none is exact."""
-    if one.name == OF_SCORE and (analysis.queries["role"] == NEW).any():
+    if one.name == OF_SCORE and not analysis.drift.n and (analysis.queries["role"] == NEW).any():
         return ""
     beyond = (math.nextafter(one.threshold, math.inf), None)
     asked: dict[str, dict[str, object]] = {
         OF_CORRECT: {"role": TEST, "correct": True, "verdict": FLAGGED},
         OF_DISTANCE: {"role": TEST, "distance": beyond},
-        OF_SCORE: {"score": beyond, "role": TEST},
+        # Every question that does not calibrate has a place in the drift test, where there is one.
+        OF_SCORE: {"score": beyond, **({"drift_p": (None, None)} if analysis.drift.n else {"role": TEST})},
         OF_SETS: {"role": TEST, "set_covers": False},
     }
     return where_door(where("conformal", "queries", **asked[one.name]))

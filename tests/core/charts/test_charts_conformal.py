@@ -220,7 +220,7 @@ def test_a_threshold_of_a_store_may_lie_beyond_the_scores():
 def test_certified_risk_by_hand():
     figure = certified_risk(CERTIFIED)
     best, other = named(figure, "Certified, answers most: from 0.15 on"), named(figure, "Not certified")
-    # From 0.80 down to 0.15 the eight are answered: 0.6⁸ = 0.017 is below the budget of 0.75, 0.1 / 5.
+    # From 0.80 down to 0.15 the eight are answered: 0.6⁸ = 0.017 is below the share of the first start.
     assert (list(best.x), list(best.y)) == ([pytest.approx(800 / 13)], [0])
     assert (list(other.x), list(other.y)) == ([100], [pytest.approx(500 / 13)])
     assert best.marker.symbol != other.marker.symbol
@@ -229,7 +229,7 @@ def test_certified_risk_by_hand():
     assert (list(tested.x), list(tested.y)) == ([50, 100], [0, 50])
     assert matching(diagnosis_of(CERTIFIED), doors(other)[0]) == tuple(f"q{i}" for i in range(9, 14))
     assert doors(best) == [""] and best.customdata[0][1].startswith(
-        "Confidence from 0.15 to 0.75 on<br>8 of 13"
+        "Confidence from 0.15 to 0.80 on<br>8 of 13"
     )
     assert "5 incorrect answers (38 %)" in other.customdata[0][1]
     assert "certified from a confidence of 0.15 on, which answers 8 with 0 incorrect" in alt_text(figure)
@@ -237,10 +237,10 @@ def test_certified_risk_by_hand():
 
 def test_risk_without_a_certificate_says_how_many_labels_would_do():
     figure = certified_risk(calibrated([(CALIBRATES, 0.1, 1)] * 3))
-    # ½ⁿ ≤ 0.02 takes six, three more.
-    assert "nothing is certified (about 3 more labels would certify one)" in alt_text(figure)
+    # ½ⁿ ≤ 0.1 takes four, and the label after them.
+    assert "nothing is certified (about 2 more labels would certify one)" in alt_text(figure)
     assert figure.layout.annotations[0].text.replace("<br>", " ") == (
-        "Nothing is certified with 3 labels: about 3 more labels would certify one"
+        "Nothing is certified with 3 labels: about 2 more labels would certify one"
     )
     assert names(figure) == ["Allowed: α = 50 %", "Not certified"]
 
@@ -320,12 +320,12 @@ def test_groups_by_hand():
     assert (list(bars.base), list(bars.x), list(bars.y)) == ([0], [100], [1])
     assert set(named(figure, "Promise (50 %)").x) == {50}
     notes = named(figure, "Undefined")
-    assert list(notes.text) == ["no finite threshold", "no tested answer"] and list(notes.y) == [2, 3]
-    assert "No calibration label belongs to this group." in notes.customdata[0][1]
-    assert list(figure.layout.yaxis.ticktext) == ["who<br>n = 2", "when<br>n = 1", "why<br>n = 0"]
+    assert list(notes.text) == ["no tested answer", "no finite threshold"] and list(notes.y) == [2, 3]
+    assert "No calibration label belongs to this group." in notes.customdata[1][1]
+    assert list(figure.layout.yaxis.ticktext) == ["who<br>n = 2", "why<br>n = 0", "when<br>n = 1"]
     diagnosis = diagnosis_of(analysis)
     assert matching(diagnosis, doors(mark)[0]) == ("q5", "q6")
-    assert matching(diagnosis, doors(notes)[0]) == ("q7",) and doors(notes)[1] == ""
+    assert matching(diagnosis, doors(notes)[1]) == ("q7",) and doors(notes)[0] == ""
     assert "0 of 1 group with 2 tested answers below the exact 95 % band (0.0 at most by chance)" in alt_text(
         figure
     )
@@ -391,7 +391,7 @@ def test_a_stale_calibration_promises_nothing(draw):
 
 def test_other_empty_figures_say_why():
     assert empty(set_size(TOY)) == "Undefined because nothing was sampled, or no reference answer is known."
-    assert empty(group_coverage(TOY)) == "The questions have no kinds and no languages to compare."
+    assert empty(group_coverage(TOY)).startswith("One threshold is for all: no groups have enough labels")
     alone = calibrated([(CALIBRATES, 0.1, 1)])
     assert "nothing can be split" in empty(coverage_by_alpha(alone, OF_CORRECT))
     for draw in (p_value_plot, martingale):

@@ -93,8 +93,11 @@ def test_a_random_half_raises_no_alarm_of_drift():
 def test_another_seed_of_the_half_does_not_change_what_is_said():
     """12 to 33 of 100 answers were flagged over twelve seeds, and the tone with them."""
     rng = np.random.default_rng(4)
-    same = rng.integers(0, 11, 80).tolist()
-    correct = (rng.random(80) < 0.35).tolist()
+    right = rng.random(200) < 0.3
+    same, correct = (
+        np.where(right, rng.integers(4, 11, 200), rng.integers(0, 9, 200)).tolist(),
+        right.tolist(),
+    )
     seen, said = set(), set()
     for seed in range(12):
         run = drawn(same, correct, seed)
@@ -110,7 +113,7 @@ def test_another_seed_of_the_half_does_not_change_what_is_said():
         assert "Over 41 random halves of the labels it is" in flagged.sentence
     assert len(seen) > 3, "the half of the run does change the count"
     assert len(said) == 1
-    assert one.low <= one.median <= one.high and one.low <= min(seen) + 2 and max(seen) - 2 <= one.high
+    assert one.low <= one.median <= one.high and one.low - 5 <= min(seen) and max(seen) <= one.high + 5
 
 
 def test_one_set_of_labels_has_one_threshold_whatever_the_route(tmp_path, capsys):

@@ -78,7 +78,8 @@ def test_scores_threshold_and_p_values_by_hand(rag):
     assert stats == {
         "n_samples": 4, "mean_score": pytest.approx(0.4), "threshold": 0.4, "total_calibrated": 5,
         "new_calibrated": 5, "skipped": 0, "n_failed": 0, "failure": "", "n_labels": 5, "n_correct": 4,
-        "reason": "",
+        "reason": "", "certified_threshold": None,
+        "certified_missing": "too many are wrong to say how many labels it would take",
     }  # fmt: skip
     assert llm.calls == 5 * 11
     for agreeing, p_value, reliable in [

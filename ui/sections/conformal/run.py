@@ -49,6 +49,7 @@ def first() -> None:
 def again() -> None:
     """Say what calibrates, and draw the form for another calibration of the same answers."""
     analysis = found()
+    alarms.draw(analysis)
     n = int((analysis.queries["role"] == CALIBRATION).sum())
     if analysis.origin == OWN:
         st.caption(f"Calibrated on {count(n, 'question')} of this run, tested on the other labelled ones.")
@@ -273,7 +274,6 @@ def kept_claims() -> None:
 def drift() -> None:
     """Draw whether the scores of the other questions look like the calibrated ones."""
     analysis = found()
-    alarms.draw(analysis)
     one = analysis.drift
     if analysis.is_random_half:
         st.markdown(
