@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from core.pipeline import ModelChoice, RunOptions
@@ -52,7 +54,9 @@ def _calls(work: Work) -> str:
     assert work.dataset is not None and work.retrieval is not None, "the work is that of a data set"
     k = work.retrieval.k
     given = [k if one.passages is None else min(k, len(one.passages)) for one in work.dataset.questions]
-    first = sum(sum(map(step.n_calls, given)) for step in work.steps if answers(type(step)))
+    # Only the step that answers is known to make calls before it has been planned.
+    steps: list[Any] = [step for step in work.steps if answers(type(step))]
+    first = sum(step.n_calls(k) for step in steps for k in given)
     more = any(step.needs_llm and not answers(type(step)) for step in work.steps)
     return ("over " if more else "") + count(first, "call")
 

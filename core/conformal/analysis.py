@@ -314,7 +314,7 @@ def analyse_conformal(
     verdicts = np.where(found.p_values > alpha, IN_LINE, FLAGGED)
     frame.loc[judged, "verdict"] = np.where(known, verdicts, UNDEFINED)
     if origin:
-        frame.loc[judged, "reason"] = np.where(known, None, "few_labels")
+        frame.loc[judged, "reason"] = [None if one else "few_labels" for one in known.tolist()]
     of_correct, groups = with_groups(of_correct, found, ((correct == 1) & tested)[judged], alpha)
     coverages[OF_CORRECT] = of_correct
     certificate = certify_threshold(confident(cases.scores, score), cases.correct, alpha, DELTA)

@@ -140,7 +140,7 @@ class ConformalRAG:
         if not 2 <= n_samples <= 100:
             raise InputError(f"n_samples must lie from 2 to 100, got {n_samples!r}.")
         llm = as_llm(llm_client)
-        style = style or getattr(llm, "style", DEFAULT_STYLE)
+        style = style or str(getattr(llm, "style", DEFAULT_STYLE))
         self._llm, self.alpha, self._n_samples, self._seed = llm, alpha, n_samples, seed
         self._stop, self._style, self._max_tokens = prompt_style(style).stop, style, max_tokens
         self._cache = cache if cache is not None else CompletionCache()

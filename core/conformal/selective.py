@@ -348,15 +348,19 @@ def _labels_needed(
 
     def certified(total: int) -> bool:
         more = total / n
+
+        def n_wrong(seen: float) -> float:
+            return more * float(np.interp(seen, ends, wrong[ends]))
+
         if starts is not None:
             first = np.isin(grid, list(starts))
             tests = [(m, [m], delta / len(set(starts))) for m in answered[first].tolist()]
         else:
             at = [(m / more, level) for m, level in _starts(total, alpha, delta).items()]
             tests = [(seen, follows(seen).tolist(), level) for seen, level in at]
-        risk = lambda seen: more * float(np.interp(seen, ends, wrong[ends]))  # noqa: E731
         return any(
-            passes(more * seen, risk(seen), level) and any(passes(more * m, risk(m), level) for m in after)
+            passes(more * seen, n_wrong(seen), level)
+            and any(passes(more * m, n_wrong(m), level) for m in after)
             for seen, after, level in tests
         )
 

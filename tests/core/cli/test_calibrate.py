@@ -70,6 +70,7 @@ def test_questions_are_asked_and_counted(questions, llm, tmp_path, capsys):
         "9 labels, 8 of them correct; those calibrate.\n"
         "Threshold 0.900 at α = 0.2: flagged is what scores more. "
         "Of answers that are as good as the correct ones in calibration, at most 20 % are flagged.\n"
+        "No confidence is certified: about 4 more labels would certify one.\n"
     )
 
 

@@ -14,9 +14,13 @@ METHOD = """
    are no more typical, in its own group where groups have enough labels. At p ≤ α it is flagged.
 5. **Sets.** Meanings among the samples that are frequent enough form a set. It holds a correct answer with
    probability at least 1 − α; questions in which no sample is correct count as missed.
-6. **Certify.** Confidences on a fixed grid are tested with exact binomial p-values. The lowest that passes is
-   the one from which on at most α of the answers are wrong.
-7. **Watch.** A bet against new scores looking like calibrated ones raises an alarm when it wins too much.
+6. **Certify.** Exact binomial tests begin at a number of surest answers, chosen by power without the labels,
+   and go on down a fixed grid. From the lowest confidence that passes on, at most α of the answers are wrong.
+7. **Watch.** A bet against new scores looking like those of a calibration store raises an alarm when it wins
+   too much. It sees a change of level, not of spread. Between random halves of one run nothing is watched:
+   they differ by chance only.
+8. **Use all labels.** What is certified for use comes from all labels; the half shows how it does on others.
+   How many answers are flagged depends on the half; the range over random halves is shown with it.
 """
 
 LIMITS = """
@@ -26,6 +30,8 @@ LIMITS = """
   may cover less: the exact band says how much.
 - **Not flagged is not correct.** α limits how many *correct* answers are flagged. How many incorrect ones
   are depends on the score.
+- **Groups.** Kinds or languages with enough correct labels have a threshold each; those with too few share
+  one, whose promise is for them on average.
 - **One choice of score.** Choosing the score that looks best on the test questions breaks the promise there.
 """
 
