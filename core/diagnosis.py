@@ -551,17 +551,17 @@ class Diagnosis:
             of `Number.cases`. Empty for a run that is no simulation. What was planted is read from
             ``manifest["planted"]``: by diagnostic, the key of a `Number` and its value.
         """
-        rows: list[tuple[Any, ...]] = []
-        diagnostic, planted = self._by_name[name], self.run.manifest.get("planted", {}).get(name, {})
-        if planted and diagnostic.lacks(self.run) is None:
-            for one in self.numbers(name):
-                if one.key in planted:
-                    rows += _recovered(diagnostic, one, planted[one.key])
-        frame = pd.DataFrame(rows, columns=[*RECOVERED])
-        if not self.run.simulated or diagnostic.recover is None or diagnostic.lacks(self.run) is not None:
-            return frame
-        more = diagnostic.recover(self)
-        return pd.concat([frame, more], ignore_index=True) if rows else more
+        diagnostic, truth = self._by_name[name], self.run.manifest.get("planted", {})
+        if not truth or diagnostic.lacks(self.run) is not None:
+            return pd.DataFrame(columns=[*RECOVERED])
+        planted, rows = truth.get(name, {}), []
+        for one in self.numbers(name) if planted else ():
+            if one.key in planted:
+                rows += _recovered(diagnostic, one, planted[one.key])
+        frames = [pd.DataFrame(rows, columns=[*RECOVERED])] if rows else []
+        if diagnostic.recover is not None:
+            frames.append(diagnostic.recover(self))
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*RECOVERED])
 
     def summary(self) -> dict[str, Any]:
         """Return every headline number as plain JSON values, under the keys that scripts rely on.

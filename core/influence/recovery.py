@@ -16,10 +16,8 @@ EXPECTED_REASON = {"empty": "empty_baseline", "inert": "inert", "redundant": "in
 
 
 def recover(diagnosis: Diagnosis) -> pd.DataFrame:
-    """Return the rows of `recovery` for a simulated run; none for a run that plants no influence."""
-    run = diagnosis.run
-    frame = recovery(run, diagnosis["influence"])
-    return frame if run.passages["planted_influence"].notna().any() else frame.head(0)
+    """Return the rows of `recovery` for a simulated run."""
+    return recovery(diagnosis.run, diagnosis["influence"])
 
 
 def recovery(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:

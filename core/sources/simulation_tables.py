@@ -19,6 +19,7 @@ _CONTEXT_SAMPLES = 5
 _SENTENCE = ANSWER_WORDS // CLAIMS
 _REFERENCE = 2  # from this word on, three of the answer or of another meaning are the reference answer
 _FILLER = 6
+_STRIDE = 7  # does not divide the number of the words that are left
 # Where things are in a question's own order of all words.
 _MEANING, _CLOSED_BOOK, _UNSAID, _FRESH = (
     ANSWER_WORDS,
@@ -158,10 +159,10 @@ class Tables:
         return texts
 
     def _fresh(self, rows: int, count: int) -> Ints:
-        """Return words that no answer to the question holds, in every row different ones."""
+        """Return words that no answer to the question holds; each of its rows begins with another one."""
         fresh = self.truth.words[:, _FRESH:]
-        start = self.rng.integers(fresh.shape[1], size=(rows, 1))
-        places = ((start + np.arange(count)) % fresh.shape[1]).reshape(self.n, -1)
+        first = self.rng.integers(fresh.shape[1], size=(self.n, 1)) + _STRIDE * np.arange(rows // self.n)
+        places = ((first[:, :, None] + np.arange(count)) % fresh.shape[1]).reshape(self.n, -1)
         found: Ints = np.take_along_axis(fresh, places, axis=1).reshape(rows, count)
         return found
 

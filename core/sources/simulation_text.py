@@ -28,7 +28,7 @@ def read_options(text: str) -> SimulationOptions:
     options = options_from_pairs((name, value) for name, _, value in (part.partition(":") for part in parts))
     if options.queries > SHOWN:
         raise InputError(
-            f"A link simulates at most {SHOWN:,} questions, got {options.queries:,}; the command line takes more."
+            f"At most {SHOWN:,} questions in a link, got {options.queries:,}; the command line takes more."
         )
     return options
 

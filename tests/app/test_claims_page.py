@@ -166,12 +166,6 @@ def test_overview_and_workbench_link_to_claims(open_app, healthy, recorded):
     assert len(links) == 2 and all("question=q3" in one.proto.query_string for one in links)
 
 
-def test_simulation_has_no_claims_and_says_so(open_app, healthy, texts):
-    app = healthy(open_app("claims", sim="queries:12,seed:3"))
-    assert "Simulated data" in texts(app)
-    assert "Claims not extracted" in texts(app)
-
-
 def test_imported_ragchecker_file_is_shown_with_its_metrics(open_app, healthy, texts, with_claims):
     file = {
         "results": [

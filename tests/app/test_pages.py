@@ -1,5 +1,6 @@
 """Every page, with every kind of data."""
 
+import json
 import re
 from pathlib import Path
 
@@ -141,9 +142,19 @@ def test_influence_of_an_upload_compares_reported_with_recomputed(open_app, heal
     assert "2 verdicts change" in texts(app)
 
 
-def test_influence_of_a_simulation_shows_what_was_recovered(open_app, healthy, texts):
-    app = healthy(open_app("influence", sim="queries:20"))
-    assert "Ground truth vs recovered" in texts(app)
+@pytest.mark.parametrize("page", NEED_DATA)
+def test_no_page_of_a_simulation_is_empty(page, open_app, healthy, texts):
+    """Before, six of the nine diagnostics had nothing to say of a simulated run."""
+    app = healthy(open_app(page, sim="default"))
+    shown = texts(app)
+    figures = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+    empty = [figure["layout"].get("annotations") for figure in figures if not figure["data"]]
+    assert not empty and "No run is loaded" not in shown
+    for diagnostic in DIAGNOSTICS:
+        for need in diagnostic.needs:
+            assert need.sentence not in shown
+    recovers = page == "overview" or page in {one.name for one in DIAGNOSTICS}
+    assert ("Ground truth vs recovered" in shown) == recovers
 
 
 def test_threshold_drives_the_labels(open_app, healthy, recorded):

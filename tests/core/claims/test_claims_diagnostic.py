@@ -16,6 +16,7 @@ from core.claims.rafe import VERDICTS
 from core.claims.ragchecker import METRICS as RAGCHECKER
 from core.diagnosis import METRIC, REASON, Diagnosis
 from core.report.text import summary_text
+from core.run import Run
 from core.sources.simulation import SimulationOptions, simulate
 from tests.core.claims.claim_runs import CANAL, analysed, claims_run, matrix_question
 
@@ -50,7 +51,8 @@ def test_numbers_by_hand():
 
 
 def test_a_run_without_claims_has_every_key_and_no_number():
-    run = simulate(SimulationOptions(queries=10, passages=4))
+    simulated = simulate(SimulationOptions(queries=10, passages=4))
+    run = Run.create({"source": "simulation"}, queries=simulated.queries, passages=simulated.passages)
     numbers = Diagnosis(run).numbers("claims")
     assert [number.key for number in numbers] == list(values([CANAL]))
     assert all(number.value is None for number in numbers)

@@ -272,7 +272,8 @@ def test_a_one_word_answer_is_an_answer():
 
 
 def test_a_run_without_claims():
-    run = simulate(SimulationOptions(queries=10, passages=4))
+    simulated = simulate(SimulationOptions(queries=10, passages=4))
+    run = Run.create({"source": "simulation"}, queries=simulated.queries, passages=simulated.passages)
     found = Diagnosis(run)["claims"]
     assert not found.extracted and found.n_with_claims == 0 and found.judge is None
     assert set(found.queries["reason"]) == {"not_run"}
