@@ -138,7 +138,8 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
             "answers_flagged", sentence, n, of, interval, analysis.n_by_chance, p_value,
             graded(LOSS, surely), FINDINGS["answers_flagged"].advice if n else "",
             tuple(flagged["query_id"]), BAD,
-            f"{part(n, of, 'answer')} should be withheld ({percent(share, interval)})", otherwise=unclear if n else None,
+            f"{part(n, of, 'answer')} should be withheld ({percent(share, interval)})",
+            otherwise=unclear if n else None,
         )
     ]  # fmt: skip
 
