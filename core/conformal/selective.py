@@ -108,8 +108,8 @@ class Certificate:
 
         Examples
         --------
-        >>> certify_threshold([0.9] * 30, [1] * 30, 0.1, 0.1).missing
-        'about 8 more labels would certify one'
+        >>> certify_threshold([0.9] * 10, [1] * 10, 0.1, 0.1).missing
+        'about 13 more labels would certify one'
         """
         if self.threshold is not None:
             return ""
