@@ -28,7 +28,7 @@ _BETTER, _POWER = 1 / 3, 0.9
 _SECOND = Fraction(1, 10)  # of δ, for the second start
 _CLEAR = 0.05  # outside the one-sided interval of a risk
 _FEWEST = 20  # labels, and one in so many of them: of fewer nothing is said for good
-_STEP = 1.1  # between numbers of labels that are tried first
+_STEP = 1.25  # between numbers of labels that are tried first
 
 
 class Tested(NamedTuple):
