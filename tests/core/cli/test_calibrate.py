@@ -11,6 +11,8 @@ import core.cli.live
 from core.cli import main
 from core.conformal import CalibrationStore
 from core.llm.types import Completion
+from core.run import Run
+from core.sources.simulation import SimulationOptions, simulate
 from tests.scripted import ScriptedLLM
 
 
@@ -226,7 +228,10 @@ def test_bad_input_is_one_line(arguments, status, message, questions, llm, tmp_p
         "questions": questions
     }
     places["unlabelled"].write_text(json.dumps({"question": "What is 1?", "passages": ["a"]}))
-    command("simulate", "--queries", 10, "--out", places["simulated"])
+    full = simulate(SimulationOptions(queries=10))
+    # Without samples, claims and signals there is no score.
+    bare = Run.create({"source": "simulation"}, queries=full.queries, passages=full.passages)
+    bare.save(places["simulated"])
     command(
         "analyze", places["unlabelled"], "--steps", "influence,uncertainty", "--out", places["unlabelled_run"]
     )
