@@ -314,7 +314,13 @@ def test_a_fetch_shows_its_progress_and_can_be_cancelled(ollama, picker, healthy
     monkeypatch.setitem(BACKENDS, "ollama", dataclasses.replace(BACKENDS["ollama"], pull=slow))
     app = picker("ollama", ollama.address)
     button(app, "Fetch llama3").click().run()
-    until(app, lambda a: any("of 3,000 MB" in bar.proto.text.replace("\\", "") for bar in a.get("progress")))
+    until(
+        app,
+        lambda a: any(
+            "of 3,000 MB" in bar.proto.text.replace("\\", "").replace("\N{NO-BREAK SPACE}", " ")
+            for bar in a.get("progress")
+        ),
+    )
     button(app, "Cancel").click().run()
     until(app, lambda a: a.info)
     assert "was cancelled" in healthy(app).info[0].value and closed.is_set()
