@@ -558,7 +558,7 @@ class Diagnosis:
         for one in self.numbers(name) if planted else ():
             if one.key in planted:
                 rows += _recovered(diagnostic, one, planted[one.key])
-        frames = [pd.DataFrame(rows, columns=[*RECOVERED])] if rows else []
+        frames = [pd.DataFrame(rows, columns=[*RECOVERED], dtype=object)] if rows else []
         if diagnostic.recover is not None:
             frames.append(diagnostic.recover(self))
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*RECOVERED])

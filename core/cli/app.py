@@ -159,7 +159,7 @@ def _download(
 def _simulate(
     out: OutOpt,
     given: Given,
-    queries: Annotated[int, typer.Option("--queries", help="Questions.")] = 50,
+    queries: Annotated[int, typer.Option("--queries", help="Questions, 10 to 100,000.")] = 50,
     passages: Annotated[int, typer.Option("--passages", help="Passages per question.")] = 10,
     seed: Annotated[int, typer.Option("--seed", help="Seed.")] = 42,
     knobs: Annotated[
@@ -171,12 +171,16 @@ def _simulate(
 ) -> None:
     """Make a run with known ground truth; it is always labelled as simulated."""
     from core.sources.simulation import simulate
-    from core.sources.simulation_text import options_from_pairs
+    from core.sources.simulation_text import SHOWN, options_from_pairs
 
     sizes = [("queries", str(queries)), ("passages", str(passages)), ("seed", str(seed))]
     run = simulate(options_from_pairs([*sizes, *option_pairs("--set", knobs or [])]))
-    save_run(run.renamed(name) if name else run, out, overwrite)
-    _show(Run.load(out), given, as_json)
+    run = run.renamed(name) if name else run
+    save_run(run, out, overwrite)
+    if queries <= SHOWN or as_json:
+        _show(Run.load(out), given, as_json)
+    else:  # measuring it takes longer than making it
+        print_text(f"{run.name} (SIMULATED DATA, run {run.run_id}): in {out}; see `python -m core summary`.")
 
 
 def _import(

@@ -21,5 +21,6 @@ def recover(diagnosis: Diagnosis) -> pd.DataFrame:
         if one.n_test and not one.reason:
             share, known = one.n_covered / one.n_test, METRICS[one.name]
             interval = wilson_interval(share, one.n_test)
-            rows.append((known.title, 1 - found.alpha, share, *interval, one.n_test, known.meaning, ""))
+            meaning = f"At least the planted share is promised. {known.meaning}"
+            rows.append((known.title, 1 - found.alpha, share, *interval, one.n_test, meaning, ""))
     return pd.DataFrame(rows, columns=[*RECOVERED])

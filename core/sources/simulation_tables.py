@@ -57,8 +57,8 @@ class Tables:
         self.claims = [_sentences(words[:, i * _SENTENCE : (i + 1) * _SENTENCE]) for i in range(CLAIMS)]
         whole = _sentences(words[:, :ANSWER_WORDS], CLAIMS)
         self.answers = ["" if none else text for none, text in zip(truth.empty, whole, strict=True)]
-        # Half of the incorrect answers could have been the second meaning of the samples, which is correct.
-        other = np.where(rng.random(self.n) < 0.5, _MEANING + _REFERENCE, _UNSAID)
+        # Where the answer is incorrect, the second meaning of the samples is mostly the correct one.
+        other = np.where(rng.random(self.n) < 0.9, _MEANING + _REFERENCE, _UNSAID)
         start = np.where(truth.correct, _REFERENCE, other)
         self.reference = np.take_along_axis(words, start[:, None] + np.arange(3), axis=1)
 

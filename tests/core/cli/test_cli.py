@@ -162,6 +162,19 @@ def test_simulate_is_seeded_and_labelled(tmp_path, capsys):
     assert len(first.queries) == 12
 
 
+def test_a_large_simulation_is_not_measured_at_once(tmp_path, capsys):
+    """200 questions were the most; measuring many thousands takes minutes that nobody asked for."""
+    assert (
+        command(
+            "simulate", "--queries", 1_001, "--passages", 3, "--set", "repeats=0", "--out", tmp_path / "r"
+        )
+        == 0
+    )
+    said = capsys.readouterr().out
+    assert "SIMULATED DATA" in said and "python -m core summary" in said and said.count("\n") == 1
+    assert len(Run.load(tmp_path / "r").queries) == 1_001
+
+
 def test_import_with_another_tools_names(tmp_path, capsys):
     (tmp_path / "t.csv").write_text(CSV.replace("influence_score", "effect").replace("query,", "ask,"))
     assert command("import", tmp_path / "t.csv", "--map", "question=ask", "--map", "influence_score=effect",
