@@ -61,7 +61,7 @@ INFLUENCE = Diagnostic(
         Need(
             "passages",
             "No passage was left out of a prompt: load the questions on the Live page and run the influence "
-            "step.",
+            "step, or run the step likelihood to score the answers that are there.",
             ("ablated_answer", "influence_score", "logprob_drop"),
             step="influence",
         ),

@@ -87,7 +87,7 @@ def test_claims_have_rows_where_every_run_has_them():
     assert shown["A · With"].to_list() == [
         "1.00, n = 1",
         "0.70, n = 1",
-        "2 of 2; 0 of them by two passages together only",
+        "2 of 2; 95 % interval of the share 3 to 100 %",  # one answer is one case: 0.025 ** (1 / 1)
     ]
     assert shown["B · Silent"].to_list() == ["—", "—", "—"]
     assert "Mean grounding" not in set(headline_table(sides(with_claims, make_run({"q1": "x"})))["Number"])
@@ -170,8 +170,9 @@ def test_irrelevant_and_unscored_claims_are_not_among_those_judged():
     ]
     table = headline_table(sides(*[claims_run([CANAL | {"claims": claims}], {"name": "Run"})] * 2))
     assert table.set_index("Number").loc["Supported claims"].to_list() == [
-        "1 of 2; 0 of them by two passages together only",
-        "1 of 2; 0 of them by two passages together only",
+        # Half of the one answer: nothing is known of the share.
+        "1 of 2; 95 % interval of the share 0 to 100 %",
+        "1 of 2; 95 % interval of the share 0 to 100 %",
     ]
 
 
