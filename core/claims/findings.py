@@ -40,7 +40,7 @@ def _unsupported(claims: ClaimsAnalysis) -> Finding | None:
     interval = clustered_interval(q["n_not_supported"], judged)
     has = "has" if n == 1 else "have"
     advice = (
-        "Read these answers first: either the model made the claim up, or the verifier missed its support. "
+        "Read these answers: either the model made the claim up, or the verifier missed its support. "
         "Where claims are made up, tell the model to answer only from the passages."
     )
     if claims.judge == OFFLINE:

@@ -108,7 +108,7 @@ def _gate(analysis: ValidationAnalysis) -> list[Finding]:
         None if math.isnan(flags.p_value) else flags.p_value, graded(BROKEN),
         f"Do not use these validators as a gate here: they stop {none if not n else 'hardly more'}"
         f"{' of the incorrect answers than of the correct ones' if n else ''}.",
-        passed_on, BAD, f"validation stops {stops}", "stopped", "gate:replace",
+        passed_on, BAD, f"validation stops {stops}", topic="stopped", fix="gate:replace",
     )  # fmt: skip
     unclear = replace(
         fails, name="gate_unclear", severity="low", tone=UNCLEAR, clause="", fix="labels:more",

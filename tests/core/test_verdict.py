@@ -125,7 +125,7 @@ def test_no_sentence_says_that_more_questions_would_not_help():
     The difference that was seen is nil; that does not show that the difference is.
     """
     found = verdict(Diagnosis(runs.made([[0.9, 0.4, 0.1], [0.1, 0.4, 0.9]] * 15)))
-    assert found.texts[0].endswith("far more questions would be needed to tell.")
+    assert found.texts[0].endswith("too few questions to tell.")
 
 
 # --- findings nobody has heard of
