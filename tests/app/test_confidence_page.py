@@ -508,7 +508,7 @@ def test_hostile_questions_are_shown_as_they_are(opened):
     app = opened()
     for one in (*app.markdown, *app.caption, *app.info):
         assert not re.search(r"(?<!\\)<script", str(one.value)), one.value
-    assert HOSTILE in table(app, "findings")["question"].tolist()
+    assert "<script" not in json.dumps([one.proto.spec for one in app.get("plotly_chart")])
 
 
 def test_methods_say_how_the_confidence_comes_about(opened, texts):

@@ -254,7 +254,7 @@ def test_titles_are_short_and_their_letters_keep_equal_names_apart():
     run = make_run({"q1": "x"}, name="long\n" * 50)
     columns = list(headline_table(sides(run, run)).columns)
     assert len(set(columns)) == 3
-    assert all(len(name) <= 44 and "\n" not in name for name in columns)
+    assert all(len(name) <= 84 and "\n" not in name for name in columns)
 
 
 def test_counts_by_name_are_no_row_in_whatever_run_they_are_known():
