@@ -82,6 +82,7 @@ def figures_of(diagnosis):
         analysis = diagnosis["claims"]
         answer = analysis.answer(analysis.queries.sort_values("n_claims")["query_id"].iloc[-1])
         figures["claims_quadrants"] = claims.claims_quadrants(analysis)
+        figures["evidence_matrix"] = claims.evidence_matrix(analysis)
         figures["f1_at_k_chart"] = claims.f1_at_k_chart(analysis)
         for shown in ("text", "causal", "both"):
             figures[f"claims_heatmap {shown}"] = claims.claims_heatmap(answer, shown)
