@@ -47,6 +47,12 @@ def sideways(page) -> int:
     return max(in_both_themes(page, lambda page: page.evaluate(pixels)))
 
 
+def unfold(page, title: str) -> None:
+    """Open what a page keeps folded."""
+    page.get_by_test_id("stExpander").filter(has_text=title).locator("summary").first.click()
+    settle(page)
+
+
 def upload(page, app: str, name: str, content: str) -> None:
     """Upload a CSV file on the Data page."""
     page.goto(f"{app}/data?door=Upload")

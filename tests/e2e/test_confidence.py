@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.e2e.driving import LOOKS, main_text, sideways, upload
+from tests.e2e.driving import LOOKS, main_text, sideways, unfold, upload
 from tests.e2e.running_app import settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -46,6 +46,7 @@ def test_weights_that_were_tried_and_used_are_in_the_link(app, new_page, width, 
     page.goto(f"{app}/confidence?run={run}")
     settle(page)
     # 0.45 · 0.8 + 0.35 · 0.4 + 0.2 · 0.9 and · 0.1: 0.68 passes, 0.52 does not.
+    unfold(page, "Try other weights and thresholds")
     assert "20 of 40 answers" in main_text(page) and "→" not in main_text(page)
     for name in ("similarity", "lexical score"):
         slider = page.get_by_role("slider", name=f"Weight of {name}")
@@ -69,6 +70,7 @@ def test_weights_that_were_tried_and_used_are_in_the_link(app, new_page, width, 
     other = new_page(width, 900, color_scheme=theme)
     other.goto(page.url)
     settle(other)
+    unfold(other, "Try other weights and thresholds")
     assert "0 of 40 answers" in main_text(other)
     assert other.get_by_role("slider", name="Weight of stated confidence").input_value() == "1"
     # Both marks of the waterfall's last row: colour, icon and word of the band.
