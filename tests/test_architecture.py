@@ -62,7 +62,7 @@ RULES = {
     "core.conformal.step": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
     "core.conformal.labelled": f"{BASE} core.conformal core.llm core.pipeline",
     "core.conformal.rag": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
-    # The names of the source documents are found here too, though they belong to the other two.
+    # Names of rag_uq are found here too, though they belong to the other two.
     "core.confidence": f"{BASE} core.confidence.elsewhere",
     "core.confidence.elsewhere": "core.conformal core.conformal.rag core.uncertainty core.uncertainty.mc_dropout",
     # Lexical scores are those of the retriever, and a calibration is a file.
