@@ -101,8 +101,8 @@ class ConfidenceAnalysis:
         ``passes`` (whether the confidence, rounded half-up to two places, reaches the threshold),
         ``similarity, lexical, llm_score`` in their own units,
         ``retrieval_uncertainty, sampling_uncertainty, conformal_uncertainty, combined_uncertainty,
-        combined_confidence, is_reliable`` (by MC dropout's confidence, as in the source),
-        ``is_reliable_strict`` (by the agreement with the samples), ``correct, reason``.
+        combined_confidence, mc_confidence, conformal_reliable, is_reliable`` (by MC dropout's confidence, as
+        in the source), ``is_reliable_strict`` (by the agreement with the samples), ``correct, reason``.
     warnings : tuple of RangeWarning
         Signals that contradict their declared range.
     quality : Quality
@@ -195,6 +195,15 @@ class ConfidenceAnalysis:
         """Mean confidence minus accuracy of the labelled answers, and its 95 % interval."""
         p, right = known_pairs(self.judged, self.correct)
         return float((p - right).mean()) if p.size else math.nan, paired_interval(right, p)
+
+    def reliable(self, rule: str) -> tuple[int, int]:
+        """Return how many answers ``is_reliable`` or ``is_reliable_strict``, of those with both parts.
+
+        An answer of which one part is not known can be found unreliable, but never reliable.
+        """
+        part = {"is_reliable": "mc_confidence", "is_reliable_strict": "sampling_uncertainty"}[rule]
+        known = self.queries[[part, "conformal_reliable"]].notna().all(axis=1)
+        return int(self.queries[rule][known].sum()), int(known.sum())
 
     def bands(self) -> pd.DataFrame:
         """Return one row per band, the highest first, with its answers and how many of them are correct.
@@ -350,8 +359,9 @@ def analyse_confidence(
     )
     frame["combined_confidence"] = (sampling + conformal) / 2
     reliable = reliable.reset_index(drop=True)
-    by_variance = np.full(len(frame), math.nan) if mc_confidence is None else mc_confidence
-    frame["is_reliable"] = combined_decision(by_variance, reliable)
+    frame["mc_confidence"] = math.nan if mc_confidence is None else mc_confidence
+    frame["conformal_reliable"] = reliable
+    frame["is_reliable"] = combined_decision(frame["mc_confidence"], reliable)
     frame["is_reliable_strict"] = combined_decision(sampling, reliable)
     frame["correct"] = pd.Series(correct).map({1.0: True, 0.0: False}).astype("boolean")
     why = np.where(without, "no_answer", "no_weights" if reason else "no_signal")
