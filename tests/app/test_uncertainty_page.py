@@ -87,8 +87,22 @@ def test_with_samples_the_page_shows_figures_tables_and_the_way_to_its_questions
     # Two of three are incorrect: fewer of each class than a comparison needs.
     assert "It takes 15 of each." in said and "**All estimators (" in said
     assert any(link.proto.label == "Read the 6 questions of the run" for link in app.get("page_link"))
-    # Without a model for entailment the page says how to get one.
-    assert "not measured" in said and "`--entailment`" in said
+
+
+def test_what_only_a_model_can_say_names_what_to_pass(opened, texts):
+    """The stated confidence was missing without a word, and P(True) wherever the entailments were there."""
+    said = texts(opened("uncertainty"))
+    assert "by entailment, and contradictions: not measured" in said and "`--entailment`" in said
+    assert "P(True): not measured" in said and "Stated confidence: not measured" in said
+    run = sampled_run()
+    checks = {"query_id": "q1", "premise": "baseline", "hypothesis": "s1", "entailment": 0.9, "judge": "nli:x"}
+    tables = {
+        "sample_checks": pd.DataFrame([{**checks, "contradiction": 0.1}]),
+        "signals": pd.DataFrame({"query_id": ["q1"], "llm_score": [0.5]}),
+    }
+    said = texts(opened("uncertainty", Run.create(dict(run.manifest), **{**run.tables, **tables})))
+    assert "by entailment, and contradictions" not in said and "Stated confidence: not" not in said
+    assert "P(True): not measured" in said
 
 
 def test_embeddings_are_measured_when_asked_for(opened, texts):
