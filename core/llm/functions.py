@@ -56,8 +56,8 @@ def as_llm(given: object, name: str = "llm_client") -> LLM:
     if not callable(given) or isinstance(given, type):
         what = repr(given) if given is None or isinstance(given, str) else type(given).__name__
         raise InputError(
-            f"{name} must be a language model, the name of one, a client of ollama or a function, got {what}; "
-            'open a model with core.llm.open_llm, such as open_llm("openai", "name", base_url="http://…").'
+            f"{name} must be a language model, the name of one, a client of ollama or a function, got "
+            f'{what}; open a model with core.llm.open_llm, such as open_llm("openai", "name", base_url="http://…").'
         )
     return FunctionLLM(given, style=DEFAULT_STYLE if _takes_one(given) else FUNCTION_STYLE.name)
 

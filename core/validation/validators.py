@@ -139,20 +139,18 @@ class ConfidenceValidator:
 class EthicsAdapter:
     """Asks a function of one's own whether an answer may be shown.
 
-    ``guard``, or by its other name ``guard_callable``, takes the question and the answer and returns True
-    where it may. One that raises an exception fails the answer: nobody has said that it may be shown.
+    ``guard_callable`` takes the question and the answer and returns True where it may. One that raises an
+    exception fails the answer: nobody has said that it may be shown.
     """
 
-    guard: Guard | None = None
     guard_callable: Guard | None = None
 
     def check(self, case: Case) -> Verdict:
         """Return the verdict; there is no number."""
-        guard = self.guard or self.guard_callable
-        if guard is None:
+        if self.guard_callable is None:
             return _none(self, "No guard is set.")
         try:
-            allowed = guard(case.question, case.answer)
+            allowed = self.guard_callable(case.question, case.answer)
         except Exception:
             sentence = "The guard failed, so nobody has said that the answer may be shown."
             return _failed(self, Severity.CRITICAL, Code.GUARD_FAILED, None, sentence)

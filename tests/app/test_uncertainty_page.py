@@ -95,7 +95,13 @@ def test_what_only_a_model_can_say_names_what_to_pass(opened, texts):
     assert "by entailment, and contradictions: not measured" in said and "`--entailment`" in said
     assert "P(True): not measured" in said and "Stated confidence: not measured" in said
     run = sampled_run()
-    checks = {"query_id": "q1", "premise": "baseline", "hypothesis": "s1", "entailment": 0.9, "judge": "nli:x"}
+    checks = {
+        "query_id": "q1",
+        "premise": "baseline",
+        "hypothesis": "s1",
+        "entailment": 0.9,
+        "judge": "nli:x",
+    }
     tables = {
         "sample_checks": pd.DataFrame([{**checks, "contradiction": 0.1}]),
         "signals": pd.DataFrame({"query_id": ["q1"], "llm_score": [0.5]}),

@@ -19,8 +19,8 @@ PARTS = {
     "conformal_uncertainty": ("Conformal", "1 − confidence of the conformal score."),
 }
 _RULES = {
-    "is_reliable": "Reliable: {}.** Their MC dropout confidence is above {:g}, and conformal prediction does not "
-    "flag them.",
+    "is_reliable": "Reliable: {}.** Their MC dropout confidence is above {:g}, and conformal prediction "
+    "does not flag them.",
     "is_reliable_strict": "By the stricter rule: {}.** Their agreement with the samples is above {:g}, and "
     "conformal prediction does not flag them.",
 }

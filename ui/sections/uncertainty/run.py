@@ -24,10 +24,10 @@ _FROM_MODELS = {
     "semantic_entropy_entailment": "Semantic entropy and SumEigen by entailment, and contradictions: not "
     "measured. Under *Sample again*, set *Entailment by* to `judge` (the language model) or to the name or "
     "folder of an NLI cross-encoder; on the command line, `--entailment`.",
-    "p_true": "P(True): not measured. Set *Entailment by* to `judge`, with a model that can score a given reply: "
-    "a Hugging Face model in this process (`--llm embedded`).",
-    "verbalised": "Stated confidence: not measured. *Confidence* has the step that asks for it; on the command "
-    "line, `--steps confidence`.",
+    "p_true": "P(True): not measured. Set *Entailment by* to `judge`, with a model that can score a given "
+    "reply: a Hugging Face model in this process (`--llm embedded`).",
+    "verbalised": "Stated confidence: not measured. *Confidence* has the step that asks for it; on the "
+    "command line, `--steps confidence`.",
 }
 
 
@@ -109,8 +109,8 @@ def more() -> None:
         st.caption(found.rule)
         if not found.embedded:
             st.caption(
-                "*Measure embeddings too*, among the settings, adds MC dropout confidence and the estimators by "
-                "embedding."
+                "*Measure embeddings too*, among the settings, adds MC dropout confidence and the estimators "
+                "by embedding."
             )
         for name, how in _FROM_MODELS.items():
             if name not in found.scores:
