@@ -102,7 +102,7 @@ class ConfidenceAnalysis:
         ``similarity, lexical, llm_score`` in their own units,
         ``retrieval_uncertainty, sampling_uncertainty, conformal_uncertainty, combined_uncertainty,
         combined_confidence, mc_confidence, conformal_reliable, is_reliable`` (by MC dropout's confidence, as
-        in the source), ``is_reliable_strict`` (by the agreement with the samples), ``correct, reason``.
+        in rag_uq), ``is_reliable_strict`` (by the agreement with the samples), ``correct, reason``.
     warnings : tuple of RangeWarning
         Signals that contradict their declared range.
     quality : Quality

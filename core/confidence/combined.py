@@ -32,7 +32,7 @@ def retrieval_uncertainty(scores: ArrayLike) -> float:
 
     Notes
     -----
-    The sources name this part without a definition; this one is ours. It depends on the unit of the scores:
+    rag_uq names this part without a definition; this one is ours. It depends on the unit of the scores:
     cosines differ by less than 1, so that it is always near 1 for them, while BM25 scores may give 0.
 
     Examples
@@ -92,7 +92,7 @@ def combined_decision(
     Parameters
     ----------
     mc_confidence : float, array_like or Series, shape (n,)
-        In [0, 1]; NaN where undefined. In the source it is that of MC dropout, 1 − embedding variance; the
+        In [0, 1]; NaN where undefined. In rag_uq it is that of MC dropout, 1 − embedding variance; the
         mean ROUGE-L agreement with the samples makes the rule stricter.
     conformal_reliable : bool, array_like or Series, shape (n,)
         None, NaN or NA where conformal prediction has no decision. A single value goes with all of the other.

@@ -165,7 +165,7 @@ def test_bands_are_closed_and_tell_apart_without_colour():
 
 
 def test_the_decision_of_two_numbers_and_of_arrays():
-    """Reproduction: `combined_decision(0.8, True)` as the source documents write it failed on a scalar."""
+    """Reproduction: `combined_decision(0.8, True)` failed, and so did `([0.9, 0.1], True)`."""
     assert combined_decision(0.8, True) is True and combined_decision(np.float64(0.7), True) is False
     assert combined_decision(0.9, False) is False and combined_decision(0.5, None) is False
     assert combined_decision(0.9, None) is None and combined_decision(math.nan, True) is None
