@@ -180,7 +180,6 @@ def _text(facts: dict[str, Any]) -> str:
         )
     if facts["reason"]:
         lines.append(f"No threshold: {facts['reason'][0].lower()}{facts['reason'][1:]}")
-        lines.append("Only correct answers count as labels here.")
     else:
         lines.append(
             f"Threshold {number(facts['threshold'], '{:.3f}')} at α = {facts['alpha']:g}: flagged is what "

@@ -118,7 +118,7 @@ class ConformalRAG:
     ...         stats = conformal.calibrate(list("123456789"), ["Text."] * 9, ["Paris"] * 8 + ["Rome"])
     ...         result = conformal.predict_with_coverage("Where?", "Text.")
     >>> stats["n_labels"], stats["n_correct"], stats["reason"]
-    (9, 8, '8 labels cannot certify α = 0.1; you need at least 9.')
+    (9, 8, '8 correct answers cannot certify α = 0.1; you need at least 9.')
     >>> result.prediction, result.confidence, result.is_reliable
     ('Paris', 1.0, False)
     """

@@ -65,7 +65,7 @@ class Calibrated(NamedTuple):
     threshold : float
         The score that an answer as good as these exceeds with probability at most α; +inf for too few.
     reason : str
-        Why it is infinite; empty where it is not. Its labels are the correct answers.
+        Why it is infinite; empty where it is not.
     """
 
     scores: Floats
@@ -192,8 +192,8 @@ class CalibrationStore:
         found = _usable(self._read(["query_hash", "nonconformity_score", "correct", "excluded"]))
         labels = found[found["correct"].notna() & (found["query_hash"] != without)]
         scores = labels.loc[labels["correct"].astype(bool), "nonconformity_score"].to_numpy(dtype=np.float64)
-        threshold, reason = conformal_threshold(scores, alpha), label_shortage(scores.size, alpha)
-        return Calibrated(scores, len(labels), threshold, reason)
+        reason = label_shortage(scores.size, alpha, "correct answer")
+        return Calibrated(scores, len(labels), conformal_threshold(scores, alpha), reason)
 
     def exclude(self, ids: Sequence[int], reason: str) -> None:
         """Leave rows out of the calibration; they stay in the store.
