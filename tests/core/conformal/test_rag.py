@@ -241,7 +241,7 @@ def test_a_function_of_one_argument_gets_the_whole_prompt(tmp_path):
 
 def test_what_is_no_model_is_one_sentence(tmp_path):
     """An InputError that names `open_llm`, in place of an AttributeError of some attribute."""
-    with pytest.raises(InputError, match=r"llm_client must be a language model.*, got a dict; .*open_llm"):
+    with pytest.raises(InputError, match=r"llm_client must be a language model.*, got dict; .*open_llm"):
         ConformalRAG({"model": "x"}, tmp_path / "c.db")
 
 
