@@ -129,7 +129,9 @@ class ConfidenceValidator:
         if foreign:
             return _none(self, _FOREIGN, Code.OTHER_LANGUAGE)
         if grounded or not self.require_uncertainty_when_no_context:
-            return _passed(self, "The answer may be plain about what it says.", Code.FINE, case.overlap)
+            return _passed(
+                self, "Nothing calls for the answer to express uncertainty.", Code.FINE, case.overlap
+            )
         sentence = "No passage supports the answer, and it does not say that it is uncertain."
         code = Code.MISSING_UNCERTAINTY if case.passages else Code.MISSING_UNCERTAINTY_NO_CONTEXT
         return _failed(self, Severity.CRITICAL, code, case.overlap, sentence)
