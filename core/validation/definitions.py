@@ -16,7 +16,7 @@ METRICS = by_name(
     Definition("stopped", "Stopped", "A validator calls the answer critical: users see a fallback instead.",
         undefined_when="the answer was not validated"),
     Definition("incorrect_stopped", "Incorrect stopped",
-        "Answers that were stopped, among those that *answers* calls incorrect: these count as hallucinated.",
+        "Incorrect answers that validation stops. An incorrect answer counts as hallucinated.",
         formula="chance: answers stopped × share of incorrect ones among the labelled; p by Fisher's exact test, two-sided",
         range="[0, 1]", direction="higher = more hallucinated answers are kept from the user",
         undefined_when=_NONE_LABELLED),

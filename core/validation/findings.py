@@ -78,7 +78,7 @@ def _objected(analysis: ValidationAnalysis) -> list[Finding]:
             "answers_objected",
             f"{n:,} of {count(of, 'answer')} {has} an objection: {_why(analysis, failed)}.",
             n, of, interval, severity=graded(NOTE), advice=FINDINGS["answers_objected"].advice,
-            query_ids=_worst_first(analysis, failed), label="Objection",
+            query_ids=_worst_first(analysis, failed), label="Objections",
             reads="whose answer has an objection",
         )
     ]  # fmt: skip

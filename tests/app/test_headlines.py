@@ -102,6 +102,8 @@ def test_influence_that_was_not_tried_is_an_empty_state(sample, open_app, health
     app = healthy(open_app("influence"))
     assert "No passage was left out of a prompt" in texts(app).replace("\\", "")
     assert not app.get("plotly_chart") and not app.metric
+    # On the page of claims they were "Distractor, 0 of 190 passages".
+    assert "Distractor" not in texts(healthy(open_app("claims")))
 
 
 def test_a_question_is_told_no_mode_that_its_run_does_not_have(sample, open_app, healthy, texts):

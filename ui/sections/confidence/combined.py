@@ -31,9 +31,9 @@ def draw() -> None:
         st.markdown(f"Mean combined uncertainty **{mean}** (n = {count(known, 'answer')}).")
     if len(decided):
         st.markdown(
-            f"**{int(decided.sum()):,} of {count(len(decided), 'answer')}** are reliable: their MC dropout "
-            f"confidence is above {RELIABLE_ABOVE:g}, and conformal prediction does not flag them. The "
-            f"stricter rule, which asks the same of the agreement with the samples, accepts {strict:,}."
+            f"Reliable: **{int(decided.sum()):,} of {count(len(decided), 'answer')}**, by an MC dropout "
+            f"confidence above {RELIABLE_ABOVE:g} and no flag from conformal prediction. The stricter rule, "
+            f"which asks the same of the agreement with the samples, accepts {strict:,}."
         )
     _missing()
     if not known:

@@ -145,7 +145,13 @@ def modes() -> None:
                 facts = {"Rule": mode.meaning, "Chance baseline": one.note}
                 condition = where("influence", "queries", **{name: True})
                 by_chance = name in ORDER_MODES and name not in found
-                advice = "No more than by chance: nothing to change." if by_chance else mode.advice
+                advice = (
+                    "No more than by chance: nothing to change."
+                    if by_chance
+                    else mode.advice
+                    if one.value
+                    else ""
+                )
                 show.definition(mode.title, advice, facts, f"{one.text} questions", condition)
 
 
