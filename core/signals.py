@@ -108,7 +108,7 @@ def label_free(signals: Iterable[Signal]) -> tuple[Signal, ...]:
 
 
 def nonconformity(signal: Signal) -> Floats:
-    """Return a signal as a score, higher = stranger: in [0, 1] where the signal has a range.
+    """Return a signal as a score, higher = less typical: in [0, 1] where the signal has a range.
 
     Returns
     -------

@@ -25,5 +25,5 @@ if comparison is not None:
     st.subheader("All numbers compared", anchor=False)
     compare.numbers(pair)
 
-    st.subheader("Each run by itself", anchor=False)
+    st.subheader("Each run on its own", anchor=False)
     compare.headlines(comparison)

@@ -122,6 +122,11 @@ def _scalars(name: str) -> list[Number]:
     return [one for one in shown if not isinstance(one.value, Mapping)]
 
 
+def wrong_with(name: str) -> set[str]:
+    """Return the names of what is wrong with the run by a diagnostic, where a test says so beyond chance."""
+    return {one.name for one in cached.findings() if (one.diagnostic, one.tone) == (name, BAD)}
+
+
 def lacks(name: str) -> str | None:
     """Return why a diagnostic has nothing to say of the session's run, or None."""
     run = session().run
@@ -154,12 +159,12 @@ def _proof(diagnostic: str, finding: str = "", paged: bool = True) -> None:
     )
     if telling:
         ids = found[0].query_ids
-        sources.link(router.WORKBENCH, _reading(found[0]), finding=key_of(found[0]), question=ids[0])
+        sources.link(router.WORKBENCH, reading(found[0]), finding=key_of(found[0]), question=ids[0])
     elif page is not None and paged:
         sources.link(page, f"Open {diagnostic_of(diagnostic).title}")
 
 
-def _reading(one: Finding) -> str:
+def reading(one: Finding) -> str:
     """Say what a reader will find behind the link to the questions of a finding."""
     n, title = len(one.query_ids), title_of(cached.diagnosis(), one)
     which = one.reads or f"({title[:1].lower()}{title[1:]})"

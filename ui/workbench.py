@@ -73,11 +73,14 @@ def _chips(query_id: str, parts: Sequence[sections.Part]) -> None:
     """Draw whether the answer is correct, and what is wrong by the findings that name the question."""
     diagnosis = cached.diagnosis()
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
-        for label, icon, colour in (part.badge for part in parts if part.badge is not None):
+        badges = [part.badge for part in parts if part.badge is not None]
+        for label, icon, colour in badges:
             st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
+        drawn = {label for label, *_ in badges}
         for one in cached.findings():
-            if one.tone == BAD and query_id in one.query_ids:
-                headlines.badge(one, title_of(diagnosis, one))
+            title = title_of(diagnosis, one)
+            if one.tone == BAD and query_id in one.query_ids and title not in drawn:
+                headlines.badge(one, title)
 
 
 def _lacking(passages: pd.DataFrame, parts: Sequence[sections.Part]) -> None:

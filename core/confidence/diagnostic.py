@@ -172,7 +172,7 @@ def _unit(values: pd.Series) -> Floats:
 CONFIDENCE = Diagnostic(
     name="confidence",
     title="Confidence",
-    question="How sure may one be of each answer, and is that true?",
+    question="How confident can one be in each answer, and is that confidence justified?",
     analyse=_analyse,
     numbers=numbers,
     findings=findings,

@@ -11,7 +11,7 @@ from core.conformal.promises import Coverage
 from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.severity import BROKEN, LOSS, graded
 from core.stats import holm, wilson_interval
-from core.text.display import count, number, part, percent
+from core.text.display import about, count, number, part, percent
 
 _NO_HELP = "Use a better confidence signal, or accept a higher error rate α."
 
@@ -47,16 +47,17 @@ def _drift(analysis: ConformalAnalysis) -> list[Finding]:
     if not drift.n:
         return []
     judged = analysis.queries[analysis.queries["drift_p"].notna()]
-    least = judged.sort_values("drift_p", kind="stable")["query_id"]
     # Ville's inequality: the highest capital of a bet is a bound on its p-value.
     p_value = math.exp(-max(0.0, float(drift.log_martingale.max())))
     at = drift.n if drift.alarm is None else drift.alarm
+    least = judged.iloc[at:].sort_values("drift_p", kind="stable")["query_id"]
     return [
         Finding(
             "score_drift",
             f"The level of the scores drifts away from the calibration: alarm at question {at + 1:,} of "
             f"{drift.n:,}.",
             drift.n - at, drift.n, p_value=p_value, severity=graded(BROKEN), query_ids=tuple(least),
+            label="After the drift alarm", reads="from the drift alarm on",
             advice=FINDINGS["score_drift"].advice, clause="the questions no longer look like the calibration",
             fix="labels:more",
         )
@@ -121,7 +122,7 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
     look = "looks" if n == 1 else "look"
     sentence = (
         f"{n:,} of {count(of, 'answer')} {look} less typical than {percent(1 - alpha)} of the correct "
-        f"answers; about {number(analysis.n_by_chance, '{:.0f}')} would even if all were correct."
+        f"answers; {about(analysis.n_by_chance)} would even if all were correct."
     )
     p_value, surely = shortfall(of - n, analysis.parts, alpha), interval
     if splits is not None:
@@ -131,7 +132,8 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
         sentence += f" {over_splits(analysis)}"
     unclear = Finding(
         "answers_flagged", sentence, n, of, interval, analysis.n_by_chance, severity="low",
-        query_ids=tuple(flagged["query_id"]), tone=UNCLEAR,
+        query_ids=tuple(flagged["query_id"]), tone=UNCLEAR, label="Flagged",
+        reads="whose answer is flagged",
     )  # fmt: skip
     return [
         Finding(
@@ -139,7 +141,7 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
             graded(LOSS, surely), FINDINGS["answers_flagged"].advice if n else "",
             tuple(flagged["query_id"]), BAD,
             f"{part(n, of, 'answer')} should be withheld ({percent(share, interval)})",
-            otherwise=unclear if n else None,
+            label="Flagged", reads="whose answer is flagged", otherwise=unclear if n else None,
         )
     ]  # fmt: skip
 
@@ -154,7 +156,7 @@ def over_splits(analysis: ConformalAnalysis) -> str:
         return ""
     return (
         f"Over {one.n_splits:,} random halves of the labels it is {one.low:,} to {one.high:,} of {one.of:,}, "
-        f"in the middle {one.median:,}."
+        f"with a median of {one.median:,}."
     )
 
 
@@ -186,6 +188,7 @@ def _certificate(analysis: ConformalAnalysis) -> list[Finding]:
             f"{count(of, 'answer')}, {risk} with probability {percent(1 - one.delta)} over the "
             f"{count(one.n, 'label')}.",
             n, of, wilson_interval(n / of, of) if of else None, severity="low", tone=GOOD,
-            query_ids=tuple(q.loc[answered, "query_id"]),
+            query_ids=tuple(q.loc[answered, "query_id"]), label="Answered",
+            reads="that reach the certified confidence",
         )
     ]  # fmt: skip

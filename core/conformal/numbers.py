@@ -32,7 +32,7 @@ def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
         Number("n_flagged", "Answers flagged", flagged if judged else None, of=judged, define="Flagged",
             place="card",
             chance=analysis.n_by_chance if judged else None,
-            note=over_splits(analysis).rstrip(".") if judged else _why(analysis),
+            note=over_splits(analysis).rstrip(".").replace("Over", "over", 1) if judged else _why(analysis),
             cases="queries.verdict:Flagged"),
         Number("mean_set_size", "Mean answers in a set", _value(sets.mean_size) if sets else None,
             n=analysis.coverages[OF_SETS].n_test if sets else 0, define="set_size", place="row"),

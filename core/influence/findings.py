@@ -53,7 +53,7 @@ _WORDINGS = {
     ),
     "redundant": _Wording(
         "no single removal changes the answer, but leaving out all passages does",
-        "where no single passage matters", LOSS, "k", False,
+        "that need passages, but no single one", LOSS, "k", False,
     ),
     "inert": _Wording(
         "no single removal changes the answer", "where no single passage matters", NOTE, "k", False

@@ -29,7 +29,7 @@ METRICS = by_name(
         formula="1 if no other passage is as influential as the best gold one, else 0", range="[0, 1]",
         direction="higher = what was found is also used",
         undefined_when="no gold passage was retrieved, or the influence is constant or unknown",
-        advice="The gold passage was there, but another one moves the answer more: try a larger model, another prompt, "
+        advice="Where gold was in the prompt but another passage moves the answer more: try a larger model, another prompt, "
         "or fewer and shorter passages."),
 )  # fmt: skip
 

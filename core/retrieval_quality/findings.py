@@ -48,6 +48,8 @@ class _Share(NamedTuple):
         """
         low, high = self.interval
         severity, advice = graded(LOSS, (1 - high, 1 - low)), more.pop("advice", "")
+        if self.tone == UNCLEAR:
+            sentence += " Too few questions to say whether it is most of them."
         one = Finding(
             name, sentence, self.n, self.of, self.interval, self.expected, self.p_value, severity,
             str(advice), tone=self.tone, clause=f"{clause} {self.words(noun)}", topic="gold", **more,  # type: ignore[arg-type]

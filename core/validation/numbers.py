@@ -52,9 +52,13 @@ def _share(key: str, share: Share, define: str, title: str, place: str, cases: s
 
 
 def _made_of(analysis: ValidationAnalysis) -> str:
-    """Say how much of the mean context score is for the number of passages alone: most of it, so no trust."""
+    """Say what part of the mean context score comes from the number of passages, and from validation."""
     bases = [one.context.reasons[0].change for one in analysis.outcomes.values()]
-    return f"{number(sum(bases) / len(bases))} of it for the number of passages" if bases else ""
+    if not bases:
+        return ""
+    base = sum(bases) / len(bases)
+    change = number(analysis.metrics.confidence.mean - base, "{:+.2f}")
+    return f"{number(base)} for the number of passages, {change} for validation"
 
 
 def _mean(key: str, average: Average, define: str, title: str, note: str = "") -> Number:

@@ -129,7 +129,9 @@ class ConfidenceValidator:
         if foreign:
             return _none(self, _FOREIGN, Code.OTHER_LANGUAGE)
         if grounded or not self.require_uncertainty_when_no_context:
-            return _passed(self, "The answer may be plain about what it says.", Code.FINE, case.overlap)
+            return _passed(
+                self, "Nothing calls for the answer to express uncertainty.", Code.FINE, case.overlap
+            )
         sentence = "No passage supports the answer, and it does not say that it is uncertain."
         code = Code.MISSING_UNCERTAINTY if case.passages else Code.MISSING_UNCERTAINTY_NO_CONTEXT
         return _failed(self, Severity.CRITICAL, code, case.overlap, sentence)
@@ -139,18 +141,21 @@ class ConfidenceValidator:
 class EthicsAdapter:
     """Asks a function of one's own whether an answer may be shown.
 
-    ``guard_callable`` takes the question and the answer and returns True where it may. One that raises an
-    exception fails the answer: nobody has said that it may be shown.
+    ``guard``, or by the name it has in other frameworks ``guard_callable``, takes the question and the answer
+    and returns True where it may. One that raises an exception fails the answer: nobody has said that it may
+    be shown.
     """
 
+    guard: Guard | None = None
     guard_callable: Guard | None = None
 
     def check(self, case: Case) -> Verdict:
         """Return the verdict; there is no number."""
-        if self.guard_callable is None:
+        guard = self.guard or self.guard_callable
+        if guard is None:
             return _none(self, "No guard is set.")
         try:
-            allowed = self.guard_callable(case.question, case.answer)
+            allowed = guard(case.question, case.answer)
         except Exception:
             sentence = "The guard failed, so nobody has said that the answer may be shown."
             return _failed(self, Severity.CRITICAL, Code.GUARD_FAILED, None, sentence)

@@ -269,7 +269,7 @@ def test_where_nothing_can_be_promised_the_page_says_why(opened, texts):
     said = raw(texts(app))
     assert "you need at least 9" in said and "**No answer can be flagged.**" in said
     assert "**No confidence can be certified**" in said
-    assert "Claims that can be kept" in said and "of the tested answers are supported above" in said
+    assert "Claims that can be kept" in said and "of the tested answers can be kept: support above" in said
     assert len(app.get("plotly_chart")) <= 2
     # 40 questions do not calibrate; 31 of them have a reference answer.
     assert "31 of 40 answers tested" in said

@@ -161,7 +161,15 @@ def test_the_workbench_says_in_a_sentence_how_the_samples_agree(question, said, 
 
 
 def test_what_is_wrong_stands_at_the_top_of_the_workbench(opened):
+    # Where the run as a whole shows it no more than by chance, it is no failure of one question.
     said, _ = section(opened("workbench", question="q2"))
+    assert "**Samples disagree" not in said and "The answer says something else." in said
+    ids = [f"q{i}" for i in range(9)]
+    queries = pd.DataFrame({"query_id": ids, "question": "Where?", "answer": "Rome"})
+    samples = [{"query_id": q, "sample_id": f"s{i}", "answer": "Oslo"} for q in ids for i in range(3)]
+    # One of four answers is "Rome": as the one shown in 1 of 4 questions by chance, here in all nine.
+    run = Run.create({"source": "live"}, queries=queries, samples=pd.DataFrame(samples))
+    said, _ = section(opened("workbench", run, question="q2"))
     assert "**Samples disagree with the baseline:** 3 of 3 samples say something else." in said
     said, _ = section(opened("workbench", question="q3"))
     assert "**Unstable answer:** 4 samples, 4 meanings" in said

@@ -255,6 +255,9 @@ def test_overconfident_and_underconfident():
     found = named(shy, **ALONE)["underconfident"]
     assert "too low: 0.10" in found.sentence and (found.n, found.expected_by_chance) == (12, 1.6)
     assert found.query_ids == tuple(f"q{i:02}" for i in range(12))
+    # *Overconfident* stood on every incorrect answer, whatever its confidence.
+    some = named(signal_run([0.9] * 15 + [0.4], correct=[False] * 16), **ALONE)["overconfident"]
+    assert some.query_ids == tuple(f"q{i:02}" for i in range(15))
     fair = signal_run([0.75] * 16, correct=[True] * 12 + [False] * 4)
     assert not {"overconfident", "underconfident"} & set(named(fair, **ALONE))
 

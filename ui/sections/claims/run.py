@@ -136,7 +136,12 @@ def influence_against_support() -> None:
 
 
 def quadrants() -> None:
-    """Say how many passages are in each quadrant of influence and support, and what each asks for."""
+    """Say how many passages are in each quadrant of influence and support, and what each asks for.
+
+    Nothing where no influence is known: what was not tried is not zero.
+    """
+    if (cached.diagnosis()["claims"].quadrant == UNDEFINED).all():
+        return
     st.subheader("Passages by influence and support", anchor=False)
     found = next(dict(one.value) for one in cached.numbers("claims") if one.key == "quadrants")
     if not found[UNDEFINED]:

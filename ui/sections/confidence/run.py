@@ -129,10 +129,12 @@ def reliability() -> None:
     show.chart("confidence", "reliability_diagram")
     gap, (low, high) = analysis.gap
     by_chance, most = analysis.ece_by_chance
-    side = "above" if gap > 0 else "below"
+    far = f"{number(abs(gap))} {'above' if gap > 0 else 'below'}"
+    if number(abs(gap)) == number(0.0):
+        far = "equal to"
     n = count(quality.n, "labelled answer")
     st.markdown(
-        f"On average the confidence is **{number(abs(gap))} {side}** the share of correct answers (95 % "
+        f"On average the confidence is **{far}** the share of correct answers (95 % "
         f"interval of the difference {number(low)} to {number(high)}, n = {n})."
     )
     if analysis.fit_note:

@@ -13,7 +13,7 @@ from core.conformal.findings import over_splits
 from core.conformal.promises import Coverage
 from core.conformal.scores import AUTO
 from core.conformal.split import labels_needed
-from core.text.display import count, number, percent
+from core.text.display import about, count, number, percent
 from ui import cached, headlines, router, show, sources, step_form
 from ui.plain import plain, shortened
 from ui.sections.conformal import alarms
@@ -159,8 +159,8 @@ def flagged() -> None:
         by = "the group's threshold" if len(analysis.groups) else f"the threshold {number(one.threshold)}"
         st.markdown(
             f"**{n:,} of {count(of, 'answer')}** {look} less typical than {percent(1 - analysis.alpha)} of "
-            f"the {count(one.n_calibration, 'correct answer')} in calibration (score above {by}); about "
-            f"{number(analysis.n_by_chance, '{:.0f}')} would even if all were correct."
+            f"the {count(one.n_calibration, 'correct answer')} in calibration (score above {by}); "
+            f"{about(analysis.n_by_chance)} would even if all were correct."
         )
         if analysis.over_splits is not None:
             st.caption(
@@ -264,8 +264,8 @@ def kept_claims() -> None:
         return
     tested = f" ({percent(kept.n_right / kept.n)})" if kept.n else ""
     st.markdown(
-        f"**{kept.n_kept:,} of {count(kept.n_claims, 'claim')}** of the tested answers are supported above "
-        f"{number(kept.rule.threshold)} and can be kept (calibrated on {count(kept.rule.n, 'answer')}). In "
+        f"**{kept.n_kept:,} of {count(kept.n_claims, 'claim')}** of the tested answers can be kept: support "
+        f"above {number(kept.rule.threshold)} (calibrated on {count(kept.rule.n, 'answer')}). In "
         f"{kept.n_right:,} of {count(kept.n, 'tested answer')}{tested} all kept claims are right; "
         f"{percent(1 - analysis.alpha)} is promised."
     )

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core.diagnosis import BAD
 from core.influence import above_noise_by_chance
 from core.influence.definitions import LOGPROB, METRICS, MODES, ORDER_MODES, PER_PASSAGE
 from core.rows import rows_of
@@ -49,7 +48,7 @@ def _told() -> list[str]:
 
     Chance shows those that depend on the order as well: they are named only where the run has them beyond it.
     """
-    found = {one.name for one in cached.findings() if (one.diagnostic, one.tone) == ("influence", BAD)}
+    found = headlines.wrong_with("influence")
     return [name for name in MODES if name not in ORDER_MODES or name in found]
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import streamlit as st
 
 from core.conditions import where
-from core.influence.definitions import LABELS, LOGPROB, MODES, REASONS
+from core.influence.definitions import LABELS, LOGPROB, MODES, ORDER_MODES, REASONS
 from core.influence.reported import WHY, compare_reported
 from core.text.display import count, number
-from ui import cached, questions, router, show, sources
+from ui import cached, headlines, questions, router, show, sources
 from ui.state import settings
 
 
@@ -137,13 +137,22 @@ def modes() -> None:
     text = "Where chance can give a mode, only a bar that ends beyond its chance mark is a finding."
     _drawn("Failure modes", text, "failure_mode_counts")
     numbers = {one.key: one for one in cached.numbers("influence")}
+    found = headlines.wrong_with("influence")
     with st.grid(3, min_column_width=250):
         for name, mode in MODES.items():
             one = numbers[f"n_{name}"]
             if one.of:
                 facts = {"Rule": mode.meaning, "Chance baseline": one.note}
                 condition = where("influence", "queries", **{name: True})
-                show.definition(mode.title, mode.advice, facts, f"{one.text} questions", condition)
+                by_chance = name in ORDER_MODES and name not in found
+                advice = (
+                    "No more than by chance: nothing to change."
+                    if by_chance
+                    else mode.advice
+                    if one.value
+                    else ""
+                )
+                show.definition(mode.title, advice, facts, f"{one.text} questions", condition)
 
 
 def reported() -> None:
