@@ -130,8 +130,8 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
         p_value = splits.p_value
         surely = wilson_interval(splits.median / splits.of, splits.of)
         withheld = (
-            f"{splits.low:,} to {splits.high:,} of {count(splits.of, 'answer')} should be withheld, depending on "
-            "which labels calibrate"
+            f"{splits.low:,} to {splits.high:,} of {count(splits.of, 'answer')} should be withheld, "
+            "depending on which labels calibrate"
         )
         sentence += f" {over_splits(analysis)}"
     unclear = Finding(

@@ -115,8 +115,8 @@ class Certificate:
             return ""
         if self.out_of_reach:
             return (
-                "too many are wrong at every confidence that 1 answer in 20 reaches, and more labels would not "
-                "change this"
+                "too many are wrong at every confidence that 1 answer in 20 reaches, and more labels would "
+                "not change this"
             )
         if self.labels_needed is None:
             return "too many are wrong to say how many labels it would take"
