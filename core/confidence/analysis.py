@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,8 @@ from core.stats import (
     BrierParts,
     Interval,
     ReliabilityBin,
+    aurc,
+    auroc,
     auroc_interval,
     auroc_p_value,
     brier_parts,
@@ -106,7 +108,8 @@ class ConfidenceAnalysis:
     warnings : tuple of RangeWarning
         Signals that contradict their declared range.
     quality : Quality
-        Of the confidence of the labelled answers.
+        Of the confidence of the labelled answers. AUROC and AURC are those before the map where the
+        calibration was learned from these labels: see `core.confidence.learning.cross_fitted`.
     auroc : (value, low, high)
         With its 95 % interval.
     auroc_p_value : float
@@ -172,9 +175,10 @@ class ConfidenceAnalysis:
                 f"The calibration was learned from {used} of this run. They are not used to judge it: they "
                 "are too few to learn from one part and judge the other."
             )
+        order = "" if self.map.kind == "none" else "; AUROC and AURC are those before the map"
         return (
             f"The calibration was learned from {used} of this run. Each of them is judged by a calibration "
-            "learned from the others (five folds)."
+            f"learned from the others (five folds){order}."
         )
 
     @property
@@ -327,8 +331,9 @@ def analyse_confidence(
         conformal prediction, in [0, 1]; NaN where undefined.
     reliable : Series of boolean, length n_questions
         The decision of conformal prediction; NA where it has none.
-    cross_fitted : ndarray, shape (n_questions,), optional
-        What answers whose label the calibration was learned from are judged by; infinite for others.
+    cross_fitted : ndarray, shape (2, n_questions), optional
+        What answers whose label the calibration was learned from are judged by, before the map and with it;
+        infinite for others.
     """
     unit = {name: normalised(values, *weighting.ranges[name]) for name, values in signals.items()}
     weights = np.array([*weighting.weights.values()])
@@ -341,9 +346,11 @@ def analyse_confidence(
     raw = confidences(signals, weighting)
     raw[without | bool(reason)] = math.nan
     frame["confidence"], frame["raw_confidence"] = mapped(raw), raw
-    frame["judged_confidence"] = frame["confidence"]
+    frame["judged_confidence"] = order = frame["confidence"]
     if cross_fitted is not None:
-        frame["judged_confidence"] = frame["confidence"].where(np.isinf(cross_fitted), cross_fitted)
+        before, after = cross_fitted
+        frame["judged_confidence"] = frame["confidence"].where(np.isinf(after), after)
+        order = frame["raw_confidence"].where(np.isinf(before), before)
     shown = half_up(frame["confidence"])
     for column, name in COLUMNS.items():
         frame[column] = signals[name]
@@ -367,7 +374,10 @@ def analyse_confidence(
     why = np.where(without, "no_answer", "no_weights" if reason else "no_signal")
     frame["reason"] = pd.Series(why, dtype="str").mask(~np.isnan(raw))
     confidence = frame["judged_confidence"].to_numpy(dtype=np.float64)
-    rounded, bins = np.round(confidence, 9), reliability_bins(confidence, correct)
+    # Both or neither: of too few to learn from one part and judge the other there is no confidence.
+    order = np.where(np.isnan(confidence), math.nan, np.round(order, 9))
+    bins = reliability_bins(confidence, correct)
+    found = replace(quality(confidence, correct), auroc=auroc(order, correct), aurc=aurc(order, correct))
     warnings = (
         range_warning(values, weighting.ranges[name], titles[name])
         for name, values in signals.items()
@@ -376,7 +386,7 @@ def analyse_confidence(
     return ConfidenceAnalysis(
         run, weighting, mapped, unit, signals, titles, contributions, frame,
         tuple(one for one in warnings if one is not None),
-        quality(confidence, correct), auroc_interval(rounded, correct), auroc_p_value(rounded, correct),
+        found, auroc_interval(order, correct), auroc_p_value(order, correct),
         ece_by_chance(bins), bins, brier_parts(confidence, correct), correct, choices, origin, reason,
         n_cross_fitted,
     )  # fmt: skip

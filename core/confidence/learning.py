@@ -89,7 +89,9 @@ def cross_fitted(rows: Labelled, saved: SavedCalibration) -> Floats:
     """Return the confidence of each answer by weights and a map learned, as the saved ones, from others.
 
     Labels that a calibration was learned from make it look better than it is: on them an isotonic map has a
-    calibration error of 0.
+    calibration error of 0. The order of the answers is that before the map. Maps of several folds do not keep
+    it: where many of the others are correct, few of the fold are, so that a useless confidence has an AUROC
+    below 0.5.
 
     Parameters
     ----------
@@ -100,13 +102,16 @@ def cross_fitted(rows: Labelled, saved: SavedCalibration) -> Floats:
 
     Returns
     -------
-    ndarray, shape (n,)
-        In [0, 1], as in `Learned.maps`; NaN with too few labels. Cost: at most ten fits.
+    ndarray, shape (2, n)
+        Before the map, and with it as in `Learned.maps`, in [0, 1]; NaN with too few labels. Cost: at most
+        ten fits.
     """
     way = saved.weighting
     start = Weighting(WEIGHTS, {**RANGES, **way.ranges})
     found = cross_validated(rows, start, saved.method) if saved.method else confidences(rows.signals, way)
-    return found if saved.map.kind == "none" else calibrate_map(found, rows.correct, saved.map.kind).tested
+    if saved.map.kind == "none":
+        return np.array([found, found])
+    return np.array([found, calibrate_map(found, rows.correct, saved.map.kind).tested])
 
 
 def held_out(
@@ -127,7 +132,7 @@ def held_out(
 
     Returns
     -------
-    confidence : ndarray, shape (n,), or None
+    confidence : ndarray, shape (2, n), or None
         `cross_fitted`, infinite for all other answers; None where there is nothing to replace.
     n_used : int or None
         Labels of the run that it was learned from; None where the file does not say.
@@ -138,13 +143,13 @@ def held_out(
     weighed = [np.isfinite(own[name]) for name in saved.weighting.weights if name in own]
     known = questions.astype(str).map(digest).isin(saved.learned_from).to_numpy()
     used = np.all([known, ~np.isnan(correct), *weighed], axis=0)
-    found = np.full(used.size, math.inf)
+    found = np.full((2, used.size), math.inf)
     if used.any():
         asked = tuple(questions[used].astype(str))
         rows = Labelled(
             asked, {name: one[used] for name, one in own.items()}, correct[used], len(asked), 0, 0
         )
-        found[used] = cross_fitted(rows, saved)
+        found[:, used] = cross_fitted(rows, saved)
     return found, int(used.sum())
 
 

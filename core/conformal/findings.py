@@ -20,8 +20,8 @@ def findings(analysis: ConformalAnalysis) -> tuple[Finding, ...]:
     """Return whether the promises hold, which answers are flagged, and what could not be certified.
 
     Chance: of n answers as good as the correct ones, α n are flagged. A promise is tested by the exact
-    distribution of what its thresholds cover, drift by Ville's bound. Where a random half of the run's own
-    questions calibrates neither is tested: the halves can differ by chance only.
+    distribution of what its thresholds cover, but for random halves, which can differ by chance only; drift
+    from a store by Ville's bound.
     """
     if not analysis.calibrated:
         return ()
@@ -125,10 +125,15 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
         f"answers; {about(analysis.n_by_chance)} would even if all were correct."
     )
     p_value, surely = shortfall(of - n, analysis.parts, alpha), interval
+    withheld = f"{part(n, of, 'answer')} should be withheld ({percent(share, interval)})"
     if splits is not None:
         # Not by the half that the run happens to have: another seed must not change what is said.
         p_value = splits.p_value
         surely = wilson_interval(splits.median / splits.of, splits.of)
+        withheld = (
+            f"{splits.low:,} to {splits.high:,} of {count(splits.of, 'answer')} should be withheld, "
+            "depending on which labels calibrate"
+        )
         sentence += f" {over_splits(analysis)}"
     unclear = Finding(
         "answers_flagged", sentence, n, of, interval, analysis.n_by_chance, severity="low",
@@ -139,9 +144,8 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
         Finding(
             "answers_flagged", sentence, n, of, interval, analysis.n_by_chance, p_value,
             graded(LOSS, surely), FINDINGS["answers_flagged"].advice if n else "",
-            tuple(flagged["query_id"]), BAD,
-            f"{part(n, of, 'answer')} should be withheld ({percent(share, interval)})",
-            label="Flagged", reads="whose answer is flagged", otherwise=unclear if n else None,
+            tuple(flagged["query_id"]), BAD, withheld, label="Flagged", reads="whose answer is flagged",
+            otherwise=unclear if n else None,
         )
     ]  # fmt: skip
 

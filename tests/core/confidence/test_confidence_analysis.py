@@ -9,11 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom, hypergeom
+from sklearn.metrics import roc_auc_score
 
 from core.confidence import (
     ConfidenceMap,
     SavedCalibration,
     Weighting,
+    calibrate_map,
+    fit_map,
     labelled_run,
     learn,
     quality,
@@ -488,6 +491,33 @@ def test_a_calibration_is_not_judged_by_the_labels_that_it_was_learned_from():
     fresh = Run.create(scored.manifest, **{**scored.tables, "queries": others})
     new = analysed(fresh)
     assert new.n_cross_fitted == 0 and new.fit_note == "" and new.quality.ece == pytest.approx(leaking.ece)
+
+
+def test_the_order_of_answers_that_a_map_was_learned_from_is_that_before_the_map():
+    """Reproduction: by the maps of five folds a useless confidence had an AUROC of 0.44 to 0.48 on average, and
+    "incorrect answers have the higher confidence" had p ≤ 0.05 in 7 to 10 % of runs, where 2.5 % are promised."""
+    rng = np.random.default_rng(0)
+    values, right = rng.beta(5, 2, 60), rng.random(60) < 0.7
+    run = signal_run(values, 100 * values, values, correct=right.tolist())
+    way = Weighting({"similarity": 1.0}, {"similarity": (0.0, 1.0)})
+    for kind in ("isotonic", "platt"):
+        fitted = calibrate_map(values, right, kind)
+        learned_from = frozenset(map(digest, run.queries["question"]))
+        saved = SavedCalibration(way, fit_map(values, right, kind), 60, int(right.sum()), "", learned_from)
+        if saved.map.kind == "none":
+            continue
+        found = analysed(
+            run.derive({"steps": {"confidence": {"options": {"calibration": to_json(saved).decode()}}}})
+        )
+        assert found.quality.ece == pytest.approx(fitted.after.ece), "judged by the maps of the folds"
+        before = roc_auc_score(right, values)
+        assert found.auroc[0] == found.quality.auroc == pytest.approx(before)
+        assert found.quality.auroc > fitted.after.auroc and "those before the map" in found.fit_note
+
+
+def test_a_map_never_reverses_the_order():
+    assert fit_map([0.1, 0.2, 0.8, 0.9], [1, 1, 0, 0], "platt") == ConfidenceMap()
+    assert fit_map([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], "platt").slope > 0
 
 
 def test_a_file_that_does_not_say_what_it_was_learned_from_is_not_trusted():

@@ -275,10 +275,10 @@ def drift() -> None:
     """Draw whether the scores of the other questions look like the calibrated ones."""
     analysis = found()
     one = analysis.drift
-    if analysis.is_random_half:
+    if analysis.origin == OWN:
         st.markdown(
-            "**Not tested here:** a random half calibrates, and differs from the other half by chance only. "
-            "Drift is tested where new questions meet a calibration store."
+            "**Not tested here:** questions of the run calibrate, and the order of a file says nothing of "
+            "time. Drift is tested where new questions meet a calibration store."
         )
         return
     if not one.n:
