@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from core.conditions import matching
-from core.diagnosis import Diagnosis, Finding, QuestionColumn
+from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.reviews import STATUSES, Review
 from core.severity import SEVERITIES
+from core.socket import Finding, QuestionColumn
 from core.spreadsheet import csv_bytes
 from core.text.display import shorten
 

@@ -10,10 +10,10 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import streamlit as st
 
 from core import diagnostics
-from core.diagnosis import Diagnostic
 from core.errors import InputError
 from core.llm import BACKENDS
 from core.pipeline import ModelChoice, Option, Step
+from core.socket import Diagnostic
 from ui import headlines, job_panel, models, sections, settings, uploads
 from ui.plain import plain
 from ui.state import session

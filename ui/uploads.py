@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 
 from core import diagnostics
-from core.diagnosis import Finding
 from core.errors import InputError
 from core.run import Run
+from core.socket import Finding
 from core.sources.content import SUFFIXES
 from core.sources.dataset import Dataset, read_dataset
 from core.sources.formats import FORMATS, IMPORT_FORMATS, INFLUENCE_CSV, UnknownFormatError, import_file

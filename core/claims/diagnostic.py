@@ -15,16 +15,7 @@ from core.claims.quadrants import quadrant_counts
 from core.claims.rafe import DEFAULT_K
 from core.claims.step import ClaimsStep
 from core.claims.three_valued import DEFAULT_SUPPORT
-from core.diagnosis import (
-    REASON,
-    Diagnosis,
-    Diagnostic,
-    Export,
-    Need,
-    Number,
-    QuestionColumn,
-    Setting,
-)
+from core.socket import REASON, Analyses, Diagnostic, Export, Need, Number, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
 from core.stats import mean_in_unit
 from core.stats.clustered import clustered_interval
@@ -118,7 +109,7 @@ def _quadrants(claims: ClaimsAnalysis) -> dict[str, int]:
     return dict(zip(counts["quadrant"], counts["n"].tolist(), strict=True))
 
 
-def claims_csv(diagnosis: Diagnosis) -> bytes:
+def claims_csv(diagnosis: Analyses) -> bytes:
     """Return one row per claim of an answer and passage; no rows without claims.
 
     Each row has the claim's state, verdict and scores and the passage's probability, sentence and judge;
@@ -130,7 +121,7 @@ def claims_csv(diagnosis: Diagnosis) -> bytes:
     return csv_bytes(frame, diagnosis.run.data_source)
 
 
-def _analyse(diagnosis: Diagnosis) -> ClaimsAnalysis:
+def _analyse(diagnosis: Analyses) -> ClaimsAnalysis:
     layout = diagnosis.once(layout_of)
     return analyse_claims(layout, diagnosis["influence"], float(diagnosis.settings["support"]))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from core.diagnosis import Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.llm.embeddings import shared_embedder
 from core.run import Run
+from core.socket import Analyses, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
 from core.uncertainty.analysis import Measured, UncertaintyAnalysis, measure
 from core.uncertainty.definitions import DEFAULT_STABLE, DEFINITIONS
@@ -30,17 +30,17 @@ BY_EMBEDDING = Setting(
 )
 
 
-def samples_csv(diagnosis: Diagnosis) -> bytes:
+def samples_csv(diagnosis: Analyses) -> bytes:
     """Return one row per sampled answer, with its meaning."""
     return csv_bytes(diagnosis["uncertainty"].samples, diagnosis.run.data_source)
 
 
-def context_csv(diagnosis: Diagnosis) -> bytes:
+def context_csv(diagnosis: Analyses) -> bytes:
     """Return one row per estimator and condition of the context test."""
     return csv_bytes(diagnosis["uncertainty"].context.to_frame(), diagnosis.run.data_source)
 
 
-def questions_csv(diagnosis: Diagnosis) -> bytes:
+def questions_csv(diagnosis: Analyses) -> bytes:
     """Return one row per question: every number, label and reason."""
     return csv_bytes(diagnosis["uncertainty"].queries, diagnosis.run.data_source)
 
@@ -50,7 +50,7 @@ def measure_embedded(run: Run) -> Measured:
     return measure(run, shared_embedder().embed)
 
 
-def _analyse(diagnosis: Diagnosis) -> UncertaintyAnalysis:
+def _analyse(diagnosis: Analyses) -> UncertaintyAnalysis:
     claims = diagnosis["claims"]
     grounding = claims.queries["grounding"] if claims.extracted else None
     measured = diagnosis.once(measure_embedded if diagnosis.settings["by_embedding"] else measure)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.diagnosis import REASON, Number
+from core.socket import REASON, Number
 from core.stats import mean_in_unit, mean_interval, wilson_interval
 from core.text.display import count, share_interval
 from core.uncertainty.analysis import UncertaintyAnalysis

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 
-from core.diagnosis import RECOVERED, Diagnosis
+from core.socket import RECOVERED, Analyses
 from core.stats import mean_in_unit
 
 
-def recover(diagnosis: Diagnosis) -> pd.DataFrame:
-    """Return how many questions have their samples in the planted groups, as `Diagnosis.recovered` has it."""
+def recover(diagnosis: Analyses) -> pd.DataFrame:
+    """Return how many questions have their samples in the planted groups, as `Analyses.recovered` has it."""
     samples = diagnosis["uncertainty"].samples
     frame = samples[["query_id", "meaning"]].assign(planted=diagnosis.run["samples"]["planted_meaning"])
     frame = frame[frame["planted"].notna() & frame["meaning"].notna()]

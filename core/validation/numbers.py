@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from core.diagnosis import REASON, Number
+from core.socket import REASON, Number
 from core.text.display import number, p_text, share_interval
 from core.validation.analysis import ValidationAnalysis
 from core.validation.definitions import BANDS, CODES, METRICS

@@ -6,7 +6,11 @@ import threading
 import pandas as pd
 import pytest
 
-from core.diagnosis import (
+from core.diagnosis import Diagnosis
+from core.diagnostics import DIAGNOSTICS
+from core.errors import InputError
+from core.run import Run
+from core.socket import (
     BAD,
     EARLIER,
     GOOD,
@@ -15,17 +19,13 @@ from core.diagnosis import (
     REASON,
     UNCLEAR,
     Definition,
-    Diagnosis,
     Diagnostic,
     Finding,
     Need,
     Number,
     QuestionColumn,
     Setting,
-)  # fmt: skip
-from core.diagnostics import DIAGNOSTICS
-from core.errors import InputError
-from core.run import Run
+)
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from dataclasses import fields
 import pytest
 
 from core import diagnostics
-from core.diagnosis import settings_of
 from core.errors import InputError
 from core.pipeline.sampling import DEFAULT_SAMPLES
 from core.presets import ABOUT, PRESETS, preset, preset_of
+from core.socket import settings_of
 from core.uncertainty.mc_dropout import MCDropoutConfidence
 
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis
+from core.diagnosis import Diagnosis
 from core.influence import analyse, summary
 from core.influence.definitions import MODES
 from core.influence.diagnostic import INFLUENCE
@@ -11,6 +11,7 @@ from core.influence.findings import _WORDINGS, findings
 from core.influence.modes import mode_counts
 from core.run import Run
 from core.severity import SEVERITIES
+from core.socket import BAD, GOOD, UNCLEAR
 from core.text.display import p_text
 from tests.core.influence.test_analysis import make
 

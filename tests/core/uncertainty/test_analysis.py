@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from core.diagnosis import REASON, Diagnosis
+from core.diagnosis import Diagnosis
 from core.run import Run
+from core.socket import REASON
 from core.uncertainty.analysis import NO_LABELS, NOTHING, ONE_KIND, measure
 from core.uncertainty.definitions import COLUMN_ESTIMATORS, DEFINITIONS, REASONS
 from core.uncertainty.estimator import REASONS as OF_ESTIMATORS

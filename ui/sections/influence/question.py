@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core.diagnosis import BAD
 from core.influence import above_noise_by_chance
 from core.influence.definitions import LOGPROB, METRICS, MODES, ORDER_MODES, PER_PASSAGE
 from core.rows import rows_of
+from core.socket import BAD
 from core.text.display import count, number, p_text, percent
 from ui import cached, headlines, questions, show
 from ui.components.evidence.rows import named

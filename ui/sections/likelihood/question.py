@@ -6,9 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from core.diagnosis import BAD
 from core.likelihood.definitions import MODES
 from core.rows import rows_of
+from core.socket import BAD
 from core.text.display import number
 from ui import cached, headlines, questions, show
 from ui.plain import plain
