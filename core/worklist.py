@@ -53,11 +53,6 @@ class Filter:
     status: str = ""
     sort: str = ""
 
-    @property
-    def restricts(self) -> bool:
-        """Whether any part but the order is given."""
-        return replace(self, sort="") != Filter()
-
 
 def key_of(finding: Finding) -> str:
     """Return how a filter names a finding: ``<diagnostic>.<name>``."""

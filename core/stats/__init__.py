@@ -51,7 +51,6 @@ from core.stats.shared import Interval, known_pairs, resamples
 from core.stats.significance import (
     holm,
     paired_permutation_test,
-    permutation_test,
     poisson_binomial_interval,
     poisson_binomial_tail,
 )
@@ -91,7 +90,6 @@ __all__ = [
     "non_negative_logistic",
     "paired_interval",
     "paired_permutation_test",
-    "permutation_test",
     "platt_fit",
     "poisson_binomial_interval",
     "poisson_binomial_tail",
