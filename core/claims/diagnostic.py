@@ -17,8 +17,7 @@ from core.claims.step import ClaimsStep
 from core.claims.three_valued import DEFAULT_SUPPORT
 from core.socket import REASON, Analyses, Diagnostic, Export, Need, Number, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
-from core.stats import mean_in_unit
-from core.stats.clustered import clustered_interval
+from core.stats import clustered_interval, mean_in_unit
 from core.text.display import share_interval
 
 SUPPORT = Setting(

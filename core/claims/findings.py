@@ -10,7 +10,7 @@ from core.claims.matrix import FRAGILE, UNSCORED, UNSUPPORTED
 from core.claims.types import OFFLINE
 from core.severity import LOSS, NOTE, WRONG, graded
 from core.socket import Finding
-from core.stats.clustered import clustered_interval
+from core.stats import clustered_interval
 from core.text.display import count, part, percent
 
 _MOSTLY = 0.5

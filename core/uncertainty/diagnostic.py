@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from core.llm.embeddings import shared_embedder
 from core.run import Run
-from core.socket import Analyses, Diagnostic, Export, Need, QuestionColumn, Setting
+from core.socket import RECOVERED, Analyses, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
+from core.stats import mean_in_unit
 from core.uncertainty.analysis import Measured, UncertaintyAnalysis, measure
 from core.uncertainty.definitions import DEFAULT_STABLE, DEFINITIONS
 from core.uncertainty.findings import findings
 from core.uncertainty.numbers import numbers
-from core.uncertainty.recovery import recover
 from core.uncertainty.step import UncertaintyStep
+
+
+def recover(diagnosis: Analyses) -> pd.DataFrame:
+    """Return how many questions have their samples in the planted groups, as `Analyses.recovered` has it."""
+    samples = diagnosis["uncertainty"].samples
+    frame = samples[["query_id", "meaning"]].assign(planted=diagnosis.run["samples"]["planted_meaning"])
+    frame = frame[frame["planted"].notna() & frame["meaning"].notna()]
+    if frame.empty:
+        return pd.DataFrame(columns=[*RECOVERED])
+    # The groups are the same where no group of one kind meets two of the other.
+    pairs = frame.drop_duplicates().groupby("query_id", sort=False)
+    same = pairs.size().eq(pairs["meaning"].nunique()) & pairs.size().eq(pairs["planted"].nunique())
+    meaning = "Share of the questions whose samples are grouped by exactly the planted meanings."
+    row = ("Meanings as planted", 1.0, *mean_in_unit(same, share=True), len(same), meaning, "")
+    return pd.DataFrame([row], columns=[*RECOVERED])
+
 
 STABLE_FROM = Setting(
     "stable_from",
