@@ -16,7 +16,7 @@ class Diagnosis(Analyses):
     Examples
     --------
     >>> run = Run.load("sample_data/recorded_run")
-    >>> diagnosis = Diagnosis(run, {"threshold": 0.6})
+    >>> diagnosis = Diagnosis(run, {"influence_threshold": 0.6})
     >>> diagnosis["influence"].threshold, diagnosis.summary()["n_queries"] == len(run.queries)
     (0.6, True)
     """

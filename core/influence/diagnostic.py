@@ -13,7 +13,7 @@ from core.run import Run
 from core.socket import Analyses, Diagnostic, Export, Need, QuestionColumn, Setting
 
 THRESHOLD = Setting(
-    "threshold",
+    "influence_threshold",
     "Divergence threshold τ",
     DEFAULT_THRESHOLD,
     "Questions with rank agreement ρ ≥ τ are aligned, those below divergent.",
@@ -45,7 +45,9 @@ def _by_logprob(run: Run) -> InfluenceAnalysis:
 def _analyse(diagnosis: Analyses) -> InfluenceAnalysis:
     settings = diagnosis.settings
     measured = _by_logprob if settings["influence"] == LOGPROB else analyse
-    return diagnosis.once(measured).labelled(float(settings["threshold"]), bool(settings["as_published"]))
+    return diagnosis.once(measured).labelled(
+        float(settings["influence_threshold"]), bool(settings["as_published"])
+    )
 
 
 INFLUENCE = Diagnostic(

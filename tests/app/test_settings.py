@@ -37,20 +37,20 @@ def test_a_page_has_the_settings_that_act_on_it_and_no_others(page, open_app, he
 
 
 def test_claims_depend_on_the_settings_of_influence_and_validation_on_none():
-    assert acting("claims") == {"threshold", "as_published", "influence", "support"}
+    assert acting("claims") == {"influence_threshold", "as_published", "influence", "support"}
     assert acting("validation") == set()
 
 
 def test_a_setting_holds_where_it_is_not_drawn(open_app, healthy, recorded):
     app = healthy(open_app("influence"))
-    app.slider(key="threshold").set_value(-1.0).run()
-    assert app.query_params["threshold"] == "-1"
+    app.slider(key="influence_threshold").set_value(-1.0).run()
+    assert app.query_params["influence_threshold"] == "-1"
     app.switch_page("pages/data.py").run()
-    assert healthy(app).query_params["threshold"] == "-1"
+    assert healthy(app).query_params["influence_threshold"] == "-1"
     app.switch_page("pages/influence.py").run()
-    assert healthy(app).slider(key="threshold").value == -1.0
+    assert healthy(app).slider(key="influence_threshold").value == -1.0
     links = [one.proto.query_string for one in app.sidebar.get("page_link")]
-    assert links and all("threshold=-1" in link for link in links)
+    assert links and all("influence_threshold=-1" in link for link in links)
 
 
 def test_the_menu_has_four_groups_and_the_run_stands_above_it(open_app, healthy, recorded):

@@ -43,7 +43,7 @@ def test_by_name():
 @pytest.mark.parametrize(
     ("settings", "name"),
     [
-        ({"alpha": 0.2, "threshold": 0.3}, "quick"),
+        ({"alpha": 0.2, "influence_threshold": 0.3}, "quick"),
         ({"alpha": 0.05}, "high reliability"),
         ({"alpha": 0.21}, None),
         ({}, None),

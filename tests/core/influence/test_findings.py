@@ -263,7 +263,7 @@ def test_moving_a_setting_measures_nothing_again(monkeypatch):
     diagnosis = Diagnosis(make([STRAIGHT, [1] + [0] * 9]))
     first = diagnosis["influence"]
     monkeypatch.setattr("core.influence.analysis.passage_frame", None)  # must not be called again
-    other = diagnosis.at({"threshold": 0.5, "as_published": True})["influence"]
+    other = diagnosis.at({"influence_threshold": 0.5, "as_published": True})["influence"]
     assert other.queries["label"].tolist() == ["Aligned", "Aligned"]
     assert first.queries["label"].tolist() == ["Aligned", "Undefined"]
     assert other.passages.drop(columns="label").equals(first.passages.drop(columns="label"))
