@@ -172,6 +172,12 @@ class Number:
     place: str = "data"
 
     @property
+    def unknown(self) -> Number:
+        """The same number without a value."""
+        of = None if self.of is None else 0
+        return Number(self.key, self.title, of=of, noun=self.noun, define=self.define, place=self.place)
+
+    @property
     def text(self) -> str:
         """The value for people: ``0.01``, ``29 of 62``, or a dash."""
         if self.value is None or (self.of is not None and not self.of):
@@ -525,8 +531,10 @@ class Analyses:
         return read_by(self.diagnostics, name)
 
     def numbers(self, name: str) -> tuple[Number, ...]:
-        """Return the headline numbers of one diagnostic."""
-        return tuple(self._by_name[name].numbers(self[name]))
+        """Return the headline numbers of one diagnostic, without a value where the run lacks its data."""
+        diagnostic = self._by_name[name]
+        found = diagnostic.numbers(self[name])
+        return tuple(found) if diagnostic.lacks(self.run) is None else tuple(one.unknown for one in found)
 
     def recovered(self, name: str) -> pd.DataFrame:
         """Return what a simulation planted for one diagnostic, and what that recovered of it.
@@ -640,6 +648,11 @@ def _recovered(diagnostic: Diagnostic, one: Number, planted: Any) -> list[tuple[
 def settings_of(diagnostics: Sequence[Diagnostic]) -> tuple[Setting, ...]:
     """Return the settings of all diagnostics, in order."""
     return tuple(setting for diagnostic in diagnostics for setting in diagnostic.settings)
+
+
+def steps_of(diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
+    """Return the steps of the diagnostics that have one, by name, in order."""
+    return {diagnostic.name: diagnostic.step for diagnostic in diagnostics if diagnostic.step is not None}
 
 
 def checked_settings(

@@ -39,7 +39,7 @@ _COUNTS = {
 
 
 def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
-    """Return the headline numbers of claims; without a value where none were extracted.
+    """Return the headline numbers of claims.
 
     Claims are those of answers, and add up: supported (the joint ones among them) + not supported +
     irrelevant + unscored = all. Means are over answers, the unit of all other means.
@@ -65,11 +65,9 @@ def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
         "claims_undefined_reasons": q["reason"].value_counts().to_dict(),
         "quadrants": _quadrants(claims),
     }
-    if not claims.extracted:
-        facts, n, judged = dict.fromkeys(facts), 0, 0
     supported = clustered_interval(q["n_supported"], q["n_supported"] + q["n_not_supported"])
     joint = f"{counts['n_claims_joint']:,} by two passages together only" if counts["n_claims_joint"] else ""
-    note = "; ".join(filter(None, [share_interval(supported) if judged else "", joint if n else ""]))
+    note = "; ".join(filter(None, [share_interval(supported) if judged else "", joint]))
     shown = (
         Number("n_claims", "Claims", facts["n_claims"], n=facts["n_with_claims"], noun="answer", place="row"),
         Number(
