@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from core.pipeline import ModelChoice, RunOptions
+from core.pipeline.steps import asks_questions
 from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS
 from core.sources.dataset import Dataset
 from core.text.display import count
@@ -15,7 +16,7 @@ from ui import job_panel, step_form
 from ui.datasets import whole_number
 from ui.jobs import Draft, registry
 from ui.state import session
-from ui.work import Work, answers
+from ui.work import Work
 
 PAGE = "live"
 _PREFIX = "live_"  # of the keys of all inputs on the page, and of no button
@@ -60,9 +61,9 @@ def _calls(work: Work) -> str:
     k = work.retrieval.k
     given = [k if one.passages is None else min(k, len(one.passages)) for one in work.dataset.questions]
     # Only the step that answers is known to make calls before it has been planned.
-    steps: list[Any] = [step for step in work.steps if answers(type(step))]
+    steps: list[Any] = [step for step in work.steps if asks_questions(step)]
     first = sum(step.n_calls(k) for step in steps for k in given)
-    more = any(step.needs_llm and not answers(type(step)) for step in work.steps)
+    more = any(step.needs_llm and not asks_questions(step) for step in work.steps)
     return ("over " if more else "") + count(first, "call")
 
 
