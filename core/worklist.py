@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from core.conditions import matching
-from core.diagnosis import BEYOND_CHANCE, UNCLEAR, Diagnosis, Finding, QuestionColumn
+from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.reviews import STATUSES, Review
 from core.severity import SEVERITIES
+from core.socket import BEYOND_CHANCE, UNCLEAR, Finding, QuestionColumn
 from core.spreadsheet import csv_bytes
 from core.text.display import shorten
 
@@ -51,11 +52,6 @@ class Filter:
     words: str = ""
     status: str = ""
     sort: str = ""
-
-    @property
-    def restricts(self) -> bool:
-        """Whether any part but the order is given."""
-        return replace(self, sort="") != Filter()
 
 
 def key_of(finding: Finding) -> str:

@@ -11,7 +11,7 @@ import streamlit as st
 from core import diagnostics
 from core.charts.overview import against_chance
 from core.charts.theme import where_door
-from core.diagnosis import BAD, GOOD, REASON, UNCLEAR, Definition, Diagnostic, Finding, Number
+from core.socket import BAD, GOOD, REASON, UNCLEAR, Definition, Diagnostic, Finding, Number
 from core.text.display import DASH, count, number
 from core.verdict import text_of
 from core.verdict import verdict as verdict_of

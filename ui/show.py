@@ -10,9 +10,9 @@ import pandas as pd
 import streamlit as st
 
 from core.charts.theme import alt_text, has_doors
-from core.diagnosis import QuestionColumn
 from core.report.exports import exporters
 from core.run import Run
+from core.socket import QuestionColumn
 from core.spreadsheet import csv_bytes
 from core.text.display import count, number
 from ui import cached, doors, router, sources

@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from core import diagnostics
-from core.diagnosis import BAD, Diagnostic
 from core.rows import rows_of
+from core.socket import BAD, Diagnostic
 from core.sources.formats.kept import is_kept
 from core.text.display import count
 from core.worklist import title_of

@@ -9,19 +9,19 @@ import pandas as pd
 
 from core.answers.analysis import Answers, analyse_answers
 from core.answers.evidence import FIRST, GOLD, MISSING, PARTS, PRESENT, REFERENCE
-from core.diagnosis import (
+from core.severity import SEVERITIES, WRONG, graded
+from core.socket import (
     BAD,
     GOOD,
     UNCLEAR,
+    Analyses,
     Definition,
-    Diagnosis,
     Diagnostic,
     Finding,
     Number,
     QuestionColumn,
     by_name,
 )
-from core.severity import SEVERITIES, WRONG, graded
 from core.stats import wilson_interval
 from core.text.display import count, part, percent, share_interval
 
@@ -217,7 +217,7 @@ def _without_answer(answers: Answers) -> Sequence[Finding]:
     )
 
 
-def _analyse(diagnosis: Diagnosis) -> Answers:
+def _analyse(diagnosis: Analyses) -> Answers:
     return diagnosis.once(analyse_answers)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts.theme import AXIS, STYLES, doors, empty_figure, marker, new_figure, question_door, safe_text
-from core.diagnosis import QuestionColumn
+from core.socket import QuestionColumn
 from core.text.display import count
 
 ROWS_AT_MOST = 60

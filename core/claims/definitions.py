@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.diagnosis import REASON, Definition, by_name
+from core.socket import REASON, Definition, by_name
 
 STATE, VERDICT, QUADRANT, CAUSAL, ERROR = (
     "States of a claim",

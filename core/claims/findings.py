@@ -8,9 +8,9 @@ from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.analysis.question_tables import step_facts
 from core.claims.matrix import FRAGILE, UNSCORED, UNSUPPORTED
 from core.claims.types import OFFLINE
-from core.diagnosis import Finding
 from core.severity import LOSS, NOTE, WRONG, graded
-from core.stats.clustered import clustered_interval
+from core.socket import Finding
+from core.stats import clustered_interval
 from core.text.display import count, part, percent
 
 _MOSTLY = 0.5

@@ -16,13 +16,14 @@ from core.conformal import CalibrationStore, ConformalRAG, cases_of, labels_need
 from core.conformal.definitions import DEFAULT_ALPHA
 from core.conformal.rag import SCORE, statement, summary
 from core.conformal.scores import AUTO
-from core.diagnosis import Diagnosis, settings_of
+from core.diagnosis import Diagnosis
 from core.errors import Cancelled, InputError
 from core.llm import CompletionCache, default_cache_path
 from core.pipeline import ProgressLine, RunOptions
 from core.pipeline.rows import questions_of
 from core.pipeline.steps import asks_questions, options_of
 from core.run import Run
+from core.socket import settings_of
 from core.sources.continue_run import is_run
 from core.text.display import count, number
 

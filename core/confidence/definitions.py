@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.context_score import GREEN, NO_BAND, ORANGE, RED
-from core.diagnosis import MODE, REASON, Definition, by_name
+from core.socket import MODE, REASON, Definition, by_name
 
 BANDS = "Confidence bands"
 _LABELS = "no answer with a confidence has a label, or all or none of them are correct"

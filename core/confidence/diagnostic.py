@@ -27,10 +27,10 @@ from core.confidence.numbers import numbers
 from core.confidence.saved import SavedCalibration, from_json
 from core.confidence.step import ConfidenceStep
 from core.confidence.weighted import RANGES, THRESHOLD, Weighting, configured
-from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.errors import InputError
 from core.run import Run
 from core.signals import confidence, label_free, signals_of
+from core.socket import EARLIER, Analyses, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
 from core.text.display import shorten
 
@@ -51,7 +51,7 @@ WEIGHTS_SETTING = Setting(
 )
 
 
-def confidence_csv(diagnosis: Diagnosis) -> bytes:
+def confidence_csv(diagnosis: Analyses) -> bytes:
     """Return one row per question: confidence, band, combined uncertainty, and each signal in [0, 1]."""
     found = diagnosis["confidence"]
     weighted = [name for name in found.signals if name in found.weighting.weights]
@@ -59,7 +59,7 @@ def confidence_csv(diagnosis: Diagnosis) -> bytes:
     return csv_bytes(found.queries.assign(**parts), diagnosis.run.data_source)
 
 
-def reliability_csv(diagnosis: Diagnosis) -> bytes:
+def reliability_csv(diagnosis: Analyses) -> bytes:
     """Return one row per bin of the reliability diagram."""
     columns = ["number", "low", "high", "n", "confidence", "accuracy", "accuracy_low", "accuracy_high"]
     return csv_bytes(pd.DataFrame(diagnosis["confidence"].bins, columns=columns), diagnosis.run.data_source)
@@ -113,7 +113,7 @@ def _weighting(
     return configured(weights, ranges, given), mapped, origin
 
 
-def _analyse(diagnosis: Diagnosis) -> ConfidenceAnalysis:
+def _analyse(diagnosis: Analyses) -> ConfidenceAnalysis:
     run = diagnosis.run
     earlier = [diagnosis.diagnostic(name) for name in diagnosis.read_by("confidence")]
     every = signals_of(diagnosis, earlier, secondary=True)

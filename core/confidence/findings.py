@@ -8,8 +8,8 @@ import numpy as np
 
 from core.confidence.analysis import ConfidenceAnalysis
 from core.confidence.definitions import FINDINGS
-from core.diagnosis import GOOD, UNCLEAR, Finding
 from core.severity import BROKEN, LOSS, WRONG, graded
+from core.socket import GOOD, UNCLEAR, Finding
 from core.stats import poisson_binomial_tail, wilson_interval
 from core.text.display import about, count, number, part, percent
 

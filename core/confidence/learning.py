@@ -17,9 +17,9 @@ from core.confidence.mapping import KINDS, ConfidenceMap, Mapped, calibrate_map
 from core.confidence.saved import SavedCalibration, digest
 from core.confidence.weighted import RANGES, WEIGHTS, Weighting, confidences
 from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights, cross_validated
-from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.signals import signals_of
+from core.socket import Analyses
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def held_out(
     return found, int(used.sum())
 
 
-def labelled_run(diagnosis: Diagnosis) -> Labelled:
+def labelled_run(diagnosis: Analyses) -> Labelled:
     """Return the answers of a run that have every confidence signal and a label.
 
     Raises

@@ -7,7 +7,7 @@ import math
 from core.confidence.analysis import ConfidenceAnalysis, whatif
 from core.confidence.definitions import BANDS
 from core.context_score import NO_BAND
-from core.diagnosis import REASON, Number
+from core.socket import REASON, Number
 from core.stats import mean_in_unit, wilson_interval
 from core.text.display import number, share_interval
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.diagnosis import MODE, REASON, Definition, by_name
+from core.socket import MODE, REASON, Definition, by_name
 
 CALIBRATION, TEST, NEW = "Calibration", "Test", "New"
 IN_LINE, FLAGGED, UNDEFINED = "In line", "Flagged", "Undefined"

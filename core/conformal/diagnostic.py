@@ -16,8 +16,8 @@ from core.conformal.recovery import recover
 from core.conformal.scores import AUTO, chosen
 from core.conformal.snapshot import Snapshot
 from core.conformal.step import ConformalStep
-from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.signals import label_free, signals_of
+from core.socket import EARLIER, Analyses, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
 
 ALPHA = Setting(
@@ -40,12 +40,12 @@ SCORE = Setting(
 _NOTHING = Calibration(np.empty(0), np.empty(0), ())
 
 
-def conformal_csv(diagnosis: Diagnosis) -> bytes:
+def conformal_csv(diagnosis: Analyses) -> bytes:
     """Return one row per question: role, score, p-value, verdict, set and reason."""
     return csv_bytes(diagnosis["conformal"].queries, diagnosis.run.data_source)
 
 
-def risk_csv(diagnosis: Diagnosis) -> bytes:
+def risk_csv(diagnosis: Analyses) -> bytes:
     """Return one row per threshold that was tested for the certificate."""
     return csv_bytes(diagnosis["conformal"].certificate.to_frame(), diagnosis.run.data_source)
 
@@ -60,7 +60,7 @@ def _claims(claims: Any) -> pd.DataFrame:
     return frame[claims.layout.of_answer].reset_index(drop=True)
 
 
-def _analyse(diagnosis: Diagnosis) -> ConformalAnalysis:
+def _analyse(diagnosis: Analyses) -> ConformalAnalysis:
     run = diagnosis.run
     earlier = [diagnosis.diagnostic(name) for name in diagnosis.read_by("conformal")]
     signals = signals_of(diagnosis, earlier, secondary=True)

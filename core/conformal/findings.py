@@ -8,8 +8,8 @@ from core.conformal.analysis import ConformalAnalysis
 from core.conformal.coverage import shortfall
 from core.conformal.definitions import FINDINGS, FLAGGED, METRICS, NEW, OF_CORRECT, TEST
 from core.conformal.promises import Coverage
-from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.severity import BROKEN, LOSS, graded
+from core.socket import BAD, GOOD, UNCLEAR, Finding
 from core.stats import holm, wilson_interval
 from core.text.display import about, count, number, part, percent
 

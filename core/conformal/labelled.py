@@ -9,10 +9,10 @@ import pandas as pd
 
 from core.conformal.provenance import Provenance, provenance_of
 from core.conformal.store import Case, query_hash
-from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.llm.prompts import NumberedPassage, passage_block
 from core.pipeline.rows import AskedQuestion, questions_of
+from core.socket import Analyses
 
 # A text, or passages in the order of the prompt: texts, or pairs of title and text.
 Context = str | Sequence[str | tuple[str, str]]
@@ -59,12 +59,12 @@ def _context(question: AskedQuestion) -> str:
     return context_text([(one["title"] or "", one["text"] or "") for one in question.passages])
 
 
-def cases_of(diagnosis: Diagnosis) -> tuple[list[Case], Provenance]:
+def cases_of(diagnosis: Analyses) -> tuple[list[Case], Provenance]:
     """Return the answers of a run that have a reference answer and a score, and what identifies the scores.
 
     Parameters
     ----------
-    diagnosis : Diagnosis
+    diagnosis : Analyses
         Of the run; its setting ``score`` chooses the score. No LLM calls.
 
     Raises

@@ -8,7 +8,7 @@ from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, DELTA, METRICS, OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS
 from core.conformal.findings import over_splits
 from core.conformal.promises import Coverage
-from core.diagnosis import REASON, Number
+from core.socket import REASON, Number
 from core.stats import wilson_interval
 from core.text.display import percent, share_interval
 

@@ -6,11 +6,11 @@ import math
 from dataclasses import replace
 from typing import NamedTuple
 
-from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.definitions import METRICS, MODES, REASONS, ROUGE
 from core.influence.reported import changes_sentence, compare_reported
 from core.severity import LOSS, NOTE, WRONG, Harm, graded
+from core.socket import BAD, GOOD, UNCLEAR, Finding
 from core.stats import cases_needed, wilson_interval
 from core.text.display import count, needed, number, part, percent
 

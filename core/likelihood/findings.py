@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.diagnosis import UNCLEAR, Finding
 from core.likelihood.analysis import LikelihoodAnalysis
 from core.likelihood.definitions import MODES
 from core.severity import LOSS, WRONG, graded
+from core.socket import UNCLEAR, Finding
 from core.stats import poisson_binomial_tail, wilson_interval
 from core.text.display import count, number, percent
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.diagnosis import REASON, Definition, by_name
+from core.socket import REASON, Definition, by_name
 
 METRICS = by_name(
     Definition("hit_at_k", "Hit at k", "Is a gold passage among the first k that the retriever gave?",

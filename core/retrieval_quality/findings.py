@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from core.diagnosis import BAD, BEYOND_CHANCE, GOOD, UNCLEAR, Finding
 from core.retrieval_quality.analysis import RetrievalQuality
 from core.retrieval_quality.definitions import FINDINGS, METRICS
 from core.severity import LOSS, graded
+from core.socket import BAD, BEYOND_CHANCE, GOOD, UNCLEAR, Finding
 from core.stats import cases_needed, poisson_binomial_tail, wilson_interval
 from core.text.display import count, needed, number, part, percent
 

@@ -238,7 +238,7 @@ def _counted(truth: Truth) -> pd.DataFrame:
 
 
 def _planted(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return what was planted by diagnostic and key of a `core.diagnosis.Number`: counts, shares, means."""
+    """Return what was planted by diagnostic and key of a `core.socket.Number`: counts, shares, means."""
     rank, n, of_wrong = rows["gold_rank"], rows.sum(), rows[rows["correct"] == 0].sum()
     found: dict[str, dict[str, Any]] = {
         "answers": {"n_correct": int(n["correct"]), "n_empty_answers": int(n["empty"])},

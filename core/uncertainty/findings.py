@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import hypergeom
 
-from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.severity import LOSS, WRONG, Harm, graded
+from core.socket import BAD, GOOD, UNCLEAR, Finding
 from core.stats import poisson_binomial_tail, wilson_interval
 from core.text.display import count, number, part, percent
 from core.uncertainty.analysis import UncertaintyAnalysis

@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.severity import BROKEN, LOSS, NOTE, WRONG, graded
+from core.socket import BAD, GOOD, UNCLEAR, Finding
 from core.stats import wilson_interval
 from core.text.display import count, number, part, percent, shorten
 from core.validation.analysis import VALIDATOR_FAILED, ValidationAnalysis

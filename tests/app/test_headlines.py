@@ -5,9 +5,10 @@ import shutil
 
 import pytest
 
-from core.diagnosis import REASON, Diagnosis
+from core.diagnosis import Diagnosis
 from core.diagnostics import DIAGNOSTICS
 from core.run import Run
+from core.socket import REASON
 from core.verdict import verdict
 from core.worklist import Filter, key_of, select, worklist
 from tests.app.conftest import ROOT

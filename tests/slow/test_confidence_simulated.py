@@ -8,7 +8,8 @@ from scipy.stats import binom
 from core.confidence import ConfidenceMap, Weighting, calibrate_map, labelled_run, learn, quality, to_json
 from core.confidence.analysis import analyse_confidence, ece_by_chance
 from core.confidence.findings import findings
-from core.diagnosis import BAD, GOOD, Diagnosis
+from core.diagnosis import Diagnosis
+from core.socket import BAD, GOOD
 from core.stats import holm, mean_interval, reliability_bins
 from tests.core.confidence.confidence_runs import signal_run
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from core.diagnosis import BEYOND_CHANCE, UNCLEAR
+from core.socket import BEYOND_CHANCE, UNCLEAR
 from core.uncertainty.definitions import QUADRANTS
 from core.uncertainty.findings import _disagreeing, _ungrounded
 from core.uncertainty.meanings import Meanings

@@ -39,7 +39,7 @@ def test_cells_show_the_count_and_the_colour_is_what_chance_does_not_give():
 def test_every_cell_leads_to_as_many_questions_as_it_says(ranks):
     # The last question has no ρ, so it is in no cell.
     run = make_run([STRAIGHT, UPSIDE_DOWN, ONE_OF_SIX, [0] * 6], ranks=ranks)
-    diagnosis = Diagnosis(run, {"threshold": 0.5})
+    diagnosis = Diagnosis(run, {"influence_threshold": 0.5})
     for label in (None, "Aligned", "Divergent"):
         _, squares, _ = parts(rank_against_rank(diagnosis["influence"], label))
         for door, hover in squares.customdata:

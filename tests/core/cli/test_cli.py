@@ -227,7 +227,7 @@ def test_bad_input_is_one_line_and_status_2(
 
 def test_a_threshold_outside_its_range(tmp_path, capsys):
     command("simulate", "--queries", 10, "--out", tmp_path / "r")
-    assert command("summary", tmp_path / "r", "--threshold", 3) == 2
+    assert command("summary", tmp_path / "r", "--influence-threshold", 3) == 2
     assert "threshold must lie from -1 to 1, got 3" in capsys.readouterr().err
 
 

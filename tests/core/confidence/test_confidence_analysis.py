@@ -25,10 +25,11 @@ from core.confidence import (
 from core.confidence.analysis import ece_by_chance, whatif
 from core.confidence.diagnostic import read_weights, write_weights
 from core.confidence.saved import digest
-from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis
+from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.report.exports import exporters
 from core.run import Run
+from core.socket import BAD, GOOD, UNCLEAR
 from core.stats import reliability_bins
 from tests.core.confidence.confidence_runs import signal_run
 from tests.core.conformal.conformal_runs import planted

@@ -13,10 +13,11 @@ from core.conformal.provenance import Provenance, provenance_of
 from core.conformal.snapshot import Snapshot, snapshot
 from core.conformal.step import ConformalStep
 from core.conformal.store import CalibrationStore, Case
-from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis
+from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.pipeline import fill
 from core.run import Run
+from core.socket import BAD, GOOD, UNCLEAR
 from tests.core.conformal.conformal_runs import against_store, planted
 
 SCORE = "uncertainty.agreement_rouge_l"

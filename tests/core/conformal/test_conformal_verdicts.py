@@ -12,8 +12,9 @@ from core.conformal.definitions import FLAGGED, OF_CORRECT, TEST
 from core.conformal.findings import findings
 from core.conformal.promises import OTHERS
 from core.conformal.step import ConformalStep
-from core.diagnosis import BAD, Diagnosis
+from core.diagnosis import Diagnosis
 from core.pipeline import fill
+from core.socket import BAD
 from tests.core.conformal.conformal_runs import planted
 
 

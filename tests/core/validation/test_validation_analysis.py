@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import fisher_exact
 
-from core.diagnosis import BAD, GOOD, REASON, UNCLEAR, Diagnosis
+from core.diagnosis import Diagnosis
 from core.pipeline import fill
+from core.socket import BAD, GOOD, REASON, UNCLEAR
 from core.validation.analysis import NO_ANSWER, NO_TEXTS, NOT_VALIDATED, VALIDATOR_FAILED
 from core.validation.definitions import CODES, DEFINITIONS
 from core.validation.flags import flags_of

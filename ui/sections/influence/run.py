@@ -71,7 +71,7 @@ def ranks() -> None:
 
 def _what_tau_does(counts: Mapping[str, int], shown: str) -> str:
     """Say what the threshold changes in the figure, and what it cannot."""
-    tau = number(float(settings()["threshold"]))
+    tau = number(float(settings()["influence_threshold"]))
     split = (
         f"At τ = {tau}, {count(counts['Aligned'], 'question is', 'questions are')} aligned and "
         f"{counts['Divergent']:,} divergent"
