@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from core.diagnosis import BEYOND_CHANCE, UNCLEAR, Diagnosis
+from core.diagnosis import Diagnosis
+from core.socket import (BEYOND_CHANCE, UNCLEAR)
 from core.run import Run
 from core.sources.simulation import simulate
 from core.verdict import verdict
