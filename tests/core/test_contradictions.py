@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from core.diagnosis import Diagnosis
-from core.socket import (BEYOND_CHANCE, UNCLEAR)
 from core.run import Run
+from core.socket import BEYOND_CHANCE, UNCLEAR
 from core.sources.simulation import simulate
 from core.verdict import verdict
 from core.worklist import title_of, worklist
