@@ -101,7 +101,7 @@ def print_beyond(rows: list[Any], n_places: int) -> None:
     exact = 1 - np.array([[row["exact_match"][place] for row in rows] for place in range(n_places)])
 
     def worth(values: np.ndarray, chosen: np.ndarray, label: np.ndarray = wrong) -> float:
-        return float(np.nanmean([auroc(v[chosen], w[chosen]) for v, w in zip(values, label, strict=True)]))
+        return float(np.nanmean([auroc(w[chosen], v[chosen]) for v, w in zip(values, label, strict=True)]))
 
     every = np.arange(len(rows))
     print(

@@ -118,8 +118,8 @@ def leaderboard(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> lis
         measures = (measure(-values, right) for measure in (prr, aurc, e_aurc))
         found.append(
             Quality(
-                name, right.size, int((right == 0).sum()), auroc_interval(values, 1 - right),
-                auroc_p_value(values, 1 - right), auprc(values, 1 - right), *measures,
+                name, right.size, int((right == 0).sum()), auroc_interval(1 - right, values),
+                auroc_p_value(1 - right, values), auprc(1 - right, values), *measures,
             )
         )  # fmt: skip
     adjusted = holm([one.p_value for one in found]).tolist()
@@ -148,7 +148,7 @@ def comparisons(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> lis
     for first, second in itertools.combinations(uncertainty, 2):
         a, b = (np.asarray(uncertainty[name], dtype=np.float64) for name in (first, second))
         n = int((~np.isnan(a + b + label)).sum())
-        pair = Pair(first, second, n, *auroc_difference(a, b, 1 - label))
+        pair = Pair(first, second, n, *auroc_difference(1 - label, a, b))
         found.append(
             pair._replace(
                 first=second, second=first, difference=-pair.difference, low=-pair.high, high=-pair.low
