@@ -36,7 +36,7 @@ from core.confidence.weighted import (
     weigh,
 )
 from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
-from core.context_score import Band, ContextScore, Failure, Reason, band, context_score
+from core.context_score import Adjustment, Band, ContextScore, Failure, band, context_score
 
 if TYPE_CHECKING:
     from core.confidence.elsewhere import (
@@ -68,7 +68,7 @@ __all__ = [
     "Mapped",
     "Quality",
     "RangeWarning",
-    "Reason",
+    "Adjustment",
     "SavedCalibration",
     "WeightCalibration",
     "Weighting",

@@ -62,8 +62,8 @@ def aurocs(positive: ArrayLike, scores: ArrayLike) -> Floats:
     ordered, is_positive = np.take_along_axis(rows, order, axis=1), label[order]
     is_new = np.pad(ordered[:, 1:] != ordered[:, :-1], ((0, 0), (1, 0)), constant_values=True)
     below = np.maximum.accumulate(np.where(is_new, np.arange(label.size), 0), axis=1)
-    n_before = np.cumsum(~is_positive, axis=1) - ~is_positive
-    negatives_below = np.take_along_axis(n_before, below, axis=1)
+    n_before: NDArray[np.int64] = np.cumsum(~is_positive, axis=1) - ~is_positive
+    negatives_below: NDArray[np.int64] = np.take_along_axis(n_before, below, axis=1)
     lead = np.where(is_positive, negatives_below, negatives_below - below).sum(axis=1)
     found: Floats = 0.5 + lead / (2 * n * (label.size - n))
     return found
