@@ -38,7 +38,7 @@ def _drawn(title: str, text: str, name: str, *data: Any) -> None:
     """Draw a figure under its title; nothing where it has nothing to show for this run."""
     if cached.chart("influence", name, *data).data:
         st.subheader(title, anchor=False)
-        st.markdown(text)
+        show.sentence(text)
         show.chart("influence", name, *data)
 
 
