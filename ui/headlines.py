@@ -246,8 +246,10 @@ def overview() -> None:
             cards += [(one, diagnostic.name) for one in own[:1]]
     if cards:
         show.cards([_card(*card) for card in cards[:_CARDS]])
-    st.subheader("Against chance", anchor=False)
-    show.figure(cached.once("against chance", lambda found: ready(against_chance(found))), "against_chance")
+    drawn = cached.once("against chance", lambda found: ready(against_chance(found)))
+    if drawn.data:
+        st.subheader("Against chance", anchor=False)
+        show.figure(drawn, "against_chance")
     recovered("answers")
 
 
