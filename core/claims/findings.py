@@ -60,6 +60,7 @@ def _unsupported(claims: ClaimsAnalysis) -> Finding | None:
         clause=f"{part(n, of, 'claim')} in the answers {has} no supporting passage "
         f"({percent(n / of, interval)})",
         fix="prompt:stricter",
+        reads="with an unsupported claim",
     )
 
 

@@ -58,6 +58,7 @@ def _unstable(queries: pd.DataFrame) -> list[Finding]:
             f"In {n:,} of {count(of, 'question')} the answer changes with sampling: no meaning reaches half "
             "of the samples.",
             n, of, interval, severity=severity, advice=FINDINGS["unstable_answer"].advice if n else "",
+            reads="with an unstable answer",
             query_ids=tuple(shown["query_id"]), tone=tone, clause=clause,
         )
     ]  # fmt: skip
