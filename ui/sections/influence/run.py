@@ -83,7 +83,7 @@ def _what_tau_does(counts: Mapping[str, int], shown: str) -> str:
         )
     if not counts["Aligned"] or not counts["Divergent"]:
         return f"{split}: only a τ between their values of ρ splits them. No cell of this view depends on τ."
-    return f"{split}. τ moves this split and the two lines; no cell of this view depends on it."
+    return f"{split}. τ moves this split and the lines; no cell of this view depends on it."
 
 
 def by_rank() -> None:
