@@ -11,6 +11,7 @@ show.heading(
 )
 
 live.restore()
+place = None
 st.subheader("1 · Questions", anchor=False)
 dataset = datasets.choose()
 if dataset is not None:
@@ -18,6 +19,7 @@ if dataset is not None:
     choice = models.choose()
     if choice is not None:
         st.subheader("3 · Run", anchor=False)
-        live.settings(dataset, choice)
+        place = live.settings(dataset, choice)
 live.keep()
-job_panel.draw(live.PAGE)
+with place or st.container():
+    job_panel.draw(live.PAGE)

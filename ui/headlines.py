@@ -28,8 +28,8 @@ _BADGES = {
     GOOD: ("In order", ":material/check_circle:", "green"),
     UNCLEAR: ("Unclear", ":material/help:", "gray"),
 }
-NO_BREAK = "\N{NO-BREAK SPACE}"
 _CARDS = 4  # on the Overview
+_OPEN = 2  # findings of a page that are read without opening anything
 
 
 def diagnostic_of(name: str) -> Diagnostic:
@@ -140,8 +140,7 @@ def verdict() -> None:
     with st.container(border=True):
         for sentence in said.sentences:
             with st.container(gap="xsmall"):
-                # A number and its per cent sign stay on one line.
-                st.markdown(f"#### {plain(text_of(sentence), one_line=True).replace(' %', NO_BREAK + '%')}")
+                st.markdown(f"#### {plain(text_of(sentence), one_line=True)}")
                 with st.container(horizontal=True, gap="small"):
                     for clause in sentence:
                         _proof(clause.diagnostic, clause.finding)
@@ -174,11 +173,11 @@ def reading(one: Finding) -> str:
 def findings(name: str) -> None:
     """Draw what a diagnostic found, what is wrong first and most severe first."""
     found = [one for one in cached.findings() if one.diagnostic == name]
-    minor = [one for one in found if one.tone == BAD and one.severity == "low"]
-    _boxes([one for one in found if one not in minor])
-    if minor:
-        with st.expander(f"Minor findings ({len(minor)})"):
-            _boxes(minor)
+    grave = [one for one in found if one.tone != BAD or one.severity != "low"][:_OPEN]
+    _boxes(grave)
+    if len(found) > len(grave):
+        with st.expander(f"{'Other' if grave else 'Minor'} findings ({len(found) - len(grave)})"):
+            _boxes([one for one in found if one not in grave])
 
 
 def all_findings() -> None:
@@ -252,8 +251,10 @@ def overview() -> None:
             cards += [(one, diagnostic.name) for one in own[:1]]
     if cards:
         show.cards([_card(*card) for card in cards[:_CARDS]])
-    st.subheader("Against chance", anchor=False)
-    show.figure(cached.once("against chance", lambda found: ready(against_chance(found))), "against_chance")
+    drawn = cached.once("against chance", lambda found: ready(against_chance(found)))
+    if drawn.data:
+        st.subheader("Against chance", anchor=False)
+        show.figure(drawn, "against_chance")
     recovered("answers")
 
 

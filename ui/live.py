@@ -30,9 +30,9 @@ _RETRIEVERS = {
 }
 
 
-def settings(dataset: Dataset, choice: ModelChoice) -> None:
-    """Draw the buttons that start the run and estimate its cost, and its options below them, folded."""
-    buttons = st.container(horizontal=True)
+def settings(dataset: Dataset, choice: ModelChoice) -> Any:
+    """Draw the buttons, the options below them, folded, and return the place between for how far it is."""
+    buttons, place = st.container(horizontal=True), st.container()
     with st.expander("Options: passages"):
         retrieval = _retrieval(dataset)
     labelled = sum(bool(question.reference_answers) for question in dataset.questions)
@@ -53,6 +53,7 @@ def settings(dataset: Dataset, choice: ModelChoice) -> None:
     if run or estimate:
         (job_panel.start if run else job_panel.estimate)(PAGE, work)
         st.rerun()
+    return place
 
 
 def _calls(work: Work) -> str:

@@ -70,7 +70,7 @@ def _draw(data: _Data, column: QuestionColumn, letters: tuple[str, str]) -> go.F
         alt += f" Drawn are the {len(shown):,} that change most."
     lines = [_wrapped(text) for text in shown["question"]]
     most = max(map(len, lines))
-    figure = new_figure(alt, column.title, "Question", height=90 + (_ROW + _LINE * most) * len(shown))
+    figure = new_figure(alt, column.title, "Question", height=160 + (_ROW + _LINE * most) * len(shown))
     changed = shown[shown["change"] != "same"]
     for change, part in changed.groupby("change", sort=True):
         _add_lines(figure, part, STYLES[_LOOKS[str(change)]].color)

@@ -17,7 +17,7 @@ from core.conditions import where
 from core.diagnosis import Diagnosis
 from core.text.display import count, number
 from ui import cached, questions, show
-from ui.plain import plain, shortened
+from ui.plain import held, plain, shortened
 from ui.state import session
 
 _FIGURE = "ExpertQA all AUROC"
@@ -62,7 +62,7 @@ def _auroc(figures: Mapping[str, Mapping[str, float]], by: str = "") -> str:
     if figure is None:
         return ""
     value, low, high = (number(figure[name]) for name in ("value", "low", "high"))
-    return f" (AUROC {value}{by}, 95 % interval {low} to {high}, on ExpertQA; 0.5 is guessing)"
+    return held(f" (AUROC {value}{by}, 95 % interval {low} to {high}, on ExpertQA; 0.5 is guessing)")
 
 
 def _decomposed() -> str:

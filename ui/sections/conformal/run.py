@@ -14,8 +14,8 @@ from core.conformal.promises import Coverage
 from core.conformal.scores import AUTO
 from core.conformal.split import labels_needed
 from core.text.display import about, count, number, percent
-from ui import cached, headlines, router, show, sources, step_form
-from ui.plain import plain, shortened
+from ui import cached, router, show, sources, step_form
+from ui.plain import held, plain, shortened
 from ui.sections.conformal import alarms
 from ui.state import session, settings
 
@@ -112,10 +112,10 @@ def _kept(one: Coverage, alpha: float) -> str:
     share = one.n_covered / one.n_test
     low, high = map(percent, one.band)
     verdict = "Broken" if share < one.band[0] else "In line with the promise"
-    return (
+    return held(
         f"**{verdict}: {one.n_covered:,} of {count(one.n_test, noun)} tested ({percent(share)})**; {low} to "
         f"{high} is to be expected of so many, and {promised}."
-    ).replace(" %", f"{headlines.NO_BREAK}%")
+    )
 
 
 def sets() -> None:
@@ -131,7 +131,7 @@ def sets() -> None:
         return
     rule, one = analysis.sets.rule, analysis.coverages[OF_SETS]
     interval = f" ({percent(rule.share_without_correct)}; 95 % interval {percent(0, (rule.low, rule.high))})"
-    st.markdown(
+    show.sentence(
         f"In **{rule.n_without_correct:,} of {count(rule.n, 'calibration question')}**"
         f"{interval if rule.n else ''} no sample is correct: no set can hold a correct answer there."
     )
@@ -157,7 +157,7 @@ def flagged() -> None:
         n, of = analysis.n_flagged, analysis.n_judged
         look = "looks" if n == 1 else "look"
         by = "the group's threshold" if len(analysis.groups) else f"the threshold {number(one.threshold)}"
-        st.markdown(
+        show.sentence(
             f"**{n:,} of {count(of, 'answer')}** {look} less typical than {percent(1 - analysis.alpha)} of "
             f"the {count(one.n_calibration, 'correct answer')} in calibration (score above {by}); "
             f"{about(analysis.n_by_chance)} would even if all were correct."
@@ -219,12 +219,12 @@ def certificate() -> None:
     one, half = analysis.final, analysis.certificate
     labels = count(one.n, "labelled answer")
     if one.threshold is None:
-        st.markdown(
+        show.sentence(
             f"**No confidence can be certified** for at most {percent(one.alpha)} wrong on {labels}: "
             f"{one.missing}."
         )
         return
-    st.markdown(
+    show.sentence(
         f"**Answer from a confidence of {number(one.threshold)} on:** {one.n_wrong:,} of "
         f"{count(one.n_answered, 'answer')} there are wrong ({percent(one.risk)}), of {labels} in all. "
         f"With probability {percent(1 - one.delta)} at most {percent(one.alpha)} of the answers given "
@@ -263,7 +263,7 @@ def kept_claims() -> None:
         st.markdown(f"**No claim can be kept with a promise.** {plain(kept.rule.reason)}")
         return
     tested = f" ({percent(kept.n_right / kept.n)})" if kept.n else ""
-    st.markdown(
+    show.sentence(
         f"**{kept.n_kept:,} of {count(kept.n_claims, 'claim')}** of the tested answers can be kept: support "
         f"above {number(kept.rule.threshold)} (calibrated on {count(kept.rule.n, 'answer')}). In "
         f"{kept.n_right:,} of {count(kept.n, 'tested answer')}{tested} all kept claims are right; "
@@ -285,7 +285,7 @@ def drift() -> None:
         st.info("No other question has a score: there is nothing to compare.", icon=":material/inbox:")
         return
     evidence = next(value for value in cached.numbers("conformal") if value.key == "drift_factor")
-    st.markdown(
+    show.sentence(
         f"**{'No alarm' if one.alarm is None else 'Alarm'}:** after {count(one.n, 'question')} a bet that "
         f"they differ is at {evidence.text} times its stake. If they do not, it reaches {1 / one.level:.0f} "
         f"times, the alarm, with a probability of at most {percent(one.level)}. The bet sees a change of "

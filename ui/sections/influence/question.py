@@ -22,7 +22,7 @@ _NAMED = 3  # passages named in one sentence
 _SAID = {
     "ignored_top_hit": "is hardly used (influence rank {place} of {k})",
     "buried_evidence": "is used, at influence rank {place} of {k}",
-    "harmful_passage": "makes the answer incorrect: without it the answer is correct",
+    "harmful_passage": "makes the answer incorrect",
     "over_reliance": "carries {share} % of the influence",
     "inverted": "is used most",
 }

@@ -38,7 +38,7 @@ def _drawn(title: str, text: str, name: str, *data: Any) -> None:
     """Draw a figure under its title; nothing where it has nothing to show for this run."""
     if cached.chart("influence", name, *data).data:
         st.subheader(title, anchor=False)
-        st.markdown(text)
+        show.sentence(text)
         show.chart("influence", name, *data)
 
 
@@ -83,7 +83,7 @@ def _what_tau_does(counts: Mapping[str, int], shown: str) -> str:
         )
     if not counts["Aligned"] or not counts["Divergent"]:
         return f"{split}: only a τ between their values of ρ splits them. No cell of this view depends on τ."
-    return f"{split}. τ moves this split and the two lines; no cell of this view depends on it."
+    return f"{split}. τ moves this split and the lines; no cell of this view depends on it."
 
 
 def by_rank() -> None:
