@@ -49,7 +49,7 @@ RULES = {
     "core.diagnostics": "core.diagnosis " + " ".join(f"core.{name}.diagnostic" for name in NAMES),
     "core.{d}": BASE,
     "core.{d}.step": f"{BASE} core.{{d}} core.pipeline core.llm",
-    "core.{d}.diagnostic": f"{BASE} core.{{d}} core.{{d}}.step",
+    "core.{d}.diagnostic": f"{BASE} core.calibration core.{{d}} core.{{d}}.step",
     "core.claims": f"{BASE} core.claims.decomposition core.claims.verifiers",
     "core.claims.step": f"{BASE} core.claims core.claims.decomposition core.claims.verifiers core.pipeline core.llm",
     "core.uncertainty.diagnostic": f"{BASE} core.uncertainty core.uncertainty.step core.llm",
@@ -57,16 +57,17 @@ RULES = {
     # Neither knows the other: who extracts claims must not know who verifies them.
     "core.claims.decomposition": f"{BASE} core.claims core.llm",
     "core.claims.verifiers": f"{BASE} core.claims core.llm",
-    # Its scores are kept in a file that several processes share.
-    "core.conformal": f"{BASE} core.database core.conformal.labelled core.conformal.rag",
-    "core.conformal.step": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
-    "core.conformal.labelled": f"{BASE} core.conformal core.llm core.pipeline",
-    "core.conformal.rag": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
+    # What the two roads from labels to a decision share; its scores are in a file that several processes share.
+    "core.calibration": f"{BASE} core.database",
+    "core.conformal": f"{BASE} core.calibration core.conformal.labelled core.conformal.rag",
+    "core.conformal.step": f"{BASE} core.calibration core.conformal core.conformal.labelled core.pipeline core.llm",
+    "core.conformal.labelled": f"{BASE} core.calibration core.conformal core.llm core.pipeline",
+    "core.conformal.rag": f"{BASE} core.calibration core.conformal core.conformal.labelled core.pipeline core.llm",
     # The names of the source documents are found here too, though they belong to the other two.
-    "core.confidence": f"{BASE} core.confidence.elsewhere",
+    "core.confidence": f"{BASE} core.calibration core.confidence.elsewhere",
     "core.confidence.elsewhere": "core.conformal core.conformal.rag core.uncertainty core.uncertainty.mc_dropout",
     # Lexical scores are those of the retriever, and a calibration is a file.
-    "core.confidence.step": f"{BASE} core.files core.confidence core.pipeline core.llm core.retrieval",
+    "core.confidence.step": f"{BASE} core.files core.calibration core.confidence core.pipeline core.llm core.retrieval",
     "core.context_score": "core.errors",
     # What it counts over time is kept in a file that several processes share.
     "core.validation": f"{BASE} core.database",
@@ -83,7 +84,7 @@ RULES = {
     "core.charts": "core.text core.stats core.diagnosis",
     # Compares diagnostics, so it takes a report and knows none of them.
     "core.charts.signals": "core.text core.signals core.conditions core.charts core.report",
-    "core.charts.{d}": "core.text core.arrays core.stats core.diagnosis core.conditions core.context_score core.rows "
+    "core.charts.{d}": "core.text core.calibration core.arrays core.stats core.diagnosis core.conditions core.context_score core.rows "
     "core.charts core.{d}",
     "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.severity core.spreadsheet core.sources core.diagnosis core.signals core.diagnostics "
     "core.reviews core.verdict core.worklist",
@@ -100,7 +101,7 @@ RULES = {
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
     "core.pipeline core.presets core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.conditions core.rows core.worklist",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis "
-    "core.charts core.charts.{d} core.conditions core.context_score core.rows core.{d} core.{d}.step core.{d}.diagnostic",
+    "core.charts core.charts.{d} core.calibration core.conditions core.context_score core.rows core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",
     "pages.{d}": "ui ui.sections.{d}",
     "dashboard": "ui",

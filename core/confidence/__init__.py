@@ -17,9 +17,9 @@ from core.confidence.combined import (
 from core.confidence.compare import Compared, compare_confidences, compare_weightings
 from core.confidence.labelled import Labelled, labelled
 from core.confidence.learning import Learned, cross_fitted, held_out, labelled_run, learn
-from core.confidence.mapping import ConfidenceMap, Mapped, Quality, calibrate_map, fit_map, quality
+from core.calibration.mapping import ConfidenceMap, Mapped, Quality, calibrate_map, fit_map, quality
 from core.confidence.saved import SavedCalibration, from_json, to_json
-from core.confidence.weighted import (
+from core.calibration.weighted import (
     RANGES,
     THRESHOLD,
     THRESHOLD_VARIABLE,

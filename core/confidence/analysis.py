@@ -13,8 +13,8 @@ import pandas as pd
 from core.arrays import Floats
 from core.confidence.combined import combined_decision, combined_uncertainty, retrieval_uncertainty
 from core.confidence.labelled import COLUMNS
-from core.confidence.mapping import ConfidenceMap, Quality, quality
-from core.confidence.weighted import (
+from core.calibration.mapping import ConfidenceMap, Quality, quality
+from core.calibration.weighted import (
     RangeWarning,
     Weighting,
     confidences,

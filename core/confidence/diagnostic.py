@@ -22,11 +22,11 @@ from core.confidence.definitions import DEFINITIONS, METRICS
 from core.confidence.findings import findings
 from core.confidence.labelled import COLUMNS
 from core.confidence.learning import held_out
-from core.confidence.mapping import ConfidenceMap
+from core.calibration.mapping import ConfidenceMap
 from core.confidence.numbers import numbers
 from core.confidence.saved import SavedCalibration, from_json
 from core.confidence.step import ConfidenceStep
-from core.confidence.weighted import RANGES, THRESHOLD, Weighting, configured
+from core.calibration.weighted import RANGES, THRESHOLD, Weighting, configured
 from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.errors import InputError
 from core.run import Run

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from core.confidence.mapping import KINDS, ConfidenceMap
-from core.confidence.weighted import Weighting
+from core.calibration.mapping import KINDS, ConfidenceMap
+from core.calibration.weighted import Weighting
 from core.confidence.weights import METHODS
 from core.errors import InputError
 

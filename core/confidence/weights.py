@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from core.arrays import Bools, Floats
 from core.confidence.labelled import Labelled
-from core.confidence.weighted import Weighting, normalised
+from core.calibration.weighted import Weighting, normalised
 from core.errors import InputError
 from core.stats import (
     Interval,
@@ -133,7 +133,7 @@ def calibrate_weights(
     -----
     The grid maximises the AUROC, ties nearest the default. Logistic regression has coefficients of at least
     0, since a signal must not lower the confidence, divided by their sum: only their ratios matter to a
-    ranking, and a map (`core.confidence.mapping`) sees to the scale. All answers to a question are in the
+    ranking, and a map (`core.calibration.mapping`) sees to the scale. All answers to a question are in the
     same fold and the same resample. The interval of the gain takes the cross-validated confidences as given,
     so it leaves out how they would vary with another training set: on labels that carry no information the
     default was given up in 48 of 1,200 data sets at the level 0.95.

@@ -14,7 +14,7 @@ from core.conformal.numbers import numbers
 from core.conformal.promises import Calibration
 from core.conformal.recovery import recover
 from core.conformal.scores import AUTO, chosen
-from core.conformal.snapshot import Snapshot
+from core.calibration.saved import Snapshot
 from core.conformal.step import ConformalStep
 from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.signals import label_free, signals_of

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from core.conformal.provenance import Provenance, provenance_of
-from core.conformal.store import Case, query_hash
+from core.calibration.provenance import Provenance, provenance_of
+from core.calibration.store import Case, query_hash
 from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.llm.prompts import NumberedPassage, passage_block

@@ -19,7 +19,7 @@ from core.charts.theme import (
 )
 from core.conditions import where
 from core.confidence.analysis import ConfidenceAnalysis
-from core.confidence.weighted import Weighting
+from core.calibration.weighted import Weighting
 from core.text.display import count, number, percent
 
 _PALE = "rgba(0, 114, 178, 0.18)"  # of the colour of "Aligned"

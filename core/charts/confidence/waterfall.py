@@ -18,7 +18,7 @@ from core.charts.theme import (
     safe_text,
 )
 from core.confidence.analysis import ConfidenceAnalysis
-from core.confidence.weighted import half_up
+from core.calibration.weighted import half_up
 from core.context_score import Band, band
 from core.rows import places_of
 from core.text.display import number

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from pathlib import Path
 
-from core.conformal.provenance import UNKNOWN, Provenance
+from core.calibration.provenance import UNKNOWN, Provenance
 from core.database import Wording, immediate
 from core.errors import InputError
 

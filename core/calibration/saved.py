@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from core.arrays import Floats
-from core.conformal.provenance import Provenance, provenance_of
-from core.conformal.store import CalibrationStore
+from core.calibration.provenance import Provenance, provenance_of
+from core.calibration.store import CalibrationStore
 from core.errors import InputError
 
 
@@ -86,7 +86,7 @@ def snapshot(path: str) -> tuple[Snapshot, frozenset[str]]:
     Snapshot
         Its rows that are not excluded.
     frozenset of str
-        The `core.conformal.store.query_hash` of each.
+        The `core.calibration.store.query_hash` of each.
 
     Raises
     ------
