@@ -8,17 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.confidence.combined import (
-    LAMBDAS,
-    combined_decision,
-    combined_uncertainty,
-    retrieval_uncertainty,
-)
-from core.confidence.compare import Compared, compare_confidences, compare_weightings
-from core.confidence.labelled import Labelled, labelled
-from core.confidence.learning import Learned, cross_fitted, held_out, labelled_run, learn
 from core.calibration.mapping import ConfidenceMap, Mapped, Quality, calibrate_map, fit_map, quality
-from core.confidence.saved import SavedCalibration, from_json, to_json
 from core.calibration.weighted import (
     RANGES,
     THRESHOLD,
@@ -35,6 +25,16 @@ from core.calibration.weighted import (
     range_warning,
     weigh,
 )
+from core.confidence.combined import (
+    LAMBDAS,
+    combined_decision,
+    combined_uncertainty,
+    retrieval_uncertainty,
+)
+from core.confidence.compare import Compared, compare_confidences, compare_weightings
+from core.confidence.labelled import Labelled, labelled
+from core.confidence.learning import Learned, cross_fitted, held_out, labelled_run, learn
+from core.confidence.saved import SavedCalibration, from_json, to_json
 from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
 from core.context_score import Band, ContextScore, Failure, Reason, band, context_score
 

@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Floats
-from core.confidence.combined import combined_decision, combined_uncertainty, retrieval_uncertainty
-from core.confidence.labelled import COLUMNS
 from core.calibration.mapping import ConfidenceMap, Quality, quality
 from core.calibration.weighted import (
     RangeWarning,
@@ -22,6 +20,8 @@ from core.calibration.weighted import (
     normalised,
     range_warning,
 )
+from core.confidence.combined import combined_decision, combined_uncertainty, retrieval_uncertainty
+from core.confidence.labelled import COLUMNS
 from core.context_score import GREEN, ORANGE, RED, band
 from core.errors import InputError
 from core.run import Run

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Floats
+from core.calibration.mapping import ConfidenceMap
+from core.calibration.weighted import RANGES, THRESHOLD, Weighting, configured
 from core.confidence.analysis import (
     CALIBRATED,
     DEFAULT,
@@ -22,11 +24,9 @@ from core.confidence.definitions import DEFINITIONS, METRICS
 from core.confidence.findings import findings
 from core.confidence.labelled import COLUMNS
 from core.confidence.learning import held_out
-from core.calibration.mapping import ConfidenceMap
 from core.confidence.numbers import numbers
 from core.confidence.saved import SavedCalibration, from_json
 from core.confidence.step import ConfidenceStep
-from core.calibration.weighted import RANGES, THRESHOLD, Weighting, configured
 from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.errors import InputError
 from core.run import Run

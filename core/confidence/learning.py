@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Floats
+from core.calibration.mapping import KINDS, ConfidenceMap, Mapped, calibrate_map
+from core.calibration.weighted import RANGES, WEIGHTS, Weighting, confidences
 from core.confidence.compare import Compared, compare_confidences
 from core.confidence.labelled import COLUMNS, Labelled
-from core.calibration.mapping import KINDS, ConfidenceMap, Mapped, calibrate_map
 from core.confidence.saved import SavedCalibration, digest
-from core.calibration.weighted import RANGES, WEIGHTS, Weighting, confidences
 from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights, cross_validated
 from core.diagnosis import Diagnosis
 from core.errors import InputError

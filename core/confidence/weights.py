@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.arrays import Bools, Floats
-from core.confidence.labelled import Labelled
 from core.calibration.weighted import Weighting, normalised
+from core.confidence.labelled import Labelled
 from core.errors import InputError
 from core.stats import (
     Interval,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from core.calibration.saved import Snapshot
 from core.conformal.analysis import OWN, ConformalAnalysis, analyse_conformal, nothing_known, truth_of
 from core.conformal.definitions import DEFAULT_ALPHA, DEFINITIONS
 from core.conformal.findings import findings
@@ -14,7 +15,6 @@ from core.conformal.numbers import numbers
 from core.conformal.promises import Calibration
 from core.conformal.recovery import recover
 from core.conformal.scores import AUTO, chosen
-from core.calibration.saved import Snapshot
 from core.conformal.step import ConformalStep
 from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.signals import label_free, signals_of

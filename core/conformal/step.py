@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from core.conformal.labelled import hash_of
 from core.calibration.saved import Snapshot, snapshot
+from core.conformal.labelled import hash_of
 from core.errors import InputError
 from core.pipeline.asking import Asker
 from core.pipeline.rows import Rows, questions_of

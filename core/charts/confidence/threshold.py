@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
+from core.calibration.weighted import Weighting
 from core.charts.theme import (
     DASHED,
     STYLES,
@@ -19,7 +20,6 @@ from core.charts.theme import (
 )
 from core.conditions import where
 from core.confidence.analysis import ConfidenceAnalysis
-from core.calibration.weighted import Weighting
 from core.text.display import count, number, percent
 
 _PALE = "rgba(0, 114, 178, 0.18)"  # of the colour of "Aligned"

@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
+from core.calibration.provenance import Provenance, provenance_of
+from core.calibration.saved import Snapshot, snapshot
+from core.calibration.store import CalibrationStore, Case
 from core.cli import main
 from core.conformal.definitions import DEFINITIONS, FINDINGS, OF_CORRECT, OF_SETS
 from core.conformal.findings import findings
 from core.conformal.labelled import cases_of
-from core.calibration.provenance import Provenance, provenance_of
-from core.calibration.saved import Snapshot, snapshot
 from core.conformal.step import ConformalStep
-from core.calibration.store import CalibrationStore, Case
 from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis
 from core.errors import InputError
 from core.pipeline import fill
