@@ -90,13 +90,12 @@ RULES = {
     "core.reviews core.verdict core.worklist",
     "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.severity core.diagnosis "
     "core.diagnostics core.report core.reviews core.cli.calibrate core.cli.validate",
-    # A command that has no meaning without its diagnostic: it fills the store of conformal prediction.
+    "core.cli.learned": "core.text core.stats core.confidence",
+    # A command that has no meaning without its diagnostics: it fills the store of a calibration.
     "core.cli.calibrate": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnosis "
-    "core.diagnostics core.cli core.cli.weights core.conformal core.conformal.rag",
+    "core.diagnostics core.cli core.cli.learned core.calibration core.confidence core.conformal core.conformal.labelled core.conformal.rag",
     # Its own business is one answer, not a run.
     "core.cli.validate": "core.errors core.text core.sources core.cli core.context_score core.validation",
-    # What it learns are the weights of the confidence.
-    "core.cli.weights": "core.errors core.run core.text core.stats core.sources core.diagnosis core.cli core.confidence",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
     "core.pipeline core.presets core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.conditions core.rows core.worklist",

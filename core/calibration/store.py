@@ -16,12 +16,22 @@ from typing import Any
 import pandas as pd
 
 from core.calibration.provenance import Provenance
-from core.calibration.store_table import ELSEWHERE, PROVENANCE, TABLE, TYPES, WORDING, StoreError, set_up
+from core.calibration.store_table import (
+    ELSEWHERE,
+    METHOD,
+    PROVENANCE,
+    TABLE,
+    TYPES,
+    WORDING,
+    StoreError,
+    set_up,
+)
 from core.database import Database
 from core.errors import InputError
 from core.spreadsheet import csv_bytes
 from core.text.strict import clean
 
+_NUMBERS = ("query_hash", "nonconformity_score", "correct", "kind", "excluded")
 _WRITTEN = tuple(name for name in TYPES if name not in ("id", "excluded"))
 
 
@@ -105,12 +115,28 @@ class CalibrationStore:
         with self._lock:
             return self._provenance()
 
-    def add(self, cases: Iterable[Case], provenance: Provenance, *, replace: bool = False) -> int:
+    @property
+    def method(self) -> str | None:
+        """How the calibrated confidence comes about, as it was given to `add`; None where nothing was."""
+        with self._lock:
+            there = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (METHOD,))
+            rows = self._db.execute(f"SELECT content FROM {METHOD} LIMIT 1") if there else []
+        return _text(rows[0][0]) if rows else None
+
+    def add(
+        self,
+        cases: Iterable[Case],
+        provenance: Provenance,
+        *,
+        replace: bool = False,
+        method: str | None = None,
+    ) -> int:
         """Store cases in one transaction, and return how many are new.
 
         A question with the same context that is there already stays as it is, so two processes that calibrate
         the same questions end up with one score for each. With ``replace`` it gets the new values, and stays
-        excluded if it was.
+        excluded if it was. ``method`` is how the confidence behind the scores comes about
+        (`core.calibration.saved.Method`); it is part of their provenance.
 
         Raises
         ------
@@ -129,6 +155,10 @@ class CalibrationStore:
             before = self._n_rows()
             for row in rows:
                 self._db.execute(insert, row)
+            if method is not None:
+                self._db.execute(f"CREATE TABLE IF NOT EXISTS {METHOD} (content TEXT NOT NULL)")
+                self._db.execute(f"DELETE FROM {METHOD}")
+                self._db.execute(f"INSERT INTO {METHOD} VALUES (?)", (method,))
             return self._n_rows() - before
 
     def has(self, question: str, context: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from core.calibration.mapping import ConfidenceMap, Mapped, Quality, calibrate_map, fit_map, quality
+from core.calibration.saved import Method, SavedCalibration
 from core.calibration.weighted import (
     RANGES,
     THRESHOLD,
@@ -33,8 +34,7 @@ from core.confidence.combined import (
 )
 from core.confidence.compare import Compared, compare_confidences, compare_weightings
 from core.confidence.labelled import Labelled, labelled
-from core.confidence.learning import Learned, cross_fitted, held_out, labelled_run, learn
-from core.confidence.saved import SavedCalibration, from_json, to_json
+from core.confidence.learning import Learned, labelled_run, learn
 from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
 from core.context_score import Band, ContextScore, Failure, Reason, band, context_score
 
@@ -60,6 +60,7 @@ __all__ = [
     "LearnedWeights",
     "Labelled",
     "Mapped",
+    "Method",
     "Quality",
     "RangeWarning",
     "Reason",
@@ -77,11 +78,8 @@ __all__ = [
     "confidences",
     "configured",
     "context_score",
-    "cross_fitted",
     "fit_map",
-    "from_json",
     "half_up",
-    "held_out",
     "labelled",
     "labelled_run",
     "learn",
@@ -89,7 +87,6 @@ __all__ = [
     "quality",
     "range_warning",
     "retrieval_uncertainty",
-    "to_json",
     "weigh",
 ]
 

@@ -161,30 +161,6 @@ def calibrate_weights(
     return WeightCalibration(*counts, auroc(start, correct), learned, best, reason)
 
 
-def cross_validated(rows: Labelled, default: Weighting, method: str, seed: int = 0) -> Floats:
-    """Return the confidence of each answer by weights that a method learns from other questions.
-
-    Parameters
-    ----------
-    rows, default, seed
-        As for `calibrate_weights`.
-    method : str
-        One of `METHODS`.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        In the order of the rows; NaN where there are too few labels. Cost: five fits.
-    """
-    names = [*default.weights]
-    given = np.array([default.weights[name] for name in names])
-    unit, correct, question, order = _sorted(rows, default, names)
-    tested = np.full(correct.size, math.nan)
-    if not _shortage(correct, question):
-        tested = _held_out(METHODS[method], unit, correct, _folds(question, correct, seed), given)
-    return tested[np.argsort(order)]
-
-
 def grid_weights(unit: Floats, correct: Bools, default: Floats) -> Floats:
     """Return the weights on a simplex grid in steps of 0.05 with the highest AUROC.
 

@@ -19,6 +19,7 @@ import numpy as np
 from core.arrays import Floats
 from core.calibration.provenance import provenance_of
 from core.calibration.store import CalibrationStore, Case, query_hash
+from core.calibration.weighted import half_up
 from core.conformal.arguments import rate, same_length
 from core.conformal.definitions import DELTA
 from core.conformal.labelled import Context, context_text, numbered, references_text
@@ -342,7 +343,7 @@ def summary(store: CalibrationStore, alpha: float, signal: Signal | None = None)
         rows[name].to_numpy(dtype=np.float64, na_value=math.nan)
         for name in ("nonconformity_score", "correct")
     )
-    certificate = certify_threshold(confident(scores, signal), right, alpha, DELTA)
+    certificate = certify_threshold(half_up(confident(scores, signal)), right, alpha, DELTA)
     found, n_labels = scores[right == 1], int(np.count_nonzero(~np.isnan(right)))
     n = found.size
     return {
