@@ -4,10 +4,10 @@ from core.answers.diagnostic import ANSWERS
 from core.claims.diagnostic import CLAIMS
 from core.confidence.diagnostic import CONFIDENCE
 from core.conformal.diagnostic import CONFORMAL
-from core.diagnosis import Diagnostic
 from core.influence.diagnostic import INFLUENCE
 from core.likelihood.diagnostic import LIKELIHOOD
 from core.retrieval_quality.diagnostic import RETRIEVAL_QUALITY
+from core.socket import Diagnostic
 from core.uncertainty.diagnostic import UNCERTAINTY
 from core.validation.diagnostic import VALIDATION
 

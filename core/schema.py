@@ -1,7 +1,7 @@
 """The tables of a run, defined once.
 
 Validation, upload mapping, templates, the glossary page and the docs are generated from here.
-Tables hold **raw observations** only; what can be computed from them is a number of a diagnostic (`core.diagnosis`).
+Tables hold **raw observations** only; what can be computed from them is a number of a diagnostic (`core.socket`).
 """
 
 from __future__ import annotations

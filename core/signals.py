@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Floats
-from core.diagnosis import Diagnosis, Diagnostic
 from core.schema import TABLES
+from core.socket import Analyses, Diagnostic
 from core.text.display import number
 
 _DECIMALS = 9  # of a value, so that equal ones are equal however they were summed
@@ -29,7 +29,7 @@ class Signal:
     ``owner`` is the title of what it belongs to; ``values`` are in the run's order, NaN where undefined;
     ``is_outcome`` says that it is 1 where the answer is correct and 0 where it is not. ``source`` and
     ``name`` are the diagnostic and the column by which `core.conditions.where` finds it; ``bounds`` and
-    ``needs_labels`` are as in `core.diagnosis.QuestionColumn`.
+    ``needs_labels`` are as in `core.socket.QuestionColumn`.
     """
 
     source: str
@@ -74,13 +74,13 @@ class Signal:
 
 
 def signals_of(
-    diagnosis: Diagnosis, among: Iterable[Diagnostic] | None = None, *, secondary: bool = False
+    diagnosis: Analyses, among: Iterable[Diagnostic] | None = None, *, secondary: bool = False
 ) -> tuple[Signal, ...]:
     """Return every number per question of a run, in the order of its diagnostics.
 
     Parameters
     ----------
-    diagnosis : Diagnosis
+    diagnosis : Analyses
         The run.
     among : iterable of Diagnostic, optional
         By default all of its diagnostics. Of those with something to say, the numeric columns, and of yes and
@@ -108,7 +108,7 @@ def label_free(signals: Iterable[Signal]) -> tuple[Signal, ...]:
 
 
 def nonconformity(signal: Signal) -> Floats:
-    """Return a signal as a score, higher = stranger: in [0, 1] where the signal has a range.
+    """Return a signal as a score, higher = less typical: in [0, 1] where the signal has a range.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def confident(scores: Floats, signal: Signal | None) -> Floats:
     return np.asarray(np.clip(found, 0, 1), dtype=np.float64)
 
 
-def _of_diagnostics(diagnosis: Diagnosis, among: Iterable[Diagnostic], secondary: bool) -> list[Signal]:
+def _of_diagnostics(diagnosis: Analyses, among: Iterable[Diagnostic], secondary: bool) -> list[Signal]:
     found: list[Signal] = []
     for diagnostic in among:
         if diagnostic.lacks(diagnosis.run) is not None:
@@ -166,7 +166,7 @@ def _of_diagnostics(diagnosis: Diagnosis, among: Iterable[Diagnostic], secondary
     return found
 
 
-def _of_table(diagnosis: Diagnosis) -> list[Signal]:
+def _of_table(diagnosis: Analyses) -> list[Signal]:
     """Return the columns of the run's confidence signals, in the order of its questions."""
     table, raw = TABLES[_TABLE], diagnosis.run[_TABLE]
     if not len(raw) or not diagnosis.diagnostics:

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from core.diagnosis import BAD, BEYOND_CHANCE, GOOD, UNCLEAR, Diagnosis, Finding
+from core.diagnosis import Diagnosis
 from core.severity import SEVERITIES
+from core.socket import BAD, BEYOND_CHANCE, GOOD, UNCLEAR, Finding
 
 N_SENTENCES = 3
 N_CLAUSES = 2  # of a sentence

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from core.conditions import matching
-from core.diagnosis import Diagnosis, Finding, QuestionColumn
+from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.reviews import STATUSES, Review
 from core.severity import SEVERITIES
+from core.socket import BEYOND_CHANCE, UNCLEAR, Finding, QuestionColumn
 from core.spreadsheet import csv_bytes
 from core.text.display import shorten
 
@@ -52,11 +53,6 @@ class Filter:
     status: str = ""
     sort: str = ""
 
-    @property
-    def restricts(self) -> bool:
-        """Whether any part but the order is given."""
-        return replace(self, sort="") != Filter()
-
 
 def key_of(finding: Finding) -> str:
     """Return how a filter names a finding: ``<diagnostic>.<name>``."""
@@ -94,7 +90,8 @@ def worklist(diagnosis: Diagnosis) -> pd.DataFrame:
     -------
     DataFrame
         ``query_id, question, kind``; ``findings``, the titles of the findings that name the question, gravest
-        first, without those that count every case; ``named``, for each finding that names it the place that
+        first, without those that count every case or that chance explains; ``named``, for each finding that
+        names it the place that
         it gives the question, by key; ``<diagnostic>.<column>`` for every `QuestionColumn`; and ``reading``,
         its place (from 1) when the questions most worth reading come first: by the gravest of ``findings``,
         their number, and the place that the gravest gives it.
@@ -108,7 +105,9 @@ def worklist(diagnosis: Diagnosis) -> pd.DataFrame:
     for finding in found:
         title, severity = title_of(diagnosis, finding), SEVERITIES.index(finding.severity)
         rows = ids.get_indexer(pd.Index(finding.query_ids, dtype=ids.dtype))
-        telling = finding.n < finding.of
+        # What chance explains is said of the run, of no question.
+        by_chance = finding.tone == UNCLEAR and (finding.p_adjusted or 0.0) > BEYOND_CHANCE
+        telling = finding.n < finding.of and not by_chance
         for position, row in enumerate(rows):
             if row < 0:
                 continue

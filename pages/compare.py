@@ -22,8 +22,7 @@ if comparison is not None:
     st.subheader("Shared questions", anchor=False)
     compare.questions(found, pair, difference)
 
-    st.subheader("All numbers compared", anchor=False)
-    compare.numbers(pair)
-
-    st.subheader("Each run by itself", anchor=False)
-    compare.headlines(comparison)
+    with show.more("All numbers compared"):
+        compare.numbers(pair)
+    with show.more("Each run on its own"):
+        compare.headlines(comparison)

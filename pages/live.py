@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import datasets, drafts, job_panel, live, models, show
+from ui import datasets, job_panel, live, models, show
 from ui.router import require_entrypoint
 
 require_entrypoint()
@@ -10,7 +10,8 @@ show.heading(
     "depends on the model: each back end says so below.",
 )
 
-drafts.restore()
+live.restore()
+place = None
 st.subheader("1 · Questions", anchor=False)
 dataset = datasets.choose()
 if dataset is not None:
@@ -18,6 +19,7 @@ if dataset is not None:
     choice = models.choose()
     if choice is not None:
         st.subheader("3 · Run", anchor=False)
-        live.settings(dataset, choice)
-drafts.keep()
-job_panel.draw(live.PAGE)
+        place = live.settings(dataset, choice)
+live.keep()
+with place or st.container():
+    job_panel.draw(live.PAGE)

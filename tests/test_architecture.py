@@ -21,7 +21,7 @@ PATHS = [p for d in ("core", "ui", "pages") for p in sorted((ROOT / d).rglob("*.
 # What each part of the project may import beside itself. A module belongs to the longest part that its name
 # starts with. {d} stands for each diagnostic in turn; a part that is missing here fails.
 BASE = (
-    "core.errors core.schema core.run core.text core.arrays core.stats core.severity core.diagnosis core.signals "
+    "core.errors core.schema core.run core.text core.arrays core.stats core.severity core.socket core.signals "
     "core.spreadsheet core.context_score core.rows"
 )
 RULES = {
@@ -39,14 +39,14 @@ RULES = {
     "core.run": "core.errors core.files core.schema core.text",
     "core.spreadsheet": "core.text",
     "core.reviews": "core.errors core.files core.text",
-    "core.conditions": "core.errors core.schema core.text core.diagnosis",
-    "core.worklist": "core.errors core.run core.severity core.text core.spreadsheet core.diagnosis core.reviews core.conditions",
-    # core.diagnostics is the default of an argument, looked up when a Diagnosis is made.
-    "core.diagnosis": "core.errors core.run core.severity core.stats core.text core.diagnostics",
+    "core.conditions": "core.errors core.schema core.text core.diagnosis core.socket",
+    "core.worklist": "core.errors core.run core.severity core.text core.spreadsheet core.diagnosis core.socket core.reviews core.conditions",
+    "core.socket": "core.errors core.run core.severity core.stats core.text",
+    "core.diagnosis": "core.run core.socket core.diagnostics",
     "core.severity": "core.text",
-    "core.verdict": "core.diagnosis core.severity core.text",
-    "core.signals": "core.arrays core.schema core.text core.diagnosis",
-    "core.diagnostics": "core.diagnosis " + " ".join(f"core.{name}.diagnostic" for name in NAMES),
+    "core.verdict": "core.diagnosis core.socket core.severity core.text",
+    "core.signals": "core.arrays core.schema core.text core.socket",
+    "core.diagnostics": "core.socket " + " ".join(f"core.{name}.diagnostic" for name in NAMES),
     "core.{d}": BASE,
     "core.{d}.step": f"{BASE} core.{{d}} core.pipeline core.llm",
     "core.{d}.diagnostic": f"{BASE} core.calibration core.{{d}} core.{{d}}.step",
@@ -80,26 +80,26 @@ RULES = {
     "core.retrieval": "core.errors core.text core.llm",
     "core.sources": "core.errors core.files core.schema core.run core.text core.arrays core.stats core.spreadsheet",
     "core.pipeline": "core.errors core.schema core.run core.text core.presets core.llm core.retrieval core.sources",
-    "core.own_rag": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnostics",
-    "core.charts": "core.text core.stats core.diagnosis",
+    "core.own_rag": "core.errors core.run core.text core.llm core.sources core.pipeline core.socket core.diagnostics",
+    "core.charts": "core.text core.stats core.diagnosis core.socket",
     # Compares diagnostics, so it takes a report and knows none of them.
     "core.charts.signals": "core.text core.signals core.conditions core.charts core.report",
-    "core.charts.{d}": "core.text core.calibration core.arrays core.stats core.diagnosis core.conditions core.context_score core.rows "
+    "core.charts.{d}": "core.text core.calibration core.arrays core.stats core.socket core.conditions core.context_score core.rows "
     "core.charts core.{d}",
-    "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.severity core.spreadsheet core.sources core.diagnosis core.signals core.diagnostics "
+    "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.severity core.spreadsheet core.sources core.diagnosis core.socket core.signals core.diagnostics "
     "core.reviews core.verdict core.worklist",
-    "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.severity core.diagnosis "
+    "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.severity core.diagnosis core.socket "
     "core.diagnostics core.report core.reviews core.cli.calibrate core.cli.validate",
     "core.cli.learned": "core.text core.stats core.confidence",
     # A command that has no meaning without its diagnostics: it fills the store of a calibration.
-    "core.cli.calibrate": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnosis "
+    "core.cli.calibrate": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnosis core.socket "
     "core.diagnostics core.cli core.cli.learned core.calibration core.confidence core.conformal core.conformal.labelled core.conformal.rag",
     # Its own business is one answer, not a run.
     "core.cli.validate": "core.errors core.text core.sources core.cli core.context_score core.validation",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
-    "core.pipeline core.presets core.charts core.diagnosis core.diagnostics core.report core.reviews core.verdict core.conditions core.rows core.worklist",
-    "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis "
+    "core.pipeline core.presets core.charts core.diagnosis core.socket core.diagnostics core.report core.reviews core.verdict core.conditions core.rows core.worklist",
+    "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis core.socket "
     "core.charts core.charts.{d} core.calibration core.conditions core.context_score core.rows core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",
     "pages.{d}": "ui ui.sections.{d}",
@@ -199,6 +199,30 @@ def test_libraries_stay_where_they_belong(module):
         top = imports(module, top_level_only=True)
         light = module in HEAVY_MODULES or not {name.split(".")[0] for name in top} & HEAVY
         assert light and not top & HEAVY_MODULES, "heavy libraries load inside functions"
+
+
+def test_no_circle_of_imports_has_more_than_five_files():
+    """Whatever a module imports, inside functions too: who must be read together is a circle (Tarjan 1972)."""
+    seen, lowest, open_, circles = {}, {}, [], []
+
+    def visit(module):
+        seen[module] = lowest[module] = len(seen)
+        open_.append(module)
+        for imported in sorted(imports(module) & MODULES.keys()):
+            if imported not in seen:
+                visit(imported)
+            if imported in open_:
+                lowest[module] = min(lowest[module], lowest[imported])
+        if lowest[module] == seen[module]:
+            start = open_.index(module)
+            circles.append(open_[start:])
+            del open_[start:]
+
+    for module in MODULES:
+        if module not in seen:
+            visit(module)
+    assert sum(map(len, circles)) == len(MODULES)
+    assert [circle for circle in circles if len(circle) > 5] == []
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m.startswith("pages.")])

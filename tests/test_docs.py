@@ -64,6 +64,25 @@ def test_links_lead_somewhere(path):
     assert not missing
 
 
+def test_files_and_names_in_the_guide_for_contributors_exist():
+    """It named core/stats.py and grouped.py long after they were gone."""
+    files = [
+        p
+        for d in ("core", "ui", "pages", "tests", "bench", "docs", "sample_data")
+        for p in (ROOT / d).rglob("*.*")
+    ]
+    files += [*ROOT.glob("*.*"), *ROOT.glob(".ci/*")]
+    words = {w for p in files if p.suffix == ".py" for w in re.findall(r"\w+", p.read_text(encoding="utf-8"))}
+    for span in set(re.findall(r"`([^`\n]+)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))):
+        if span.startswith("make "):
+            continue
+        if re.search(r"/|\.(py|md|txt)$", span):
+            path = span.replace("<name>", "*").rstrip("/")
+            assert any(ROOT.glob(path)) or span in {p.name for p in files}, span
+        else:
+            assert {*re.findall(r"\w+", span)} <= words, span
+
+
 def test_no_placeholder_is_left():
     for path in DOCUMENTS:
         assert not re.search(r"@[A-Z_]+@|TODO|TBD", path.read_text(encoding="utf-8")), path

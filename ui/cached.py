@@ -17,11 +17,12 @@ import streamlit as st
 
 from core import conditions
 from core import worklist as core_worklist
-from core.diagnosis import Diagnosis, Finding, Number
+from core.diagnosis import Diagnosis
 from core.report.compare import Side, headline_table, setup_differences, sides_of
 from core.report.exports import exporters
 from core.report.paired import Pair, pairs_of
 from core.run import Run
+from core.socket import Finding, Number
 from ui import reviews
 from ui.figures import ready
 from ui.library import SavedRun

@@ -270,7 +270,7 @@ def numbers(pair: Pair) -> None:
 def headlines(comparison: Comparison) -> None:
     """Draw the headline numbers, one column a run."""
     show.table(comparison.headlines, "Headline numbers, one column for each run", height="content")
-    st.caption("Each run over all of its own questions; the table above compares the shared ones.")
+    st.caption("Each run over all of its own questions; *All numbers compared* is about the shared ones.")
 
 
 def setups(comparison: Comparison) -> None:
@@ -306,7 +306,8 @@ def _answer(side: Side, row: Any, query_id: str) -> None:
     st.caption(f"**{plain(side.title, one_line=True)}**")
     show.quote(row[f"answer_{letter}"])
     own = [f"{one.title}: {one.text(row[f'{one.name}_{letter}'])}" for _, one in question_columns([side])]
-    st.caption(plain(" · ".join(own)))
+    with st.expander(f"All numbers ({len(own)})"):
+        st.caption(plain(" · ".join(own)))
     st.page_link(
         router.WORKBENCH,
         label=f"Open {letter} in the workbench",

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core import diagnostics
-from core.diagnosis import Definition
 from core.schema import TABLES
+from core.socket import Definition
 from ui import sections, show
 from ui.plain import plain
 

@@ -11,7 +11,7 @@ import streamlit as st
 from core import diagnostics
 from core.charts.overview import against_chance
 from core.charts.theme import where_door
-from core.diagnosis import BAD, GOOD, REASON, UNCLEAR, Definition, Diagnostic, Finding, Number
+from core.socket import BAD, GOOD, REASON, UNCLEAR, Definition, Diagnostic, Finding, Number
 from core.text.display import DASH, count, number
 from core.verdict import text_of
 from core.verdict import verdict as verdict_of
@@ -28,8 +28,8 @@ _BADGES = {
     GOOD: ("In order", ":material/check_circle:", "green"),
     UNCLEAR: ("Unclear", ":material/help:", "gray"),
 }
-NO_BREAK = "\N{NO-BREAK SPACE}"
 _CARDS = 4  # on the Overview
+_OPEN = 2  # findings of a page that are read without opening anything
 
 
 def diagnostic_of(name: str) -> Diagnostic:
@@ -122,6 +122,11 @@ def _scalars(name: str) -> list[Number]:
     return [one for one in shown if not isinstance(one.value, Mapping)]
 
 
+def wrong_with(name: str) -> set[str]:
+    """Return the names of what is wrong with the run by a diagnostic, where a test says so beyond chance."""
+    return {one.name for one in cached.findings() if (one.diagnostic, one.tone) == (name, BAD)}
+
+
 def lacks(name: str) -> str | None:
     """Return why a diagnostic has nothing to say of the session's run, or None."""
     run = session().run
@@ -135,8 +140,7 @@ def verdict() -> None:
     with st.container(border=True):
         for sentence in said.sentences:
             with st.container(gap="xsmall"):
-                # A number and its per cent sign stay on one line.
-                st.markdown(f"#### {plain(text_of(sentence), one_line=True).replace(' %', NO_BREAK + '%')}")
+                st.markdown(f"#### {plain(text_of(sentence), one_line=True)}")
                 with st.container(horizontal=True, gap="small"):
                     for clause in sentence:
                         _proof(clause.diagnostic, clause.finding)
@@ -154,12 +158,12 @@ def _proof(diagnostic: str, finding: str = "", paged: bool = True) -> None:
     )
     if telling:
         ids = found[0].query_ids
-        sources.link(router.WORKBENCH, _reading(found[0]), finding=key_of(found[0]), question=ids[0])
+        sources.link(router.WORKBENCH, reading(found[0]), finding=key_of(found[0]), question=ids[0])
     elif page is not None and paged:
         sources.link(page, f"Open {diagnostic_of(diagnostic).title}")
 
 
-def _reading(one: Finding) -> str:
+def reading(one: Finding) -> str:
     """Say what a reader will find behind the link to the questions of a finding."""
     n, title = len(one.query_ids), title_of(cached.diagnosis(), one)
     which = one.reads or f"({title[:1].lower()}{title[1:]})"
@@ -169,11 +173,11 @@ def _reading(one: Finding) -> str:
 def findings(name: str) -> None:
     """Draw what a diagnostic found, what is wrong first and most severe first."""
     found = [one for one in cached.findings() if one.diagnostic == name]
-    minor = [one for one in found if one.tone == BAD and one.severity == "low"]
-    _boxes([one for one in found if one not in minor])
-    if minor:
-        with st.expander(f"Minor findings ({len(minor)})"):
-            _boxes(minor)
+    grave = [one for one in found if one.tone != BAD or one.severity != "low"][:_OPEN]
+    _boxes(grave)
+    if len(found) > len(grave):
+        with st.expander(f"{'Other' if grave else 'Minor'} findings ({len(found) - len(grave)})"):
+            _boxes([one for one in found if one not in grave])
 
 
 def all_findings() -> None:
@@ -247,8 +251,10 @@ def overview() -> None:
             cards += [(one, diagnostic.name) for one in own[:1]]
     if cards:
         show.cards([_card(*card) for card in cards[:_CARDS]])
-    st.subheader("Against chance", anchor=False)
-    show.figure(cached.once("against chance", lambda found: ready(against_chance(found))), "against_chance")
+    drawn = cached.once("against chance", lambda found: ready(against_chance(found)))
+    if drawn.data:
+        st.subheader("Against chance", anchor=False)
+        show.figure(drawn, "against_chance")
     recovered("answers")
 
 

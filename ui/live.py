@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import streamlit as st
 
 from core.pipeline import ModelChoice, RunOptions
+from core.pipeline.steps import asks_questions
 from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS
 from core.sources.dataset import Dataset
 from core.text.display import count
 from ui import job_panel, step_form
 from ui.datasets import whole_number
-from ui.work import Work, answers
+from ui.jobs import Draft, registry
+from ui.state import session
+from ui.work import Work
 
 PAGE = "live"
+_PREFIX = "live_"  # of the keys of all inputs on the page, and of no button
+_ID, _AT_FIRST = "draft_id", "draft_at_first"
 _PASSAGES = 6  # with these, one question takes eight calls
 _RETRIEVERS = {
     "bm25": "BM25",
@@ -24,9 +30,9 @@ _RETRIEVERS = {
 }
 
 
-def settings(dataset: Dataset, choice: ModelChoice) -> None:
-    """Draw the buttons that start the run and estimate its cost, and its options below them, folded."""
-    buttons = st.container(horizontal=True)
+def settings(dataset: Dataset, choice: ModelChoice) -> Any:
+    """Draw the buttons, the options below them, folded, and return the place between for how far it is."""
+    buttons, place = st.container(horizontal=True), st.container()
     with st.expander("Options: passages"):
         retrieval = _retrieval(dataset)
     labelled = sum(bool(question.reference_answers) for question in dataset.questions)
@@ -47,6 +53,7 @@ def settings(dataset: Dataset, choice: ModelChoice) -> None:
     if run or estimate:
         (job_panel.start if run else job_panel.estimate)(PAGE, work)
         st.rerun()
+    return place
 
 
 def _calls(work: Work) -> str:
@@ -55,9 +62,9 @@ def _calls(work: Work) -> str:
     k = work.retrieval.k
     given = [k if one.passages is None else min(k, len(one.passages)) for one in work.dataset.questions]
     # Only the step that answers is known to make calls before it has been planned.
-    steps: list[Any] = [step for step in work.steps if answers(type(step))]
+    steps: list[Any] = [step for step in work.steps if asks_questions(step)]
     first = sum(step.n_calls(k) for step in steps for k in given)
-    more = any(step.needs_llm and not answers(type(step)) for step in work.steps)
+    more = any(step.needs_llm and not asks_questions(step) for step in work.steps)
     return ("over " if more else "") + count(first, "call")
 
 
@@ -89,3 +96,39 @@ def _retrieval(dataset: Dataset) -> RunOptions:
         )
     embedder = (name or "").strip() or None
     return RunOptions(k=k, retriever=retriever, passage_words=words, embedding_model=embedder)
+
+
+# What is entered is kept on the server, so that a reload of the browser loses nothing. The address names it
+# by an id that cannot be guessed. Keys are never entered; an address with a login or a query is not kept.
+
+
+def restore() -> None:
+    """Fill the inputs of a new session with what the address names; call it before they are drawn."""
+    asked = st.query_params.get("draft")
+    if asked is None or asked == st.session_state.get(_ID):
+        return
+    draft = registry().draft(asked)
+    if draft is None:
+        del st.query_params["draft"]
+        return
+    st.session_state[_ID] = asked
+    st.session_state.update(draft.inputs)
+    session().live.update(draft.kept)
+
+
+def keep() -> None:
+    """Keep the inputs, once there are any; call it after they are drawn."""
+    inputs = {str(key): value for key, value in st.session_state.items() if _is_input(str(key), value)}
+    kept = session().live
+    at_first = st.session_state.setdefault(_AT_FIRST, inputs)
+    if _ID not in st.session_state and inputs == at_first and not kept.get("uploaded"):
+        return
+    asked = st.session_state.setdefault(_ID, secrets.token_urlsafe(18))
+    registry().keep(asked, Draft(inputs, dict(kept)))
+    if st.query_params.get("draft") != asked:
+        st.query_params["draft"] = asked
+
+
+def _is_input(key: str, value: object) -> bool:
+    plain = value is None or isinstance(value, str | int | float | list)
+    return key.startswith(_PREFIX) and plain and not ("_url_" in key and {"@", "?"} & set(str(value)))

@@ -49,12 +49,17 @@ def plain(text: object, *, one_line: bool = False) -> str:
     value = _SPACES.sub("", visible("" if text is None else str(text)))
     if one_line:
         value = " ".join(value.split("\n"))
-    value = _EQUALS.sub(f"\\1{NO_BREAK}\\2{NO_BREAK}", _UNITS.sub(NO_BREAK, value))
+    value = held(value)
     for pattern, replacement in _AFTER:
         value = pattern.sub(replacement, value)
     value = _PUNCTUATION.sub(r"\\\1", value)
     # A backslash at the end of a line is a hard break, also on a line of its own.
     return value.strip("\n").replace("\n", "\\\n")
+
+
+def held(text: str) -> str:
+    """Return ``text`` so that no line breaks between a number and its unit."""
+    return _EQUALS.sub(f"\\1{NO_BREAK}\\2{NO_BREAK}", _UNITS.sub(NO_BREAK, text))
 
 
 def shortened(text: object, length: int = 90) -> str:

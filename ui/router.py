@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.navigation.page import Page
 
 from core import diagnostics
-from core.diagnosis import TRUST, WHY
 from core.errors import LeadlineError
+from core.socket import TRUST, WHY
 from ui import library
 from ui.plain import plain
 

@@ -8,8 +8,8 @@ from typing import Any
 import streamlit as st
 
 from core import diagnostics
-from core.diagnosis import Diagnostic, Setting, read_by, settings_of
 from core.presets import ABOUT, PRESETS, Preset, preset_of
+from core.socket import Diagnostic, Setting, read_by, settings_of
 from ui.state import session, settings
 
 _KEY, _CUSTOM = "preset", "custom"

@@ -10,14 +10,14 @@ import pandas as pd
 import streamlit as st
 
 from core.charts.theme import alt_text, has_doors
-from core.diagnosis import QuestionColumn
 from core.report.exports import exporters
 from core.run import Run
+from core.socket import QuestionColumn
 from core.spreadsheet import csv_bytes
 from core.text.display import count, number
 from ui import cached, doors, router, sources
 from ui.figures import ready
-from ui.plain import plain
+from ui.plain import held, plain
 from ui.state import session
 
 ROWS_SHOWN = 1_000
@@ -181,6 +181,11 @@ def definition(
         if ids:
             label = f"Read {count(len(ids), 'question')}"
             sources.link(router.WORKBENCH, label, where=condition, question=ids[0])
+
+
+def sentence(markdown: str) -> None:
+    """Draw a sentence of our own; between a number and its unit no line breaks."""
+    st.markdown(held(markdown))
 
 
 def quote(value: Any, absent: str = "none") -> None:

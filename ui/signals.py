@@ -42,8 +42,8 @@ def matrix(agreement: SignalAgreement) -> None:
     )  # fmt: skip
     show.chart("signals", "correlation_heatmap", agreement, kind=kind)
     st.caption(
-        "Blue: both are high together. Orange: one is high where the other is low. Pale, in brackets: chance "
-        "alone could explain it. A dash: undefined."
+        "Blue: both are high together. Orange: one is high where the other is low. Pale: chance alone could "
+        "explain it. Point at a cell for its numbers."
     )
 
 

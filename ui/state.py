@@ -9,10 +9,10 @@ from typing import Any
 import streamlit as st
 
 from core import diagnostics
-from core.diagnosis import Setting, settings_of
 from core.errors import InputError
 from core.reviews import Review
 from core.run import Run
+from core.socket import Setting, settings_of
 from core.worklist import Filter
 
 _KEY = "leadline"

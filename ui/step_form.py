@@ -10,14 +10,15 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import streamlit as st
 
 from core import diagnostics
-from core.diagnosis import Diagnostic
 from core.errors import InputError
 from core.llm import BACKENDS
 from core.pipeline import ModelChoice, Option, Step
+from core.pipeline.steps import asks_questions
+from core.socket import Diagnostic
 from ui import headlines, job_panel, models, sections, settings, uploads
 from ui.plain import plain
 from ui.state import session
-from ui.work import Work, answers, has_labels
+from ui.work import Work, has_labels
 
 
 def every_step(page: str, choice: ModelChoice, n_labelled: int) -> tuple[Step, ...] | None:
@@ -30,7 +31,7 @@ def every_step(page: str, choice: ModelChoice, n_labelled: int) -> tuple[Step, .
         if diagnostic.step is None:
             continue
         title = plain(diagnostic.step.title)
-        if not answers(diagnostic.step):
+        if not asks_questions(diagnostic.step):
             # What costs no call is done unless it is switched off, or has too few labels to say anything.
             usual = not diagnostic.step().needs_llm and has_labels(diagnostic.step, n_labelled)
             if not _switch(title, f"{page}_do_{diagnostic.name}", usual):

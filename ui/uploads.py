@@ -8,9 +8,10 @@ from typing import Any
 import streamlit as st
 
 from core import diagnostics
-from core.diagnosis import Finding
 from core.errors import InputError
+from core.pipeline.steps import asks_questions
 from core.run import Run
+from core.socket import Finding
 from core.sources.content import SUFFIXES
 from core.sources.dataset import Dataset, read_dataset
 from core.sources.formats import FORMATS, IMPORT_FORMATS, INFLUENCE_CSV, UnknownFormatError, import_file
@@ -22,7 +23,7 @@ from core.text.display import count
 from ui import cached, library, router, show, sources
 from ui.plain import plain, shortened
 from ui.state import session
-from ui.work import answers, has_labels
+from ui.work import has_labels
 
 ISSUES_SHOWN = 200
 COLUMNS_SHOWN = 200
@@ -301,7 +302,7 @@ def _next(run: Run) -> None:
     refused = int((run.queries["answer_status"] == "abstained").sum())
     for one in diagnostics.DIAGNOSTICS:
         step, page = one.step, router.page_of(one.name)
-        if step is None or page is None or answers(step) or one.lacks(run) is None:
+        if step is None or page is None or asks_questions(step) or one.lacks(run) is None:
             continue
         if not step().needs_llm and has_labels(step, labelled):
             sources.link(page, f"{step.title} (no model needed)", one.icon.split("/")[-1].strip(":"))

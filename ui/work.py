@@ -21,7 +21,7 @@ from core.pipeline import (
     measure_speed,
     plan_steps,
 )
-from core.pipeline.steps import check_models
+from core.pipeline.steps import asks_questions, check_models
 from core.run import Run, sole_writer
 from core.sources.dataset import Dataset
 from ui import library, servers
@@ -164,7 +164,7 @@ def _begun(work: Work, llms: Mapping[str, LLM | None], job: Job) -> Run:
     if work.dataset is None:
         assert work.run is not None
         return work.run
-    step: Any = next(step for step in work.steps if answers(type(step)))
+    step: Any = next(filter(asks_questions, work.steps))
     llm = llms[step.name]
     assert llm is not None and work.retrieval is not None
     job.meter = Progress(unit="questions")
@@ -187,8 +187,3 @@ def _saved(run: Run) -> Run:
 def has_labels(step: Any, n_labelled: int) -> bool:
     """Tell whether a step can find anything out of so many questions with a reference answer."""
     return n_labelled >= getattr(step, "n_labelled", 0)
-
-
-def answers(step: Any) -> bool:
-    """Tell whether a step asks the questions of a run, rather than something about their answers."""
-    return "answer" in step.fills.get("queries", ())

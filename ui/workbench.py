@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from core import diagnostics
-from core.diagnosis import BAD, Diagnostic
 from core.rows import rows_of
+from core.socket import BAD
 from core.sources.formats.kept import is_kept
 from core.text.display import count
 from core.worklist import title_of
@@ -72,12 +72,15 @@ def _question(query_id: str, parts: Sequence[sections.Part]) -> None:
 def _chips(query_id: str, parts: Sequence[sections.Part]) -> None:
     """Draw whether the answer is correct, and what is wrong by the findings that name the question."""
     diagnosis = cached.diagnosis()
+    badges = [part.badge for part in parts if part.badge is not None]
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
-        for label, icon, colour in (part.badge for part in parts if part.badge is not None):
+        for label, icon, colour in badges:
             st.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
+        drawn = {label for label, *_ in badges}
         for one in cached.findings():
-            if one.tone == BAD and query_id in one.query_ids:
-                headlines.badge(one, title_of(diagnosis, one))
+            title = title_of(diagnosis, one)
+            if one.tone == BAD and query_id in one.query_ids and title not in drawn:
+                headlines.badge(one, title)
 
 
 def _lacking(passages: pd.DataFrame, parts: Sequence[sections.Part]) -> None:
@@ -108,19 +111,15 @@ def _reported(query_id: str) -> None:
 
 
 def _every_section(query_id: str) -> None:
-    """Draw what every diagnostic says of the question, or why it says nothing."""
-    for diagnostic in diagnostics.DIAGNOSTICS:
-        _title(diagnostic)
-        missing = headlines.lacks(diagnostic.name)
+    """Fold what each diagnostic says of the question; say at the end why others say nothing."""
+    lacking = []
+    for one in diagnostics.DIAGNOSTICS:
+        missing = headlines.lacks(one.name)
         if missing is not None:
-            st.caption(plain(missing))
-        else:
-            sections.draw(diagnostic, query_id)
-
-
-def _title(diagnostic: Diagnostic) -> None:
-    page = router.page_of(diagnostic.name)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(plain(diagnostic.title), anchor=False, width="content")
-        if page is not None:
-            sources.link(page, "Whole run")
+            lacking.append(f"{plain(one.title)}: {plain(missing)}")
+            continue
+        with show.more(plain(one.title)):
+            sections.draw(one, query_id)
+            if (page := router.page_of(one.name)) is not None:
+                sources.link(page, "Whole run")
+    st.caption("\\\n".join(lacking))

@@ -16,7 +16,7 @@ from core.errors import InputError
 from core.reviews import LONGEST_NOTE, ChangedMeanwhile, Review
 from core.text.display import count
 from core.worklist import columns_of, key_of, labels, orders, select, title_of, worklist_csv
-from ui import cached, doors, reviews, router, show, sources
+from ui import cached, doors, headlines, reviews, router, show, sources
 from ui.plain import plain, shortened
 from ui.state import FILTER, session
 
@@ -112,17 +112,18 @@ def said() -> Mapping[str, str]:
 
 
 def door(diagnostic: str) -> None:
-    """Draw the ways to the workbench: to the questions of each finding of a diagnostic, and to all listed."""
-    diagnosis, found = cached.diagnosis(), _selected()
+    """Draw the ways to the workbench: to the questions of each finding of a diagnostic, and to all listed.
+
+    A finding that counts every case would list them all, and has none.
+    """
+    found = _selected()
     _chips(diagnostic)
     with st.container(horizontal=True, gap="medium"):
         for one in cached.findings():
-            if one.diagnostic == diagnostic and one.query_ids:
-                label = f"{title_of(diagnosis, one)} ({count(len(one.query_ids), 'question')})"
+            if one.diagnostic == diagnostic and one.query_ids and one.n < one.of:
                 to = {"finding": key_of(one), "question": one.query_ids[0]}
-                sources.link(
-                    router.WORKBENCH, plain(label, one_line=True), "search", plain(one.sentence), **to
-                )
+                label = plain(headlines.reading(one), one_line=True)
+                sources.link(router.WORKBENCH, label, "search", plain(one.sentence), **to)
         if found.ids:
             what = "that match" if said() else "of the run"
             label = f"Read the {count(len(found.ids), 'question')} {what}"

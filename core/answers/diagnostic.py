@@ -8,20 +8,20 @@ from urllib.parse import quote
 import pandas as pd
 
 from core.answers.analysis import Answers, analyse_answers
-from core.answers.evidence import FIRST, GOLD, MISSING, PARTS, PRESENT, REFERENCE, UNKNOWN
-from core.diagnosis import (
+from core.answers.evidence import FIRST, GOLD, MISSING, PARTS, PRESENT, REFERENCE
+from core.severity import SEVERITIES, WRONG, graded
+from core.socket import (
     BAD,
     GOOD,
     UNCLEAR,
+    Analyses,
     Definition,
-    Diagnosis,
     Diagnostic,
     Finding,
     Number,
     QuestionColumn,
     by_name,
 )
-from core.severity import SEVERITIES, WRONG, graded
 from core.stats import wilson_interval
 from core.text.display import count, part, percent, share_interval
 
@@ -59,7 +59,7 @@ def numbers(answers: Answers) -> tuple[Number, ...]:
     share = wilson_interval(correct / judged, judged) if judged else None
     note = "no reference answers to compare with" if share is None else share_interval(share)
     wrong = answers.incorrect
-    read = int(wrong["evidence_by"].eq(REFERENCE).sum())
+    read = wrong["evidence"][wrong["evidence_by"].eq(REFERENCE).fillna(False)]
     return (
         Number("n_queries", "Questions", n, place="row"),
         Number("n_correct", "Correct answers", correct, of=judged, define="correct", note=note, place="card"),
@@ -68,9 +68,10 @@ def numbers(answers: Answers) -> tuple[Number, ...]:
             Number(
                 f"n_incorrect_{key}", f"Incorrect, evidence {where}", int(wrong["evidence"].eq(where).sum()),
                 of=len(wrong), noun="answer", define="evidence", cases=_cases(where), place="row",
-                note=f"{read:,} read from the reference answer" if read and where != UNKNOWN else "",
+                note=f"{by_words:,} read from the reference answer" if by_words else "",
             )
             for key, where in zip(("first", "in_prompt", "missing", "unknown"), PARTS, strict=True)
+            for by_words in (int(read.eq(where).sum()),)
         ),
         Number("n_abstained", "Abstained", answers.n("abstained"), of=n, define="no_answer", place="row"),
         Number("n_empty_answers", "Empty answers", answers.n("empty"), of=n, define="no_answer", place="row"),
@@ -142,14 +143,22 @@ def _explained(wrong: pd.DataFrame) -> tuple[str, str, str, pd.DataFrame]:
     names = (("the right passage", by_gold), ("the reference answer", by_words))
     held = " or ".join(name for name, occurs in names if occurs)
     most = n_missing + unknown
-    can = f"{'probably can' if by_words else 'can'} explain {f'at most {most:,}' if most else 'none of them'}"
+    probably = " probably" if by_words else ""
+    can = f"can{probably} explain {f'at most {most:,}' if most else 'none of them'}"
     open_ = f" ({unknown:,} not known)" if unknown else ""
-    some = f"all {n:,}" if n_there == n > 1 else f"{n_there:,}"
+    some = "both" if n_there == n == 2 else f"all {n:,}" if n_there == n else f"{n_there:,}"
     told = (
         f" In {some} {held} was in the prompt: retrieval {can}{open_}."
         if n_there
         else f" In none of them was {held} in the prompt{open_}."
     )
+    if n == 1:
+        explains = (
+            f"was in its prompt: retrieval{probably} cannot explain it"
+            if n_there
+            else "was not in its prompt"
+        )
+        told = f" {held[:1].upper()}{held[1:]} {explains}."
     if n_there == n_missing:
         return told, *_BOTH, wrong
     advice = _READER if n_there > n_missing else _RETRIEVAL
@@ -208,7 +217,7 @@ def _without_answer(answers: Answers) -> Sequence[Finding]:
     )
 
 
-def _analyse(diagnosis: Diagnosis) -> Answers:
+def _analyse(diagnosis: Analyses) -> Answers:
     return diagnosis.once(analyse_answers)
 
 

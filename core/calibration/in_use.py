@@ -13,9 +13,9 @@ from core.arrays import Floats
 from core.calibration.provenance import Provenance, provenance_of
 from core.calibration.saved import Method, SavedCalibration
 from core.calibration.weighted import RANGES, THRESHOLD, WEIGHTS, Weighting, confidences, configured
-from core.diagnosis import Diagnosis, Setting
 from core.errors import InputError
 from core.signals import OF_TABLE, Signal, confidence, label_free, signals_of
+from core.socket import Analyses, Setting
 from core.text.display import shorten
 
 # Columns of the run's signals that have a weight by default, by their names among weights, and for people.
@@ -91,7 +91,7 @@ class InUse:
     stale: tuple[str, ...]
 
 
-def in_use(diagnosis: Diagnosis, method: Method | None = None) -> InUse:
+def in_use(diagnosis: Analyses, method: Method | None = None) -> InUse:
     """Return the confidence of a run under its settings, and the labels; no LLM calls.
 
     ``method`` takes the place of the weights of the setting and of the run's calibration.
@@ -234,7 +234,7 @@ def _score(
     )
 
 
-def _kept(diagnosis: Diagnosis) -> tuple[SavedCalibration | None, tuple[str, ...]]:
+def _kept(diagnosis: Analyses) -> tuple[SavedCalibration | None, tuple[str, ...]]:
     """Return the calibration that the run keeps, and why it cannot be used."""
     options = diagnosis.run.manifest.get("steps", {}).get(_READER, {}).get("options", {})
     kept = options.get("calibration")

@@ -144,7 +144,9 @@ def quality(confidence: ArrayLike, correct: ArrayLike) -> Quality:
 
 
 def fit_map(confidence: ArrayLike, correct: ArrayLike, kind: str) -> ConfidenceMap:
-    """Fit a map of a kind; ``none`` where all or none are correct. Parameters as for `quality`.
+    """Fit a map of a kind; ``none`` where all or none are correct, or it would reverse the order.
+
+    Parameters as for `quality`.
 
     Raises
     ------
@@ -153,7 +155,7 @@ def fit_map(confidence: ArrayLike, correct: ArrayLike, kind: str) -> ConfidenceM
     """
     if kind == "platt":
         slope, intercept = platt_fit(confidence, correct)
-        return ConfidenceMap() if math.isnan(slope) else ConfidenceMap("platt", slope, intercept)
+        return ConfidenceMap("platt", slope, intercept) if slope > 0 else ConfidenceMap()
     if kind == "isotonic":
         x, y = isotonic_fit(confidence, correct)
         return (

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts.theme import AXIS, STYLES, doors, empty_figure, marker, new_figure, question_door, safe_text
-from core.diagnosis import QuestionColumn
+from core.socket import QuestionColumn
 from core.text.display import count
 
 ROWS_AT_MOST = 60
@@ -70,7 +70,7 @@ def _draw(data: _Data, column: QuestionColumn, letters: tuple[str, str]) -> go.F
         alt += f" Drawn are the {len(shown):,} that change most."
     lines = [_wrapped(text) for text in shown["question"]]
     most = max(map(len, lines))
-    figure = new_figure(alt, column.title, "Question", height=90 + (_ROW + _LINE * most) * len(shown))
+    figure = new_figure(alt, column.title, "Question", height=160 + (_ROW + _LINE * most) * len(shown))
     changed = shown[shown["change"] != "same"]
     for change, part in changed.groupby("change", sort=True):
         _add_lines(figure, part, STYLES[_LOOKS[str(change)]].color)

@@ -9,7 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts import theme
-from core.diagnosis import Diagnosis, Number
+from core.diagnosis import Diagnosis
+from core.socket import Number
 from core.stats import wilson_interval
 from core.text.display import count, percent
 

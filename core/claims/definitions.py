@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.diagnosis import REASON, Definition, by_name
+from core.socket import REASON, Definition, by_name
 
 STATE, VERDICT, QUADRANT, CAUSAL, ERROR = (
     "States of a claim",
@@ -98,12 +98,12 @@ METRICS = by_name(
 )  # fmt: skip
 
 STATES = by_name(
-    Definition("well supported", "Well supported", "Two passages or more support the claim, each by itself.",
+    Definition("well supported", "Well supported", "Two passages or more support the claim, each on its own.",
         STATE),
     Definition("fragile", "Fragile",
         "Exactly one passage supports the claim. It may be correct, but nothing confirms that passage.", STATE),
     Definition("joint", "Joint",
-        "No passage supports the claim by itself, but two do together; it counts as SUPPORTED.", STATE),
+        "No passage supports the claim on its own, but two do together; it counts as SUPPORTED.", STATE),
     Definition("unsupported", "Unsupported", "Every passage was checked, and none supports the claim.", STATE,
         advice="Read these first."),
     Definition("unscored", "Unscored",

@@ -15,19 +15,9 @@ from core.claims.quadrants import quadrant_counts
 from core.claims.rafe import DEFAULT_K
 from core.claims.step import ClaimsStep
 from core.claims.three_valued import DEFAULT_SUPPORT
-from core.diagnosis import (
-    REASON,
-    Diagnosis,
-    Diagnostic,
-    Export,
-    Need,
-    Number,
-    QuestionColumn,
-    Setting,
-)
+from core.socket import REASON, Analyses, Diagnostic, Export, Need, Number, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
-from core.stats import mean_in_unit
-from core.stats.clustered import clustered_interval
+from core.stats import clustered_interval, mean_in_unit
 from core.text.display import share_interval
 
 SUPPORT = Setting(
@@ -49,7 +39,7 @@ _COUNTS = {
 
 
 def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
-    """Return the headline numbers of claims; without a value where none were extracted.
+    """Return the headline numbers of claims.
 
     Claims are those of answers, and add up: supported (the joint ones among them) + not supported +
     irrelevant + unscored = all. Means are over answers, the unit of all other means.
@@ -75,11 +65,9 @@ def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
         "claims_undefined_reasons": q["reason"].value_counts().to_dict(),
         "quadrants": _quadrants(claims),
     }
-    if not claims.extracted:
-        facts, n, judged = dict.fromkeys(facts), 0, 0
     supported = clustered_interval(q["n_supported"], q["n_supported"] + q["n_not_supported"])
     joint = f"{counts['n_claims_joint']:,} by two passages together only" if counts["n_claims_joint"] else ""
-    note = "; ".join(filter(None, [share_interval(supported) if judged else "", joint if n else ""]))
+    note = "; ".join(filter(None, [share_interval(supported) if judged else "", joint]))
     shown = (
         Number("n_claims", "Claims", facts["n_claims"], n=facts["n_with_claims"], noun="answer", place="row"),
         Number(
@@ -118,7 +106,7 @@ def _quadrants(claims: ClaimsAnalysis) -> dict[str, int]:
     return dict(zip(counts["quadrant"], counts["n"].tolist(), strict=True))
 
 
-def claims_csv(diagnosis: Diagnosis) -> bytes:
+def claims_csv(diagnosis: Analyses) -> bytes:
     """Return one row per claim of an answer and passage; no rows without claims.
 
     Each row has the claim's state, verdict and scores and the passage's probability, sentence and judge;
@@ -130,7 +118,7 @@ def claims_csv(diagnosis: Diagnosis) -> bytes:
     return csv_bytes(frame, diagnosis.run.data_source)
 
 
-def _analyse(diagnosis: Diagnosis) -> ClaimsAnalysis:
+def _analyse(diagnosis: Analyses) -> ClaimsAnalysis:
     layout = diagnosis.once(layout_of)
     return analyse_claims(layout, diagnosis["influence"], float(diagnosis.settings["support"]))
 

@@ -8,9 +8,9 @@ from core.claims.analysis.claims_analysis import ClaimsAnalysis
 from core.claims.analysis.question_tables import step_facts
 from core.claims.matrix import FRAGILE, UNSCORED, UNSUPPORTED
 from core.claims.types import OFFLINE
-from core.diagnosis import Finding
 from core.severity import LOSS, NOTE, WRONG, graded
-from core.stats.clustered import clustered_interval
+from core.socket import Finding
+from core.stats import clustered_interval
 from core.text.display import count, part, percent
 
 _MOSTLY = 0.5
@@ -59,6 +59,8 @@ def _unsupported(claims: ClaimsAnalysis) -> Finding | None:
         query_ids=tuple(worst["query_id"]),
         clause=f"{part(n, of, 'claim')} in the answers {has} no supporting passage "
         f"({percent(n / of, interval)})",
+        label="Unsupported claim",
+        reads="with an unsupported claim",
         fix="prompt:stricter",
     )
 
@@ -81,6 +83,8 @@ def _unscored(claims: ClaimsAnalysis) -> Finding | None:
         severity=graded(LOSS, interval),
         advice="Verify the claims again: only what is missing is asked.",
         query_ids=tuple(worst["query_id"]),
+        label="Claim without a score",
+        reads="with a claim that has no score",
     )
 
 
@@ -104,4 +108,6 @@ def _fragile(claims: ClaimsAnalysis) -> Finding | None:
         severity=graded(NOTE, interval),
         advice="Nothing confirms that passage. Where it matters, check the claim against a second source.",
         query_ids=tuple(fragile["query_id"].value_counts(sort=True).index),
+        label="Claim with one source",
+        reads="with a claim that only one passage supports",
     )

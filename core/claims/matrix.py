@@ -158,8 +158,3 @@ class ClaimEvidenceMatrix:
     def passage_importance(self) -> Floats:
         """Mean support of every passage for the relevant claims."""
         return passage_importance(self.probabilities[self.relevant])
-
-    @property
-    def passage_support(self) -> Floats:
-        """1 for a passage that supports some relevant claim, 0 if it supports none, NaN if unknown."""
-        return any_true(thresholded(self.probabilities[self.relevant], self.threshold), axis=0)

@@ -45,8 +45,8 @@ def quadrants(
         Whether the influence exceeds the spread of repeated calls; where that is missing, since no call was
         repeated, any influence above 0 counts.
     support : array_like of float
-        For each passage its best support for a relevant claim, or 0 / 1
-        (`ClaimEvidenceMatrix.passage_support`); NaN where that is unknown or the answer claims nothing.
+        For each passage its best support for a relevant claim; NaN where that is unknown or the answer claims
+        nothing.
     threshold : float
         In (0, 1]; from this value on a passage supports something.
 

@@ -27,7 +27,7 @@ from core.cli.options import (
 )
 from core.cli.output import log, plan_text, print_json, print_text
 from core.cli.validate import validate_answer
-from core.diagnosis import Diagnosis, settings_of
+from core.diagnosis import Diagnosis
 from core.errors import Cancelled, InputError, LeadlineError
 from core.llm import CompletionCache, default_cache_path
 from core.pipeline import RunOptions
@@ -40,6 +40,7 @@ from core.report.signals_text import signals_facts, signals_text
 from core.report.text import summary_json, summary_text
 from core.run import Run
 from core.severity import SEVERITIES, policy
+from core.socket import settings_of
 from core.sources.formats import IMPORT_FORMATS, import_file
 
 DOWNLOADS = ("nq",)

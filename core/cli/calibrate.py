@@ -26,13 +26,14 @@ from core.confidence import learn as learn_from
 from core.conformal import CalibrationStore, Case, ConformalRAG, cases_of, labels_needed
 from core.conformal.definitions import DEFAULT_ALPHA
 from core.conformal.rag import SCORE, statement, summary
-from core.diagnosis import Diagnosis, settings_of
+from core.diagnosis import Diagnosis
 from core.errors import Cancelled, InputError
 from core.llm import CompletionCache, default_cache_path
 from core.pipeline import ProgressLine, RunOptions
 from core.pipeline.rows import questions_of
 from core.pipeline.steps import asks_questions, options_of
 from core.run import Run
+from core.socket import settings_of
 from core.sources.continue_run import is_run
 from core.sources.rows import read_rows
 from core.text.display import count, number
@@ -242,7 +243,6 @@ def _text(facts: dict[str, Any]) -> str:
         )
     if facts["reason"]:
         lines.append(f"No threshold: {facts['reason'][0].lower()}{facts['reason'][1:]}")
-        lines.append("Only correct answers count as labels here.")
     else:
         lines.append(
             f"Threshold {number(facts['threshold'], '{:.3f}')} at α = {facts['alpha']:g}: flagged is what "

@@ -28,6 +28,7 @@ from core.pipeline import (
 )
 from core.pipeline.steps import asks_questions, check_models
 from core.run import Run, sole_writer
+from core.socket import steps_of
 from core.sources.continue_run import is_run
 from core.sources.dataset import Dataset
 
@@ -50,7 +51,7 @@ class Work:
 
 def step_types() -> dict[str, Any]:
     """Return the steps of all diagnostics by name."""
-    return {one.name: one.step for one in diagnostics.DIAGNOSTICS if one.step is not None}
+    return steps_of(diagnostics.DIAGNOSTICS)
 
 
 def opened_work(source: str, given: Given) -> Work:

@@ -10,10 +10,10 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from core.diagnosis import Setting
 from core.llm import BACKENDS
 from core.pipeline import ModelChoice, Option
 from core.presets import ABOUT, preset
+from core.socket import Setting
 
 # Given values by owner (a step, "settings" …) and name.
 Given = Mapping[str, Mapping[str, Any]]

@@ -1,7 +1,7 @@
 """One confidence per answer from several signals, its calibration, and what it is made of.
 
-`MCDropoutConfidence`, `ConfidenceResult` and `ConformalRAG` are found here too, where the source documents
-have them; they belong to `core.uncertainty` and `core.conformal`, and load with their first use.
+`MCDropoutConfidence` and `ConformalRAG` with their results are found here too, as in rag_uq; they belong to
+`core.uncertainty` and `core.conformal`, and load with their first use.
 """
 
 from __future__ import annotations
@@ -39,7 +39,12 @@ from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate
 from core.context_score import Band, ContextScore, Failure, Reason, band, context_score
 
 if TYPE_CHECKING:
-    from core.confidence.elsewhere import ConfidenceResult, ConformalRAG, MCDropoutConfidence
+    from core.confidence.elsewhere import (
+        ConfidenceResult,
+        ConformalRAG,
+        ConformalResult,
+        MCDropoutConfidence,
+    )
 
 __all__ = [
     "LAMBDAS",
@@ -52,6 +57,7 @@ __all__ = [
     "Confidence",
     "ConfidenceResult",
     "ConformalRAG",
+    "ConformalResult",
     "MCDropoutConfidence",
     "ConfidenceMap",
     "ContextScore",
@@ -92,7 +98,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("ConfidenceResult", "ConformalRAG", "MCDropoutConfidence"):
+    if name in ("ConfidenceResult", "ConformalRAG", "ConformalResult", "MCDropoutConfidence"):
         from core.confidence import elsewhere
 
         return getattr(elsewhere, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,8 @@ from core.stats import (
     BrierParts,
     Interval,
     ReliabilityBin,
+    aurc,
+    auroc,
     auroc_interval,
     auroc_p_value,
     brier_parts,
@@ -69,12 +71,13 @@ class ConfidenceAnalysis:
         ``passes`` (whether the confidence, rounded half-up to two places, reaches the threshold),
         ``similarity, lexical, llm_score`` in their own units,
         ``retrieval_uncertainty, sampling_uncertainty, conformal_uncertainty, combined_uncertainty,
-        combined_confidence, is_reliable`` (by MC dropout's confidence, as in the source),
-        ``is_reliable_strict`` (by the agreement with the samples), ``correct, reason``.
+        combined_confidence, mc_confidence, conformal_reliable, is_reliable`` (by MC dropout's confidence, as
+        in rag_uq), ``is_reliable_strict`` (by the agreement with the samples), ``correct, reason``.
     warnings : tuple of RangeWarning
         Signals that contradict their declared range.
     quality : Quality
-        Of the confidence of the labelled answers.
+        Of the confidence of the labelled answers. AUROC and AURC are those before the map where the
+        calibration was learned from these labels: see `core.confidence.learning.cross_fitted`.
     auroc : (value, low, high)
         With its 95 % interval.
     auroc_p_value : float
@@ -150,6 +153,15 @@ class ConfidenceAnalysis:
         """Mean confidence minus accuracy of the labelled answers, and its 95 % interval."""
         p, right = known_pairs(self.judged, self.correct)
         return float((p - right).mean()) if p.size else math.nan, paired_interval(right, p)
+
+    def reliable(self, rule: str) -> tuple[int, int]:
+        """Return how many answers ``is_reliable`` or ``is_reliable_strict``, of those with both parts.
+
+        An answer of which one part is not known can be found unreliable, but never reliable.
+        """
+        part = {"is_reliable": "mc_confidence", "is_reliable_strict": "sampling_uncertainty"}[rule]
+        known = self.queries[[part, "conformal_reliable"]].notna().all(axis=1)
+        return int(self.queries[rule][known].sum()), int(known.sum())
 
     def bands(self) -> pd.DataFrame:
         """Return one row per band, the highest first, with its answers and how many of them are correct.
@@ -249,7 +261,10 @@ def analyse_confidence(
     raw[without | bool(reason)] = math.nan
     frame["confidence"], frame["raw_confidence"] = mapped(raw), raw
     learned = np.zeros(len(frame), dtype=np.bool_) if taught is None else taught
-    frame["judged_confidence"] = frame["confidence"].mask(learned)
+    frame["judged_confidence"], order = (
+        frame["confidence"].mask(learned),
+        frame["raw_confidence"].mask(learned),
+    )
     shown = half_up(frame["confidence"])
     for column, name in COLUMNS.items():
         frame[column] = signals[name]
@@ -265,14 +280,18 @@ def analyse_confidence(
     )
     frame["combined_confidence"] = (sampling + conformal) / 2
     reliable = reliable.reset_index(drop=True)
-    by_variance = np.full(len(frame), math.nan) if mc_confidence is None else mc_confidence
-    frame["is_reliable"] = combined_decision(by_variance, reliable)
+    frame["mc_confidence"] = math.nan if mc_confidence is None else mc_confidence
+    frame["conformal_reliable"] = reliable
+    frame["is_reliable"] = combined_decision(frame["mc_confidence"], reliable)
     frame["is_reliable_strict"] = combined_decision(sampling, reliable)
     frame["correct"] = pd.Series(correct).map({1.0: True, 0.0: False}).astype("boolean")
     why = np.where(without, "no_answer", "no_weights" if reason else "no_signal")
     frame["reason"] = pd.Series(why, dtype="str").mask(~np.isnan(raw))
     confidence = frame["judged_confidence"].to_numpy(dtype=np.float64)
-    rounded, bins = np.round(confidence, 9), reliability_bins(confidence, correct)
+    # Both or neither: of too few to learn from one part and judge the other there is no confidence.
+    order = np.where(np.isnan(confidence), math.nan, np.round(order, 9))
+    bins = reliability_bins(confidence, correct)
+    found = replace(quality(confidence, correct), auroc=auroc(order, correct), aurc=aurc(order, correct))
     warnings = (
         range_warning(values, weighting.ranges[name], titles[name])
         for name, values in signals.items()
@@ -281,7 +300,7 @@ def analyse_confidence(
     return ConfidenceAnalysis(
         run, weighting, mapped, unit, signals, titles, contributions, frame,
         tuple(one for one in warnings if one is not None),
-        quality(confidence, correct), auroc_interval(rounded, correct), auroc_p_value(rounded, correct),
+        found, auroc_interval(order, correct), auroc_p_value(order, correct),
         ece_by_chance(bins), bins, brier_parts(confidence, correct), correct, choices, origin, reason,
         int(np.count_nonzero(learned & ~np.isnan(correct))),
     )  # fmt: skip

@@ -32,7 +32,7 @@ def retrieval_uncertainty(scores: ArrayLike) -> float:
 
     Notes
     -----
-    The sources name this part without a definition; this one is ours. It depends on the unit of the scores:
+    rag_uq names this part without a definition; this one is ours. It depends on the unit of the scores:
     cosines differ by less than 1, so that it is always near 1 for them, while BM25 scores may give 0.
 
     Examples
@@ -92,10 +92,10 @@ def combined_decision(
     Parameters
     ----------
     mc_confidence : float, array_like or Series, shape (n,)
-        In [0, 1]; NaN where undefined. In the source it is that of MC dropout, 1 − embedding variance; the
+        In [0, 1]; NaN where undefined. In rag_uq it is that of MC dropout, 1 − embedding variance; the
         mean ROUGE-L agreement with the samples makes the rule stricter.
     conformal_reliable : bool, array_like or Series, shape (n,)
-        None, NaN or NA where conformal prediction has no decision.
+        None, NaN or NA where conformal prediction has no decision. A single value goes with all of the other.
 
     Returns
     -------
@@ -115,19 +115,19 @@ def combined_decision(
     >>> combined_decision([0.8, 0.7, float("nan")], [True, None, None]).tolist()
     [True, False, <NA>]
     """
-    scalar = np.ndim(mc_confidence) == 0 and (conformal_reliable is None or np.ndim(conformal_reliable) == 0)
-    given = np.atleast_1d(np.asarray(mc_confidence, dtype=np.float64))
-    agrees = pd.array([conformal_reliable] if scalar else conformal_reliable, dtype="boolean")
-    if given.shape != (len(agrees),):
+    given, agrees = np.asarray(mc_confidence, dtype=np.float64), np.asarray(conformal_reliable, dtype=object)
+    scalar = not given.ndim and not agrees.ndim
+    if given.ndim and agrees.ndim and given.shape != agrees.shape:
         raise InputError(
             "mc_confidence and conformal_reliable must be of equal length, "
-            f"got {given.size} and {len(agrees)}."
+            f"got {given.size} and {agrees.size}."
         )
     if ((given < 0) | (given > 1)).any():
         raise InputError("mc_confidence must lie in [0, 1].")
+    given, agrees = np.atleast_1d(*np.broadcast_arrays(given, agrees))
     sure = pd.array(given > RELIABLE_ABOVE, dtype="boolean")
     sure[np.isnan(given)] = pd.NA
-    found = sure & agrees
+    found = sure & pd.array(agrees, dtype="boolean")
     index = next(
         (one.index for one in (conformal_reliable, mc_confidence) if isinstance(one, pd.Series)), None
     )

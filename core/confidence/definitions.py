@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from core.context_score import GREEN, NO_BAND, ORANGE, RED
-from core.diagnosis import MODE, REASON, Definition, by_name
+from core.socket import MODE, REASON, Definition, by_name
 
 BANDS = "Confidence bands"
 _LABELS = "no answer with a confidence has a label, or all or none of them are correct"
 
 METRICS = by_name(
     Definition("confidence", "Confidence",
-        "How sure the system may be of the answer: a weighted sum of signals, each brought to [0, 1] by its declared "
+        "How confident one can be in the answer: a weighted sum of signals, each brought to [0, 1] by its declared "
         "range, then mapped by the calibration, if there is one.",
         formula="0.45 · similarity + 0.35 · lexical / 100 + 0.20 · stated confidence, unless other weights are chosen",
         range="[0, 1]", direction="higher = more confident",

@@ -17,12 +17,12 @@ from core.confidence.definitions import DEFINITIONS, METRICS
 from core.confidence.findings import findings
 from core.confidence.numbers import numbers
 from core.confidence.step import ConfidenceStep
-from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn
 from core.errors import InputError
+from core.socket import EARLIER, Analyses, Diagnostic, Export, Need, QuestionColumn
 from core.spreadsheet import csv_bytes
 
 
-def confidence_csv(diagnosis: Diagnosis) -> bytes:
+def confidence_csv(diagnosis: Analyses) -> bytes:
     """Return one row per question: confidence, band, combined uncertainty, and each signal in [0, 1]."""
     found = diagnosis["confidence"]
     weighted = [name for name in found.signals if name in found.weighting.weights]
@@ -30,13 +30,13 @@ def confidence_csv(diagnosis: Diagnosis) -> bytes:
     return csv_bytes(found.queries.assign(**parts), diagnosis.run.data_source)
 
 
-def reliability_csv(diagnosis: Diagnosis) -> bytes:
+def reliability_csv(diagnosis: Analyses) -> bytes:
     """Return one row per bin of the reliability diagram."""
     columns = ["number", "low", "high", "n", "confidence", "accuracy", "accuracy_low", "accuracy_high"]
     return csv_bytes(pd.DataFrame(diagnosis["confidence"].bins, columns=columns), diagnosis.run.data_source)
 
 
-def _analyse(diagnosis: Diagnosis) -> ConfidenceAnalysis:
+def _analyse(diagnosis: Analyses) -> ConfidenceAnalysis:
     run, used = diagnosis.run, in_use(diagnosis)
     method, weighting, reason = used.method, used.method.weighting, used.reason
     try:
@@ -70,7 +70,7 @@ def _unit(values: pd.Series) -> Floats:
 CONFIDENCE = Diagnostic(
     name="confidence",
     title="Confidence",
-    question="How sure may one be of each answer, and is that true?",
+    question="How confident can one be in each answer, and is that confidence justified?",
     analyse=_analyse,
     numbers=numbers,
     findings=findings,

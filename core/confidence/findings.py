@@ -8,12 +8,14 @@ import numpy as np
 
 from core.confidence.analysis import ConfidenceAnalysis
 from core.confidence.definitions import FINDINGS
-from core.diagnosis import GOOD, UNCLEAR, Finding
 from core.severity import BROKEN, LOSS, WRONG, graded
+from core.socket import GOOD, UNCLEAR, Finding
 from core.stats import poisson_binomial_tail, wilson_interval
-from core.text.display import count, number, part, percent
+from core.text.display import about, count, number, part, percent
 
+_HALF = 0.5
 _FEWEST = 5  # equal values that are no coincidence
+_PASSES, _READS = "Incorrect, passes", "with an incorrect answer that passes the threshold"
 _CALIBRATE, _REPLACE = "confidence:calibrate", "signal:replace"
 
 
@@ -66,7 +68,13 @@ def _gap(analysis: ConfidenceAnalysis) -> list[Finding]:
     name, word = ("overconfident", "high") if is_over else ("underconfident", "low")
     # Too high: so many more answers are wrong than promised. Too low: correct ones are distrusted.
     severity = graded(WRONG, (mean - interval[1], 1)) if is_over else graded(LOSS, (interval[0] - mean, 1))
-    odd = q[q["correct"].ne(is_over)].sort_values("confidence", ascending=not is_over, kind="stable")
+    wide = q["confidence"].ge(_HALF) == is_over  # the other way than the answer is
+    odd = q[q["correct"].ne(is_over) & wide].sort_values("confidence", ascending=not is_over, kind="stable")
+    which = (
+        f"an incorrect answer and a confidence of {_HALF:g} or more"
+        if is_over
+        else (f"a correct answer and a confidence below {_HALF:g}")
+    )
     said = f"{number(mean)} on average, where {part(n_right, n, 'answer')} {_are(n_right)} correct"
     return [
         Finding(
@@ -74,6 +82,7 @@ def _gap(analysis: ConfidenceAnalysis) -> list[Finding]:
             f"The confidence is too {word}: {said}.",
             n_right, n, interval, float(sure.sum()), min(1.0, 2 * min(tails)),
             severity=severity, advice=FINDINGS[name].advice, fix=_CALIBRATE, query_ids=tuple(odd["query_id"]),
+            reads=f"with {which}",
             clause=f"the confidence is too {word}: {said}",
         )
     ]  # fmt: skip
@@ -128,7 +137,7 @@ def _pass(analysis: ConfidenceAnalysis) -> list[Finding]:
     chance = hypergeom(len(q), of, n_passing)
     p_value = min(1.0, 2 * float(min(chance.cdf(n), chance.sf(n - 1))))
     expected, threshold = of * n_passing / len(q), f"the threshold {analysis.weighting.threshold:g}"
-    by_chance = f"about {number(expected, '{:.0f}')} would if confidence were unrelated to correctness"
+    by_chance = f"{about(expected)} would if confidence were unrelated to correctness"
     interval = wilson_interval(n / of, of)
     pass_ = "passes" if n == 1 else "pass"
     said = f"{n:,} of {count(of, 'incorrect answer')} {pass_} {threshold}; {by_chance}"
@@ -136,14 +145,15 @@ def _pass(analysis: ConfidenceAnalysis) -> list[Finding]:
     share = f"{part(n, of, 'incorrect answer')} {pass_} the confidence threshold"
     unclear = Finding(
         "wrong_answers_pass", f"{said}.", n, of, interval, expected, tone=UNCLEAR, query_ids=ids,
-        advice=FINDINGS["confidence_blind"].advice, fix="labels:more",
+        advice="Label more answers before you rely on this threshold.", fix="labels:more",
+        label=_PASSES, reads=_READS,
     ) if n else None  # fmt: skip
     if n < expected:
         # What still passes is what there is to read; how many pass is what is good.
         return [
             Finding(
                 "wrong_answers_stopped", f"{said}.", n, of, interval, expected, p_value, tone=GOOD,
-                query_ids=ids, otherwise=unclear,
+                query_ids=ids, otherwise=unclear, label=_PASSES, reads=_READS,
                 clause=f"{share} ({percent(n / of, interval)}; {percent(expected / of)} by chance)",
             )
         ]  # fmt: skip
@@ -154,6 +164,7 @@ def _pass(analysis: ConfidenceAnalysis) -> list[Finding]:
                 "threshold_stops_nothing",
                 f"{threshold.capitalize()} stops none of {count(len(q), 'labelled answer')}: {all_of}.",
                 n, of, severity=graded(WRONG, wilson_interval(of / len(q), len(q))), query_ids=ids,
+                label=_PASSES, reads=_READS,
                 advice=FINDINGS["threshold_stops_nothing"].advice, fix="threshold:raise",
                 clause=f"no labelled answer is below {threshold}",
             )
@@ -164,7 +175,7 @@ def _pass(analysis: ConfidenceAnalysis) -> list[Finding]:
         Finding(
             "wrong_answers_pass", f"{said}.", n, of, interval, expected, p_value,
             severity=graded(BROKEN), advice=FINDINGS["wrong_answers_pass"].advice, fix=_REPLACE,
-            query_ids=ids, otherwise=unclear,
+            query_ids=ids, otherwise=unclear, label=_PASSES, reads=_READS,
             clause=f"{share} ({percent(n / of, interval)}; {percent(expected / of)} by chance)",
         )
     ]  # fmt: skip

@@ -15,8 +15,8 @@ from core.calibration.weighted import Weighting, confidences
 from core.confidence.compare import Compared, compare_confidences
 from core.confidence.labelled import Labelled
 from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
-from core.diagnosis import Diagnosis
 from core.errors import InputError
+from core.socket import Analyses
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,12 @@ def learn(rows: Labelled, default: Weighting, n_resamples: int = 2_000, n_refits
     )
 
 
-def labelled_run(diagnosis: Diagnosis, teaching: bool = False) -> Labelled:
+def labelled_run(diagnosis: Analyses, teaching: bool = False) -> Labelled:
     """Return the answers of a run that have a label and every signal of the confidence in use.
 
     Parameters
     ----------
-    diagnosis : Diagnosis
+    diagnosis : Analyses
         Of the run; no LLM calls.
     teaching : bool
         Only those to half of the questions, chosen by a digest of their text: weights and map are learned

@@ -8,7 +8,7 @@ from core.calibration.decision import whatif
 from core.confidence.analysis import ConfidenceAnalysis
 from core.confidence.definitions import BANDS
 from core.context_score import NO_BAND
-from core.diagnosis import REASON, Number
+from core.socket import REASON, Number
 from core.stats import mean_in_unit, wilson_interval
 from core.text.display import number, share_interval
 
@@ -24,7 +24,8 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
     bands = {word: k for word, k in q["band"].value_counts().to_dict().items() if word != NO_BAND.word}
     gap, gap_interval = analysis.gap
     uncertainty, *around = mean_in_unit(q["combined_uncertainty"])
-    reliable, strict = q["is_reliable"].dropna(), q["is_reliable_strict"].dropna()
+    reliable, n_reliable = analysis.reliable("is_reliable")
+    strict, n_strict = analysis.reliable("is_reliable_strict")
     chance_ece, most_ece = analysis.ece_by_chance
     fitted = analysis.fit_note if labelled else ""
     auroc, *auroc_interval = analysis.auroc
@@ -62,10 +63,10 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
             n=int(q["combined_uncertainty"].notna().sum()), noun="answer", interval=_ends(around),
             define="combined_uncertainty", place="row"),
         Number("n_reliable", "Reliable by the combined decision",
-            int(reliable.sum()) if len(reliable) else None, of=len(reliable), define="is_reliable",
+            reliable if n_reliable else None, of=n_reliable, define="is_reliable",
             place="row", cases="queries.is_reliable:True"),
         Number("n_reliable_strict", "Reliable by the stricter decision",
-            int(strict.sum()) if len(strict) else None, of=len(strict), define="is_reliable_strict",
+            strict if n_strict else None, of=n_strict, define="is_reliable_strict",
             place="row", cases="queries.is_reliable_strict:True"),
         Number("confidence_undefined_reasons", "No confidence because",
             q["reason"].value_counts().to_dict() if len(analysis.run["signals"]) else None, define=REASON,

@@ -87,8 +87,8 @@ class ConformalAnalysis:
     certificate : Certificate
         From which confidence on to answer.
     drift : Drift
-        Along the questions that do not calibrate, in the run's order. Of none where a random half calibrates:
-        the halves differ by chance only, and the order of a file says nothing of time.
+        Along the questions, in the run's order, where a store calibrates. Of none where questions of the run
+        do: the order of a file says nothing of time, and topics come in blocks.
     groups : DataFrame
         One row per threshold, where there are several: ``group, n_calibration, threshold, reason, n_test,
         n_covered, low, high``.
@@ -337,7 +337,7 @@ def analyse_conformal(
     if store is None:
         final = certify_threshold(shown, correct, alpha, DELTA)
         final_threshold = conformal_threshold(np.where(correct == 1, values, math.nan), alpha)
-    streams = not is_random_half and np.isfinite(cases.scores).any()
+    streams = store is not None and np.isfinite(cases.scores).any()
     if streams:
         frame.loc[judged, "drift_p"] = online_p_values(cases.scores, values[judged], SEED)
     drift = drift_martingale(frame.loc[judged, "drift_p"] if streams else [], DRIFT_LEVEL)

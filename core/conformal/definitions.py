@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.diagnosis import MODE, REASON, Definition, by_name
+from core.socket import MODE, REASON, Definition, by_name
 
 CALIBRATION, TEST, NEW = "Calibration", "Test", "New"
 IN_LINE, FLAGGED, UNDEFINED = "In line", "Flagged", "Undefined"
@@ -58,10 +58,10 @@ METRICS = by_name(
         undefined_when="no claim of an answer was compared with a reference answer",
         source="Mohri & Hashimoto 2024"),
     Definition("drift", "Drift alarm",
-        "Whether the scores of the other questions look like those of the calibration: a bet against it gains "
+        "Whether the scores of new questions look like those of a calibration store: a bet against it gains "
         f"{1 / DRIFT_LEVEL:.0f} times its stake with probability at most {DRIFT_LEVEL:.0%} if they do, however often "
         "one looks. It sees a change of level, not of spread.",
-        undefined_when="a random half of the run calibrates: it differs from the other by chance only",
+        undefined_when="questions of the run itself calibrate: the order of a file says nothing of time",
         formula="Simple Jumper martingale on randomised online p-values",
         source="Vovk et al. 2021, arXiv 2102.10439"),
 )  # fmt: skip

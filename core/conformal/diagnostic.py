@@ -15,7 +15,7 @@ from core.conformal.numbers import numbers
 from core.conformal.promises import Calibration
 from core.conformal.recovery import recover
 from core.conformal.step import ConformalStep
-from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
+from core.socket import EARLIER, Analyses, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
 
 ALPHA = Setting(
@@ -30,12 +30,12 @@ ALPHA = Setting(
 _NOTHING = Calibration(np.empty(0), np.empty(0), ())
 
 
-def conformal_csv(diagnosis: Diagnosis) -> bytes:
+def conformal_csv(diagnosis: Analyses) -> bytes:
     """Return one row per question: role, score, p-value, verdict, set and reason."""
     return csv_bytes(diagnosis["conformal"].queries, diagnosis.run.data_source)
 
 
-def risk_csv(diagnosis: Diagnosis) -> bytes:
+def risk_csv(diagnosis: Analyses) -> bytes:
     """Return one row per threshold that was tested for the certificate."""
     return csv_bytes(diagnosis["conformal"].certificate.to_frame(), diagnosis.run.data_source)
 
@@ -50,7 +50,7 @@ def _claims(claims: Any) -> pd.DataFrame:
     return frame[claims.layout.of_answer].reset_index(drop=True)
 
 
-def _analyse(diagnosis: Diagnosis) -> ConformalAnalysis:
+def _analyse(diagnosis: Analyses) -> ConformalAnalysis:
     run, used = diagnosis.run, in_use(diagnosis)
     options = run.manifest.get("steps", {}).get("conformal", {}).get("options", {})
     origin, store = OWN, None

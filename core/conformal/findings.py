@@ -8,10 +8,10 @@ from core.conformal.analysis import ConformalAnalysis
 from core.conformal.coverage import shortfall
 from core.conformal.definitions import FINDINGS, FLAGGED, METRICS, NEW, OF_CORRECT, TEST
 from core.conformal.promises import Coverage
-from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.severity import BROKEN, LOSS, graded
+from core.socket import BAD, GOOD, UNCLEAR, Finding
 from core.stats import holm, wilson_interval
-from core.text.display import count, number, part, percent
+from core.text.display import about, count, number, part, percent
 
 _NO_HELP = "Use a better confidence signal, or accept a higher error rate α."
 
@@ -20,8 +20,8 @@ def findings(analysis: ConformalAnalysis) -> tuple[Finding, ...]:
     """Return whether the promises hold, which answers are flagged, and what could not be certified.
 
     Chance: of n answers as good as the correct ones, α n are flagged. A promise is tested by the exact
-    distribution of what its thresholds cover, drift by Ville's bound. Where a random half of the run's own
-    questions calibrates neither is tested: the halves can differ by chance only.
+    distribution of what its thresholds cover, but for random halves, which can differ by chance only; drift
+    from a store by Ville's bound.
     """
     if not analysis.calibrated:
         return ()
@@ -47,16 +47,17 @@ def _drift(analysis: ConformalAnalysis) -> list[Finding]:
     if not drift.n:
         return []
     judged = analysis.queries[analysis.queries["drift_p"].notna()]
-    least = judged.sort_values("drift_p", kind="stable")["query_id"]
     # Ville's inequality: the highest capital of a bet is a bound on its p-value.
     p_value = math.exp(-max(0.0, float(drift.log_martingale.max())))
     at = drift.n if drift.alarm is None else drift.alarm
+    least = judged.iloc[at:].sort_values("drift_p", kind="stable")["query_id"]
     return [
         Finding(
             "score_drift",
             f"The level of the scores drifts away from the calibration: alarm at question {at + 1:,} of "
             f"{drift.n:,}.",
             drift.n - at, drift.n, p_value=p_value, severity=graded(BROKEN), query_ids=tuple(least),
+            label="After the drift alarm", reads="from the drift alarm on",
             advice=FINDINGS["score_drift"].advice, clause="the questions no longer look like the calibration",
             fix="labels:more",
         )
@@ -121,24 +122,29 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
     look = "looks" if n == 1 else "look"
     sentence = (
         f"{n:,} of {count(of, 'answer')} {look} less typical than {percent(1 - alpha)} of the correct "
-        f"answers; about {number(analysis.n_by_chance, '{:.0f}')} would even if all were correct."
+        f"answers; {about(analysis.n_by_chance)} would even if all were correct."
     )
     p_value, surely = shortfall(of - n, analysis.parts, alpha), interval
+    withheld = f"{part(n, of, 'answer')} should be withheld ({percent(share, interval)})"
     if splits is not None:
         # Not by the half that the run happens to have: another seed must not change what is said.
         p_value = splits.p_value
         surely = wilson_interval(splits.median / splits.of, splits.of)
+        withheld = (
+            f"{splits.low:,} to {splits.high:,} of {count(splits.of, 'answer')} should be withheld, "
+            "depending on which labels calibrate"
+        )
         sentence += f" {over_splits(analysis)}"
     unclear = Finding(
         "answers_flagged", sentence, n, of, interval, analysis.n_by_chance, severity="low",
-        query_ids=tuple(flagged["query_id"]), tone=UNCLEAR,
+        query_ids=tuple(flagged["query_id"]), tone=UNCLEAR, label="Flagged",
+        reads="whose answer is flagged",
     )  # fmt: skip
     return [
         Finding(
             "answers_flagged", sentence, n, of, interval, analysis.n_by_chance, p_value,
             graded(LOSS, surely), FINDINGS["answers_flagged"].advice if n else "",
-            tuple(flagged["query_id"]), BAD,
-            f"{part(n, of, 'answer')} should be withheld ({percent(share, interval)})",
+            tuple(flagged["query_id"]), BAD, withheld, label="Flagged", reads="whose answer is flagged",
             otherwise=unclear if n else None,
         )
     ]  # fmt: skip
@@ -154,7 +160,7 @@ def over_splits(analysis: ConformalAnalysis) -> str:
         return ""
     return (
         f"Over {one.n_splits:,} random halves of the labels it is {one.low:,} to {one.high:,} of {one.of:,}, "
-        f"in the middle {one.median:,}."
+        f"with a median of {one.median:,}."
     )
 
 
@@ -186,6 +192,7 @@ def _certificate(analysis: ConformalAnalysis) -> list[Finding]:
             f"{count(of, 'answer')}, {risk} with probability {percent(1 - one.delta)} over the "
             f"{count(one.n, 'label')}.",
             n, of, wilson_interval(n / of, of) if of else None, severity="low", tone=GOOD,
-            query_ids=tuple(q.loc[answered, "query_id"]),
+            query_ids=tuple(q.loc[answered, "query_id"]), label="Answered",
+            reads="that reach the certified confidence",
         )
     ]  # fmt: skip

@@ -10,11 +10,11 @@ from core.calibration.in_use import in_use, provenance
 from core.calibration.provenance import Provenance
 from core.calibration.saved import Method, digest
 from core.calibration.store import Case, query_hash
-from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.llm.prompts import NumberedPassage, passage_block
 from core.pipeline.rows import AskedQuestion, questions_of
 from core.signals import nonconformity
+from core.socket import Analyses
 
 # A text, or passages in the order of the prompt: texts, or pairs of title and text.
 Context = str | Sequence[str | tuple[str, str]]
@@ -61,12 +61,12 @@ def _context(question: AskedQuestion) -> str:
     return context_text([(one["title"] or "", one["text"] or "") for one in question.passages])
 
 
-def cases_of(diagnosis: Diagnosis, method: Method | None = None) -> tuple[list[Case], Provenance]:
+def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[Case], Provenance]:
     """Return the answers of a run that have a reference answer and a score, and what identifies the scores.
 
     Parameters
     ----------
-    diagnosis : Diagnosis
+    diagnosis : Analyses
         Of the run; its setting ``weights`` chooses the score. No LLM calls.
     method : Method, optional
         The confidence in place of the one in use; the answers that it was learned from are left out.

@@ -8,7 +8,7 @@ from core.conformal.analysis import ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, DELTA, METRICS, OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS
 from core.conformal.findings import over_splits
 from core.conformal.promises import Coverage
-from core.diagnosis import REASON, Number
+from core.socket import REASON, Number
 from core.stats import wilson_interval
 from core.text.display import percent, share_interval
 
@@ -32,7 +32,7 @@ def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
         Number("n_flagged", "Answers flagged", flagged if judged else None, of=judged, define="Flagged",
             place="card",
             chance=analysis.n_by_chance if judged else None,
-            note=over_splits(analysis).rstrip(".") if judged else _why(analysis),
+            note=over_splits(analysis).rstrip(".").replace("Over", "over", 1) if judged else _why(analysis),
             cases="queries.verdict:Flagged"),
         Number("mean_set_size", "Mean answers in a set", _value(sets.mean_size) if sets else None,
             n=analysis.coverages[OF_SETS].n_test if sets else 0, define="set_size", place="row"),

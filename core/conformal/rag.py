@@ -120,7 +120,7 @@ class ConformalRAG:
     ...         stats = conformal.calibrate(list("123456789"), ["Text."] * 9, ["Paris"] * 8 + ["Rome"])
     ...         result = conformal.predict_with_coverage("Where?", "Text.")
     >>> stats["n_labels"], stats["n_correct"], stats["reason"]
-    (9, 8, '8 labels cannot certify α = 0.1; you need at least 9.')
+    (9, 8, '8 correct answers cannot certify α = 0.1; you need at least 9.')
     >>> result.prediction, result.confidence, result.is_reliable
     ('Paris', 1.0, False)
     """
@@ -267,7 +267,7 @@ class ConformalRAG:
         asked = self._ask(Asker(self._llm, self._cache), question, context)
         scores = _calibrating(self.store, without=query_hash(question, context_text(context)))
         p_value = float(p_values(scores, [asked.score])[0]) if scores.size else math.nan
-        reason = asked.failure or asked.undefined or label_shortage(scores.size, self.alpha)
+        reason = asked.failure or asked.undefined or label_shortage(scores.size, self.alpha, "correct answer")
         metadata = {
             "score": asked.score,
             "threshold": conformal_threshold(scores, self.alpha),
@@ -353,7 +353,7 @@ def summary(store: CalibrationStore, alpha: float, signal: Signal | None = None)
         "total_calibrated": len(store),
         "n_labels": n_labels,
         "n_correct": n,
-        "reason": label_shortage(n, alpha),
+        "reason": label_shortage(n, alpha, "correct answer"),
         "certified_threshold": certificate.threshold,
         "certified_missing": certificate.missing,
     }

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from core.conformal.definitions import METRICS
-from core.diagnosis import RECOVERED, Diagnosis
+from core.socket import RECOVERED, Analyses
 from core.stats import wilson_interval
 
 
-def recover(diagnosis: Diagnosis) -> pd.DataFrame:
-    """Return each promise and the share that kept it, as `Diagnosis.recovered` has it.
+def recover(diagnosis: Analyses) -> pd.DataFrame:
+    """Return each promise and the share that kept it, as `Analyses.recovered` has it.
 
     The halves of a simulated run are drawn at random, so that each promise holds with a probability of 1 − α
     or a little more; the difference is chance alone.

@@ -114,7 +114,10 @@ class Certificate:
         if self.threshold is not None:
             return ""
         if self.out_of_reach:
-            return "too many are wrong at every confidence, and more labels would not change this"
+            return (
+                "too many are wrong at every confidence that 1 answer in 20 reaches, and more labels would "
+                "not change this"
+            )
         if self.labels_needed is None:
             return "too many are wrong to say how many labels it would take"
         return f"about {count(self.labels_needed, 'more label')} would certify one"

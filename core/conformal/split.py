@@ -149,8 +149,8 @@ def labels_needed(alpha: float) -> int:
     return math.ceil((1 - error) / error)
 
 
-def label_shortage(n: int, alpha: float) -> str:
-    """Return why n labels give no finite threshold; empty where they do.
+def label_shortage(n: int, alpha: float, what: str = "label") -> str:
+    """Return why n labels, or ``what`` else calibrates, give no finite threshold; empty where they do.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def label_shortage(n: int, alpha: float) -> str:
     needed = labels_needed(alpha)
     if n >= needed:
         return ""
-    return f"{n:,} label{'' if n == 1 else 's'} cannot certify α = {alpha}; you need at least {needed:,}."
+    return f"{n:,} {what}{'' if n == 1 else 's'} cannot certify α = {alpha}; you need at least {needed:,}."
 
 
 def _weighed(

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Bools, Floats, Ints, equal_sized, spearman_within, tie_spans
-from core.diagnosis import Definition
 from core.influence.chance import RandomRhos
 from core.influence.definitions import DEFAULT_THRESHOLD, LOGPROB, MODES, REASONS, ROUGE
 from core.influence.measured import (
@@ -30,6 +29,7 @@ from core.influence.metrics import (
 from core.influence.modes import mark_modes, mode_counts, testable_counts
 from core.influence.ndcg import OrderOfUse, ndcg_p_values, ndcg_rows, order_of_use
 from core.run import Run
+from core.socket import Definition
 from core.text.matching import correctness
 
 _RBO_CELLS = 4_000_000

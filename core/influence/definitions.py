@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.diagnosis import MODE, REASON, Definition, by_name
+from core.socket import MODE, REASON, Definition, by_name
 
 ROUGE, LOGPROB = "rouge", "logprob"
 
@@ -115,11 +115,13 @@ MODES = by_name(
         "ρ below the lower 5 % point of random orders of this question's own influences.", MODE,
         advice="Check that scores are sorted best first, and whether the model favours the end of its prompt."),
     Definition("inert", "Inert", "No single removal changes the answer (all influences 0).", MODE,
-        advice="Either several passages carry the same evidence, or the model needed none: see parametric and redundant."),
+        advice="Check whether a passage supports the answer: if several do, removing one leaves the others; if none does, the "
+        "model answered from memory or invented it."),
     Definition("parametric", "Parametric", "Closed-book answer ≈ baseline (ROUGE-L F1 ≥ 0.9).", MODE,
         advice="The model gives this answer without any passage, and it may be wrong: its influence says nothing about retrieval."),
-    Definition("redundant", "Redundant", "Inert to every single removal, but not parametric.", MODE,
-        advice="Check whether a passage supports the answer: if several do, removing one leaves the others; if none does, the answer is probably invented."),
+    Definition("redundant", "Redundant or invented", "Inert to every single removal, but not parametric.", MODE,
+        advice="Check whether a passage supports the answer: if several do, removing one leaves the others; if none does, the "
+        "answer is probably invented."),
     Definition("harmful_passage", "Harmful passage", "Leaving the passage out makes an incorrect answer correct.",
         MODE, advice="Without this passage the answer is correct: read it, and filter it or rank it lower."),
     Definition("missed_evidence", "Missed evidence", "A gold passage exists that was not retrieved.", MODE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from core.diagnosis import Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.influence.analysis import InfluenceAnalysis, analyse
 from core.influence.definitions import DEFAULT_THRESHOLD, DEFINITIONS, LOGPROB, ROUGE
 from core.influence.export import influence_csv, questions_csv
@@ -11,9 +10,10 @@ from core.influence.recovery import recover
 from core.influence.step import InfluenceStep
 from core.influence.summary import numbers
 from core.run import Run
+from core.socket import Analyses, Diagnostic, Export, Need, QuestionColumn, Setting
 
 THRESHOLD = Setting(
-    "threshold",
+    "influence_threshold",
     "Divergence threshold τ",
     DEFAULT_THRESHOLD,
     "Questions with rank agreement ρ ≥ τ are aligned, those below divergent.",
@@ -42,10 +42,12 @@ def _by_logprob(run: Run) -> InfluenceAnalysis:
     return analyse(run, measure=LOGPROB)
 
 
-def _analyse(diagnosis: Diagnosis) -> InfluenceAnalysis:
+def _analyse(diagnosis: Analyses) -> InfluenceAnalysis:
     settings = diagnosis.settings
     measured = _by_logprob if settings["influence"] == LOGPROB else analyse
-    return diagnosis.once(measured).labelled(float(settings["threshold"]), bool(settings["as_published"]))
+    return diagnosis.once(measured).labelled(
+        float(settings["influence_threshold"]), bool(settings["as_published"])
+    )
 
 
 INFLUENCE = Diagnostic(

@@ -6,12 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from core.diagnosis import Diagnosis
 from core.influence.definitions import ROUGE
+from core.socket import Analyses
 from core.spreadsheet import csv_bytes
 
 
-def influence_csv(diagnosis: Diagnosis) -> bytes:
+def influence_csv(diagnosis: Analyses) -> bytes:
     """Return an influence CSV: the 14 published columns, then ``label, reason, data_source``.
 
     One row per question and passage, in the run's order, with the recomputed numbers.
@@ -56,6 +56,6 @@ def influence_csv(diagnosis: Diagnosis) -> bytes:
     return csv_bytes(frame, run.data_source)
 
 
-def questions_csv(diagnosis: Diagnosis) -> bytes:
+def questions_csv(diagnosis: Analyses) -> bytes:
     """Return one row per question: every number, label, reason and failure mode."""
     return csv_bytes(diagnosis["influence"].queries, diagnosis.run.data_source)

@@ -6,11 +6,11 @@ import math
 from dataclasses import replace
 from typing import NamedTuple
 
-from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.definitions import METRICS, MODES, REASONS, ROUGE
 from core.influence.reported import changes_sentence, compare_reported
 from core.severity import LOSS, NOTE, WRONG, Harm, graded
+from core.socket import BAD, GOOD, UNCLEAR, Finding
 from core.stats import cases_needed, wilson_interval
 from core.text.display import count, needed, number, part, percent
 
@@ -53,7 +53,7 @@ _WORDINGS = {
     ),
     "redundant": _Wording(
         "no single removal changes the answer, but leaving out all passages does",
-        "where no single passage matters", LOSS, "k", False,
+        "that need passages, but no single one", LOSS, "k", False,
     ),
     "inert": _Wording(
         "no single removal changes the answer", "where no single passage matters", NOTE, "k", False

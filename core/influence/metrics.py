@@ -217,12 +217,6 @@ def influence_entropy(influence: ArrayLike) -> float:
     return float(entropy_within(values, np.zeros(values.size, np.int64), 1)[0]) if values.size else math.nan
 
 
-def normalised_entropy(influence: ArrayLike) -> float:
-    """Influence entropy divided by its maximum ln k, in [0, 1]; NaN also when k < 2."""
-    values = _vector(influence, "influence")
-    return influence_entropy(values) / math.log(values.size) if values.size > 1 else math.nan
-
-
 def rank_biased_overlap(retrieval_rank: ArrayLike, influence: ArrayLike, p: float = RBO_PERSISTENCE) -> float:
     """Agreement of retrieval order and order of use that weighs the top of the lists most.
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from core.diagnosis import REASON, Number
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.definitions import MODES
 from core.influence.metrics import above_noise_by_chance, labels
+from core.socket import REASON, Number
 from core.stats import mean_interval
 from core.text.display import p_text
 

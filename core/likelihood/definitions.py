@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.diagnosis import MODE, REASON, Definition, by_name
+from core.socket import MODE, REASON, Definition, by_name
 
 _SHARE = {
     "range": "[0, 1]",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pandas as pd
 
-from core.diagnosis import Diagnosis, Diagnostic, Need, QuestionColumn
 from core.likelihood.analysis import LikelihoodAnalysis, analyse_likelihood
 from core.likelihood.definitions import DEFINITIONS
 from core.likelihood.findings import findings
 from core.likelihood.numbers import numbers
 from core.likelihood.step import LikelihoodStep
 from core.rows import once_for
+from core.socket import Analyses, Diagnostic, Need, QuestionColumn
 
 
-def _analyse(diagnosis: Diagnosis) -> LikelihoodAnalysis:
+def _analyse(diagnosis: Analyses) -> LikelihoodAnalysis:
     def analysed(_: pd.DataFrame) -> LikelihoodAnalysis:
         by_words = diagnosis.at({**diagnosis.settings, "influence": "rouge"})["influence"]
         rouge, correct = by_words.passages["influence"].to_numpy(), diagnosis["answers"].queries["correct"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.diagnosis import UNCLEAR, Finding
 from core.likelihood.analysis import LikelihoodAnalysis
 from core.likelihood.definitions import MODES
 from core.severity import LOSS, WRONG, graded
+from core.socket import UNCLEAR, Finding
 from core.stats import poisson_binomial_tail, wilson_interval
 from core.text.display import count, number, percent
 
@@ -17,12 +17,14 @@ _SAID = {
         ("incorrect answer", "incorrect answers"),
         "made_drop",
         WRONG,
+        "with a misleading passage",
     ),
     "ignored": (
         "the passage that raises the correct answer most does not make the given answer likelier",
         ("answer that is not correct", "answers that are not correct"),
         "needed_drop",
         LOSS,
+        "with ignored evidence",
     ),
 }
 
@@ -37,7 +39,7 @@ def findings(analysis: LikelihoodAnalysis) -> tuple[Finding, ...]:
 
 def _finding(analysis: LikelihoodAnalysis, name: str) -> Finding:
     q = analysis.queries
-    sentence, nouns, by, harm = _SAID[name]
+    sentence, nouns, by, harm, reads = _SAID[name]
     shown = q[q[name].fillna(False)].sort_values(by, ascending=False, kind="stable")
     n, of, chances = len(shown), int(q[name].notna().sum()), q[f"{name}_by_chance"].dropna()
     expected, interval = float(chances.sum()), wilson_interval(n / of, of)
@@ -48,7 +50,7 @@ def _finding(analysis: LikelihoodAnalysis, name: str) -> Finding:
         name,
         f"{told[:1].upper()}{told[1:]} (chance baseline: {number(expected, '{:.1f}')}).",
         n, of, interval, expected, poisson_binomial_tail(chances, n),
-        severity=graded(harm, interval), query_ids=tuple(shown["query_id"]), topic="evidence",
+        severity=graded(harm, interval), query_ids=tuple(shown["query_id"]), topic="evidence", reads=reads,
     )  # fmt: skip
     return replace(
         found,

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pandas as pd
 
-from core.diagnosis import REASON, Number
 from core.likelihood.analysis import GoldShare, LikelihoodAnalysis
 from core.likelihood.definitions import METRICS, MODES
+from core.socket import REASON, Number
 
 _CARDS = ("gold_by_answer", "gold_by_reference")  # by drops
 

@@ -54,11 +54,10 @@ def as_llm(given: object, name: str = "llm_client") -> LLM:
         address = getattr(getattr(given, "_client", None), "base_url", None)
         return open_llm("ollama", base_url=None if address is None else str(address))
     if not callable(given) or isinstance(given, type):
-        what = f"{given!r}" if given is None or isinstance(given, str) else f"a {type(given).__name__}"
+        what = repr(given) if given is None or isinstance(given, str) else type(given).__name__
         raise InputError(
             f"{name} must be a language model, the name of one, a client of ollama or a function, got "
-            f"{what}; "
-            'open a model with core.llm.open_llm, such as open_llm("openai", "name", base_url="http://…").'
+            f'{what}; open a model with core.llm.open_llm, such as open_llm("openai", "name", base_url="http://…").'
         )
     return FunctionLLM(given, style=DEFAULT_STYLE if _takes_one(given) else FUNCTION_STYLE.name)
 

@@ -19,6 +19,7 @@ from core.own_rag.runnables import as_answer, as_retrieve
 from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin, fill
 from core.pipeline.steps import ProgressCallback, asks_questions, check_models
 from core.run import Run, check_target, holds_run, read_manifest, sole_writer
+from core.socket import steps_of
 
 
 def analyze(
@@ -166,7 +167,7 @@ def _steps(chosen: Sequence[str | Step], options: Mapping[str, Any]) -> list[Ste
     """Return the steps; the first one answers the questions, with these options if given by name."""
     from core import diagnostics  # its packages import the pipeline
 
-    known = {one.name: one.step for one in diagnostics.DIAGNOSTICS if one.step is not None}
+    known = steps_of(diagnostics.DIAGNOSTICS)
     unknown = next((one for one in chosen if isinstance(one, str) and one not in known), None)
     if isinstance(chosen, str) or unknown is not None:
         wrong = chosen if isinstance(chosen, str) else unknown

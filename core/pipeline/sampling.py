@@ -55,4 +55,7 @@ def sampling_facts(samples: int) -> Mapping[str, Any]:
 def check_model(llm: LLM, model: str | None) -> None:
     """Raise InputError where a named model is not the one that answers."""
     if model is not None and model != llm.name:
-        raise InputError(f"llm_client answers with {llm.name}, not with {model}; open that model for it.")
+        raise InputError(
+            f"llm_client answers with {llm.name}, not with {model}; leave out model, or open {model} with "
+            "core.llm.open_llm and give that as llm_client."
+        )

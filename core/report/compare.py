@@ -12,9 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from core.diagnosis import Diagnosis, Number, QuestionColumn
+from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.run import Run
+from core.socket import Number, QuestionColumn
 from core.text.display import DASH, number
 
 LETTERS = "ABCD"

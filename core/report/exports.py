@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 
-from core.diagnosis import Diagnosis, Export
+from core.diagnosis import Diagnosis
 from core.report.signals import signals_csv
 from core.reviews import Review
+from core.socket import Export
 from core.sources.formats import FORMATS
 from core.sources.formats.records import Record, records_of
 from core.sources.formats.types import Format

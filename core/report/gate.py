@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from core.diagnosis import BAD, UNCLEAR, Diagnosis, Finding
+from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.report.text import finding_text
 from core.severity import SEVERITIES
+from core.socket import BAD, UNCLEAR, Finding
 from core.text.display import count, one_line
 
 

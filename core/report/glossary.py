@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-from core.diagnosis import Definition, Diagnostic
+from core.socket import Definition, Diagnostic
 
 _FACTS = (
     ("formula", "Computed as"),

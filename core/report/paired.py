@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from core.diagnosis import QuestionColumn
 from core.report.compare import Side, question_columns, shared_questions
+from core.socket import QuestionColumn
 from core.stats import holm, paired_interval, paired_permutation_test
 from core.text.display import DASH, number, p_text
 

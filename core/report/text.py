@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from core.diagnosis import BAD, Diagnosis, Diagnostic, Finding, Number
+from core.diagnosis import Diagnosis
+from core.socket import BAD, Diagnostic, Finding, Number
 from core.text.display import one_line
 from core.verdict import verdict
 

@@ -3,9 +3,13 @@
 from core.llm.embeddings import RememberingEmbedder, shared_embedder
 from core.retrieval.bm25 import TOKENIZERS, BM25Retriever
 from core.retrieval.bm25_fast import FastBM25Retriever
-from core.retrieval.dense import DenseRetriever
-from core.retrieval.factory import EMBEDDING_RETRIEVERS, RETRIEVERS, make_retriever
-from core.retrieval.hybrid import HybridRetriever
+from core.retrieval.factory import (
+    EMBEDDING_RETRIEVERS,
+    RETRIEVERS,
+    DenseRetriever,
+    HybridRetriever,
+    make_retriever,
+)
 from core.retrieval.types import Retriever, best
 
 __all__ = [

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import comb
 
-from core.diagnosis import Definition
 from core.errors import InputError
 from core.retrieval_quality.definitions import REASONS
 from core.retrieval_quality.metrics import (
@@ -27,6 +26,7 @@ from core.retrieval_quality.metrics import (
     reciprocal_by_chance,
 )
 from core.run import Run
+from core.socket import Definition
 from core.stats import mean_in_unit
 
 DEPTHS = (1, 3, 5, 10)

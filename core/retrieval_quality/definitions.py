@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.diagnosis import REASON, Definition, by_name
+from core.socket import REASON, Definition, by_name
 
 METRICS = by_name(
     Definition("hit_at_k", "Hit at k", "Is a gold passage among the first k that the retriever gave?",
@@ -29,7 +29,7 @@ METRICS = by_name(
         formula="1 if no other passage is as influential as the best gold one, else 0", range="[0, 1]",
         direction="higher = what was found is also used",
         undefined_when="no gold passage was retrieved, or the influence is constant or unknown",
-        advice="The gold passage was there, but another one moves the answer more: try a larger model, another prompt, "
+        advice="Where gold was in the prompt but another passage moves the answer more: try a larger model, another prompt, "
         "or fewer and shorter passages."),
 )  # fmt: skip
 

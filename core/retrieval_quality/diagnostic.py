@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from core.diagnosis import Diagnosis, Diagnostic, Need, Number, QuestionColumn
 from core.retrieval_quality.analysis import DEPTHS, RetrievalQuality, retrieval_quality
 from core.retrieval_quality.definitions import DEFINITIONS, FINDINGS, METRICS
 from core.retrieval_quality.findings import findings
+from core.socket import Analyses, Diagnostic, Need, Number, QuestionColumn
 
 _CARDS = {
     "hit_at_1": "queries.first_gold_rank:1",
@@ -45,7 +45,7 @@ def _title(key: str, metric: str, depth: str) -> str:
     return METRICS[metric].title.removesuffix(" k") + (f" {depth}" if depth else "")
 
 
-def _analyse(diagnosis: Diagnosis) -> RetrievalQuality:
+def _analyse(diagnosis: Analyses) -> RetrievalQuality:
     return retrieval_quality(diagnosis.run, diagnosis["influence"], DEPTHS)
 
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from core.diagnosis import BAD, BEYOND_CHANCE, GOOD, UNCLEAR, Finding
 from core.retrieval_quality.analysis import RetrievalQuality
 from core.retrieval_quality.definitions import FINDINGS, METRICS
 from core.severity import LOSS, graded
+from core.socket import BAD, BEYOND_CHANCE, GOOD, UNCLEAR, Finding
 from core.stats import cases_needed, poisson_binomial_tail, wilson_interval
 from core.text.display import count, needed, number, part, percent
 
@@ -48,6 +48,8 @@ class _Share(NamedTuple):
         """
         low, high = self.interval
         severity, advice = graded(LOSS, (1 - high, 1 - low)), more.pop("advice", "")
+        if self.tone == UNCLEAR:
+            sentence += " Too few questions to say whether it is most of them."
         one = Finding(
             name, sentence, self.n, self.of, self.interval, self.expected, self.p_value, severity,
             str(advice), tone=self.tone, clause=f"{clause} {self.words(noun)}", topic="gold", **more,  # type: ignore[arg-type]

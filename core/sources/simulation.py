@@ -11,7 +11,7 @@ import pandas as pd
 from core.errors import InputError
 from core.run import Run
 from core.sources.simulation_tables import CONTEXT_QUESTIONS, Tables
-from core.sources.simulation_truth import ANSWER_WORDS, LEVEL, SAMPLES, TOGETHER, Truth, draw_truth
+from core.sources.simulation_truth import ANSWER_WORDS, AUROC_OF_LEVEL, SAMPLES, TOGETHER, Truth, draw_truth
 
 __all__ = ["ANSWER_WORDS", "CASES", "SimulationOptions", "simulate"]
 CASES = ("aligned", "divergent", "ties", "empty", "inert", "redundant", "parametric", "position")
@@ -238,7 +238,7 @@ def _counted(truth: Truth) -> pd.DataFrame:
 
 
 def _planted(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return what was planted by diagnostic and key of a `core.diagnosis.Number`: counts, shares, means."""
+    """Return what was planted by diagnostic and key of a `core.socket.Number`: counts, shares, means."""
     rank, n, of_wrong = rows["gold_rank"], rows.sum(), rows[rows["correct"] == 0].sum()
     found: dict[str, dict[str, Any]] = {
         "answers": {"n_correct": int(n["correct"]), "n_empty_answers": int(n["empty"])},
@@ -274,26 +274,11 @@ def _planted(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
         "confidence": {
             "mean_confidence": float(rows["level"].mean()),
             "confidence_gap": 0.0,
-            "confidence_auroc": _auroc_of_level(),
+            "confidence_auroc": AUROC_OF_LEVEL,
         },
     }
     # A mean over no question is not planted.
     return {name: {key: one for key, one in own.items() if one == one} for name, own in found.items()}
-
-
-def _auroc_of_level() -> float:
-    """Return the probability that a correct answer has a higher level than an incorrect one.
-
-    The level is uniform from a to b and an answer is correct with exactly that probability, so that it is
-    the integral of x (1 − y) over all y < x, divided by that over all x and y.
-    """
-    a, b = LEVEL
-    mean = (a + b) / 2
-
-    def integral(x: float) -> float:  # of x ((x − a) − (x² − a²) / 2), from 0
-        return x**3 / 3 - a * x**2 / 2 - x**4 / 8 + a**2 * x**2 / 4
-
-    return (integral(b) - integral(a)) / ((b - a) ** 2 * mean * (1 - mean))
 
 
 def _cases(options: SimulationOptions, rng: np.random.Generator) -> list[str]:

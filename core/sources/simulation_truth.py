@@ -14,10 +14,12 @@ ANSWER_WORDS = 20
 INERT = ("inert", "redundant", "parametric")
 SAMPLES = 10
 CLAIMS = 2  # of an answer: its two sentences
-SUPPORTED, TOGETHER, NOWHERE = range(
-    3
-)  # what is planted in a claim: a passage, only two, or none supports it
+# What is planted in a claim: a passage, only two, or none supports it.
+SUPPORTED, TOGETHER, NOWHERE = range(3)
 LEVEL = (0.2, 1.0)  # the confidence is uniform here, and an answer is correct with exactly that probability
+# That a correct answer has a higher level than an incorrect one: the integral of x (1 − y) over all y < x, by
+# that over all x and y.
+AUROC_OF_LEVEL = 7 / 9
 # Words replaced when an influential passage is left out: influences from 0.2 to 0.9.
 _STRENGTHS = np.arange(4, 19)
 _CLAIM_KINDS = {True: (0.8, 0.05, 0.15), False: (0.4, 0.1, 0.5)}  # by whether the answer is correct

@@ -28,6 +28,7 @@ from core.stats.intervals import (
     bootstrap_interval,
     bootstrap_intervals,
     cases_needed,
+    clustered_interval,
     mean_in_unit,
     mean_interval,
     paired_interval,
@@ -51,7 +52,6 @@ from core.stats.shared import Interval, known_pairs, resamples
 from core.stats.significance import (
     holm,
     paired_permutation_test,
-    permutation_test,
     poisson_binomial_interval,
     poisson_binomial_tail,
 )
@@ -78,6 +78,7 @@ __all__ = [
     "brier_parts",
     "brier_score",
     "cases_needed",
+    "clustered_interval",
     "correlations",
     "e_aurc",
     "expected_calibration_error",
@@ -91,7 +92,6 @@ __all__ = [
     "non_negative_logistic",
     "paired_interval",
     "paired_permutation_test",
-    "permutation_test",
     "platt_fit",
     "poisson_binomial_interval",
     "poisson_binomial_tail",

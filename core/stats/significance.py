@@ -10,48 +10,19 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
 from core.arrays import Floats
-from core.stats.shared import CELLS, known_pairs, known_values
+from core.stats.shared import CELLS, known_pairs
 
 _RECURSION_UP_TO = 1_000  # trials; every term of the recursion is positive, so even tiny tails are precise
-
-
-def permutation_test(a: ArrayLike, b: ArrayLike, n_resamples: int = 9_999, seed: int = 0) -> float:
-    """Return the two-sided p-value of the difference of means of two independent samples.
-
-    Parameters
-    ----------
-    a, b : array_like, shapes (n,) and (m,)
-        The samples.
-    n_resamples, seed
-        Random reassignments of the values to the samples (all, where there are no more); same seed, same p.
-
-    Returns
-    -------
-    float
-        In (0, 1], small where chance is a poor explanation: (1 + #extreme) / (1 + #draws), never 0 (Phipson &
-        Smyth 2010), or the exact share of all reassignments. NaN where a sample is empty.
-    """
-    from scipy.stats import permutation_test as scipy_test
-
-    first, second = known_values(a), known_values(b)
-    if not first.size or not second.size:
-        return math.nan
-    found = scipy_test(
-        (first, second),
-        lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis),
-        n_resamples=n_resamples,
-        batch=max(1, CELLS // (first.size + second.size)),
-        rng=np.random.default_rng(seed),
-    )
-    return float(found.pvalue)
 
 
 def paired_permutation_test(a: ArrayLike, b: ArrayLike, n_resamples: int = 9_999, seed: int = 0) -> float:
     """Return the two-sided p-value of the mean difference of pairs (sign-flip test, Fisher 1935, section 21).
 
-    As `permutation_test`, but `a` and `b` are two values of each case (the same questions in two runs), and
-    they are exchanged within pairs only. Where all differences but 0 have one size, as of 0 and 1, it is the
-    exact sign test for any number of pairs (McNemar 1947). 1 where all differences are 0, NaN without pairs.
+    `a` and `b` are two values of each case (the same questions in two runs); they are exchanged within pairs
+    at random, or in all ways where there are no more than `n_resamples`. In (0, 1]: (1 + #extreme) / (1 +
+    #draws), never 0 (Phipson & Smyth 2010), or the exact share of all ways. Where all differences but 0 have
+    one size, as of 0 and 1, it is the exact sign test for any number of pairs (McNemar 1947). 1 where all
+    differences are 0, NaN without pairs.
     """
     first, second = known_pairs(a, b)
     if not first.size:

@@ -113,6 +113,17 @@ def part(n: int, of: int, noun: str = "") -> str:
     return f"{percent(n / of)} of {what}" if of >= _MANY else f"{n:,} of {what}"
 
 
+def about(expected: float) -> str:
+    """Return an expected count for a sentence, which never says that about none is expected.
+
+    Examples
+    --------
+    >>> about(21.7), about(0.4)
+    ('about 22', 'fewer than 1')
+    """
+    return f"about {expected:,.0f}" if expected >= 1 else "fewer than 1"
+
+
 def needed(n: int | None) -> str:
     """Return a clause on the questions (`core.stats.cases_needed`) that would show a difference from chance.
 

@@ -32,7 +32,6 @@ from core.uncertainty.similarity import (
 )
 from core.uncertainty.spectral import (
     answer_eccentricity,
-    degree_confidence,
     degree_uncertainty,
     eccentricity,
     eigenvalues,
@@ -41,10 +40,8 @@ from core.uncertainty.spectral import (
 )
 from core.uncertainty.tokens import (
     contradiction_rate,
-    mean_token_entropy,
     p_true,
     perplexity,
-    verbalised_confidence,
 )
 
 __all__ = [
@@ -75,7 +72,6 @@ __all__ = [
     "context_test",
     "contradiction_rate",
     "cosine",
-    "degree_confidence",
     "degree_uncertainty",
     "designed",
     "discrete_semantic_entropy",
@@ -91,7 +87,6 @@ __all__ = [
     "lexical_diversity",
     "mean_off_diagonal",
     "mean_pairwise_rouge",
-    "mean_token_entropy",
     "measure",
     "number_of_semantic_sets",
     "order_dependence",
@@ -103,5 +98,4 @@ __all__ = [
     "semantic_entropy",
     "sum_eigen",
     "typical_agreement",
-    "verbalised_confidence",
 ]

@@ -82,11 +82,6 @@ class UncertaintyAnalysis:
     rule = MEANING_RULE
 
     @property
-    def sampled(self) -> bool:
-        """Whether there is a sample at all."""
-        return len(self.samples) > 0
-
-    @property
     def embedded(self) -> bool:
         """Whether the texts were embedded, too."""
         return "embedding_variance" in self.scores

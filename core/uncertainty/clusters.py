@@ -25,14 +25,11 @@ class OrderDependence(NamedTuple):
         Number of groups in the order given.
     low, high : int
         Fewest and most in any of the orders tried.
-    share_other : float
-        Share of the orders with another number than the order given.
     """
 
     given: int
     low: int
     high: int
-    share_other: float
 
 
 def greedy_clusters(equivalent: ArrayLike) -> Ints:
@@ -96,21 +93,19 @@ def order_dependence(equivalent: ArrayLike, n_orders: int = 200, seed: int = 0) 
     --------
     A chain, where only neighbours are equivalent, is one group or two:
 
-    >>> order_dependence([[1, 1, 0], [1, 1, 1], [0, 1, 1]])[:3]
+    >>> tuple(order_dependence([[1, 1, 0], [1, 1, 1], [0, 1, 1]]))
     (2, 1, 2)
     """
     same = _square(equivalent)
     given = int(greedy_clusters(same).max(initial=-1)) + 1
     if not np.any((same.astype(int) @ same > 0) & ~same):  # transitive
-        return OrderDependence(given, given, given, 0.0)
+        return OrderDependence(given, given, given)
     # All orders at once, place by place: an answer opens a group where no first member is equivalent to it.
     first, every = np.zeros((n_orders, len(same)), dtype=bool), np.arange(n_orders)
     for answer in _orders(len(same), n_orders, seed):
         first[every, answer] = ~(same[answer] & first).any(axis=1)
     counts = first.sum(axis=1)
-    return OrderDependence(
-        given, int(min(given, counts.min())), int(max(given, counts.max())), float((counts != given).mean())
-    )
+    return OrderDependence(given, int(min(given, counts.min())), int(max(given, counts.max())))
 
 
 @lru_cache(maxsize=64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.diagnosis import MODE, REASON, Definition, by_name
+from core.socket import MODE, REASON, Definition, by_name
 from core.uncertainty.estimators import DEFINITIONS as OF_ESTIMATORS
 
 STABLE, VARIES, UNSTABLE, UNDEFINED = "Stable", "Varies", "Unstable", "Undefined"
@@ -93,7 +93,7 @@ METRICS = by_name(
 FINDINGS = by_name(
     Definition("unstable_answer", "Unstable answer", "No meaning holds half of the samples: the answer changes with sampling.",
         MODE,
-        advice="Do not rely on a single one of these answers: read the samples, or let the model abstain."),
+        advice="Do not rely on a single sampled answer here: read the samples, or let the model abstain."),
     Definition("baseline_disagrees", "Samples disagree with the baseline",
         "The answer's meaning is not the one that most samples have.", MODE,
         advice="Compare the answer that is shown with the consensus of the samples: the model mostly says something else."),

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from core.diagnosis import Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
+import pandas as pd
+
 from core.llm.embeddings import shared_embedder
 from core.run import Run
+from core.socket import RECOVERED, Analyses, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
+from core.stats import mean_in_unit
 from core.uncertainty.analysis import Measured, UncertaintyAnalysis, measure
 from core.uncertainty.definitions import DEFAULT_STABLE, DEFINITIONS
 from core.uncertainty.findings import findings
 from core.uncertainty.numbers import numbers
-from core.uncertainty.recovery import recover
 from core.uncertainty.step import UncertaintyStep
+
+
+def recover(diagnosis: Analyses) -> pd.DataFrame:
+    """Return how many questions have their samples in the planted groups, as `Analyses.recovered` has it."""
+    samples = diagnosis["uncertainty"].samples
+    frame = samples[["query_id", "meaning"]].assign(planted=diagnosis.run["samples"]["planted_meaning"])
+    frame = frame[frame["planted"].notna() & frame["meaning"].notna()]
+    if frame.empty:
+        return pd.DataFrame(columns=[*RECOVERED])
+    # The groups are the same where no group of one kind meets two of the other.
+    pairs = frame.drop_duplicates().groupby("query_id", sort=False)
+    same = pairs.size().eq(pairs["meaning"].nunique()) & pairs.size().eq(pairs["planted"].nunique())
+    meaning = "Share of the questions whose samples are grouped by exactly the planted meanings."
+    row = ("Meanings as planted", 1.0, *mean_in_unit(same, share=True), len(same), meaning, "")
+    return pd.DataFrame([row], columns=[*RECOVERED])
+
 
 STABLE_FROM = Setting(
     "stable_from",
@@ -30,17 +48,17 @@ BY_EMBEDDING = Setting(
 )
 
 
-def samples_csv(diagnosis: Diagnosis) -> bytes:
+def samples_csv(diagnosis: Analyses) -> bytes:
     """Return one row per sampled answer, with its meaning."""
     return csv_bytes(diagnosis["uncertainty"].samples, diagnosis.run.data_source)
 
 
-def context_csv(diagnosis: Diagnosis) -> bytes:
+def context_csv(diagnosis: Analyses) -> bytes:
     """Return one row per estimator and condition of the context test."""
     return csv_bytes(diagnosis["uncertainty"].context.to_frame(), diagnosis.run.data_source)
 
 
-def questions_csv(diagnosis: Diagnosis) -> bytes:
+def questions_csv(diagnosis: Analyses) -> bytes:
     """Return one row per question: every number, label and reason."""
     return csv_bytes(diagnosis["uncertainty"].queries, diagnosis.run.data_source)
 
@@ -50,7 +68,7 @@ def measure_embedded(run: Run) -> Measured:
     return measure(run, shared_embedder().embed)
 
 
-def _analyse(diagnosis: Diagnosis) -> UncertaintyAnalysis:
+def _analyse(diagnosis: Analyses) -> UncertaintyAnalysis:
     claims = diagnosis["claims"]
     grounding = claims.queries["grounding"] if claims.extracted else None
     measured = diagnosis.once(measure_embedded if diagnosis.settings["by_embedding"] else measure)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.diagnosis import REASON, Definition, by_name
+from core.socket import REASON, Definition, by_name
 from core.uncertainty.samples import Estimate, Samples
 
 QUESTION, ANSWER = "question", "answer"

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import hypergeom
 
-from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.severity import LOSS, WRONG, Harm, graded
+from core.socket import BAD, GOOD, UNCLEAR, Finding
 from core.stats import poisson_binomial_tail, wilson_interval
 from core.text.display import count, number, part, percent
 from core.uncertainty.analysis import UncertaintyAnalysis
@@ -57,8 +57,10 @@ def _unstable(queries: pd.DataFrame) -> list[Finding]:
             "unstable_answer",
             f"In {n:,} of {count(of, 'question')} the answer changes with sampling: no meaning reaches half "
             "of the samples.",
-            n, of, interval, severity=severity, advice=FINDINGS["unstable_answer"].advice if n else "",
+            n, of, interval, severity=severity,
+            advice=FINDINGS["unstable_answer"].advice if n and tone != GOOD else "",
             query_ids=tuple(shown["query_id"]), tone=tone, clause=clause,
+            reads="with an unstable answer",
         )
     ]  # fmt: skip
 
@@ -76,7 +78,8 @@ def _disagreeing(queries: pd.DataFrame) -> list[Finding]:
         f"In {n:,} of {count(of, 'question')} the answer is not what most samples say; a randomly chosen "
         f"sample would disagree with the majority in about {number(chances.sum(), '{:.1f}')}.",
         n, of, wilson_interval(n / of, of), float(chances.sum()), poisson_binomial_tail(chances, n),
-        query_ids=tuple(shown["query_id"]),
+        query_ids=tuple(shown["query_id"]), label="Samples disagree",
+        reads="where most samples say something else",
     )  # fmt: skip
     told = _tested(found, LOSS, f"the answer shown is not what most samples say in {part(n, of, 'question')}")
     # No more than by chance is what is expected of an answer at temperature 0.
@@ -102,6 +105,7 @@ def _ungrounded(queries: pd.DataFrame) -> list[Finding]:
         + (f", against {n_other:,} of {total - of:,} of the others." if total > of else "."),
         n, of, wilson_interval(n / of, of), float(found["expected"][STABLE_UNGROUNDED]),
         float(hypergeom.sf(n - 1, total, n + n_other, of)), query_ids=tuple(shown["query_id"]),
+        reads="with a stable but mostly ungrounded answer",
     )  # fmt: skip
     verb = "has" if n == 1 else "have"
     clause = f"{part(n, of, 'stable answer')} {verb} mostly claims without a supporting passage"
@@ -136,7 +140,7 @@ def _falling(context: ContextTest) -> list[Finding]:
             f"({worst['title']}: mean change {number(worst['mean'])}{ends}){more if others > 0 else ''}.",
             n, of, wilson_interval(n / of, of), (n + int(worst["n_rising"])) / 2, float(worst["p_value"]),
             query_ids=tuple(context.query_ids[i] for i in np.argsort(change, kind="stable") if change[i] < 0),
-            fix="signal:replace",
+            fix="signal:replace", reads="where reported uncertainty falls",
         )  # fmt: skip
         clause = f"{words}, reported uncertainty falls in {part(n, of, 'question')}"
         found.append(replace(_tested(one, LOSS, clause), otherwise=None))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.diagnosis import REASON, Number
+from core.socket import REASON, Number
 from core.stats import mean_in_unit, mean_interval, wilson_interval
 from core.text.display import count, share_interval
 from core.uncertainty.analysis import UncertaintyAnalysis
@@ -17,7 +17,7 @@ from core.uncertainty.findings import comparable
 
 
 def numbers(analysis: UncertaintyAnalysis) -> tuple[Number, ...]:
-    """Return the headline numbers; without a value where nothing was sampled.
+    """Return the headline numbers.
 
     Stable, varying and unstable answers add up to the questions with a label.
     """
@@ -33,7 +33,7 @@ def numbers(analysis: UncertaintyAnalysis) -> tuple[Number, ...]:
     stable = int(label.get(STABLE, 0))
     context = analysis.context
     tests = context.compared
-    shown = (
+    return (
         Number("n_stable", "Stable answers", stable, of=of, define="stability", place="card",
             note=share_interval(wilson_interval(stable / of, of)) if of else "",
             cases=f"queries.stability:{STABLE}"),
@@ -67,18 +67,13 @@ def numbers(analysis: UncertaintyAnalysis) -> tuple[Number, ...]:
             int((q["meanings_low"] < q["meanings_high"]).sum()), of=int((q["n_samples"] > 1).sum()),
             define="meanings_low", place="row"),
         Number("uncertainty_undefined_reasons", "Uncertainty undefined because",
-            q["reason"].value_counts().to_dict() if analysis.sampled else None, define=REASON, place="row"),
+            q["reason"].value_counts().to_dict(), define=REASON, place="row"),
         Number("n_samples", "Samples per question", _range(q["n_samples"]), place="setup"),
         Number("n_sampled", value=int((q["n_samples"] > 0).sum())),
         Number("n_context_questions", value=len(context.query_ids)),
         Number("meaning_rule", value=analysis.rule),
         Number("stable_from", value=analysis.stable_from),
     )  # fmt: skip
-    if analysis.sampled:
-        return shown
-    return tuple(
-        Number(one.key, one.title, of=one.of and 0, define=one.define, place=one.place) for one in shown
-    )
 
 
 def _range(values: pd.Series) -> str | None:

@@ -50,10 +50,6 @@ class Samples:
         Probability that text i, as an answer to the question, entails text j.
     logprobs : array_like of shape (n,), optional
         Log-probability of each text divided by its number of tokens.
-    token_logprobs : array_like of shape (n_tokens,), optional
-        Of the first text.
-    distributions : sequence of array_like, optional
-        Log-probabilities of the tokens that could stand at each place of the first text.
     p_true, verbalised : float, optional
         What the model says of the first text.
     contradiction : array_like of shape (n_sentences, n_samples), optional
@@ -66,8 +62,6 @@ class Samples:
     embeddings: ArrayLike | None = None
     entailment: ArrayLike | None = None
     logprobs: ArrayLike | None = None
-    token_logprobs: ArrayLike | None = None
-    distributions: Sequence[ArrayLike] | None = None
     p_true: float | None = None
     verbalised: float | None = None
     contradiction: ArrayLike | None = None

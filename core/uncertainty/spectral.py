@@ -68,12 +68,6 @@ def degree_uncertainty(similarity: ArrayLike) -> float:
     return float(1.0 - graph.mean()) if graph.size else math.nan
 
 
-def degree_confidence(similarity: ArrayLike) -> Floats:
-    """Return of each answer how like all answers it is on average, shape (n,), in [1/n, 1]."""
-    graph = _graph(similarity)
-    return np.asarray(graph.mean(axis=1)) if graph.size else np.empty(0)
-
-
 def eccentricity(similarity: ArrayLike, cut: float = EIGENVALUE_CUT) -> float:
     """Spread of the answers in the space of the leading eigenvectors of the Laplacian.
 

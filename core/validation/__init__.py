@@ -1,9 +1,8 @@
 """Validation: checks of an answer without a model, safe fallbacks, and what they change."""
 
-from core.validation.chain import ValidatorChain, default_chain, validate
+from core.validation.chain import ValidatorChain, default_chain, scored, validate
 from core.validation.fallback import FallbackHandler, Served, Wording
 from core.validation.metrics import Metrics, Observation, Trial, metrics, observe, trial, windowed
-from core.validation.scoring import scored
 from core.validation.types import Case, Code, Reason, Severity, ValidationOutcome, Verdict
 from core.validation.validators import (
     CitationRequired,

@@ -39,7 +39,7 @@ class ValidationAnalysis:
         The run.
     queries : DataFrame
         One row per question: ``query_id, question, passed, critical, n_failed, reasons`` (codes, joined by a
-        comma), ``context_score, band`` (word), ``fallback`` (whether a fallback is shown in its place),
+        comma), ``context_score, band`` (word), ``fallback`` (whether users see a fallback instead),
         ``expressed_uncertainty, overlap, correct, reason`` (why it was not validated).
     validators : DataFrame
         One row per validator: ``validator``; of the validated answers ``n, n_applied, n_passed, n_warning,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from core.context_score import ContextScore, Failure, context_score
 from core.errors import InputError
 from core.text.language import Language, language, language_named
-from core.validation.scoring import scored
 from core.validation.types import Case, Code, ValidationOutcome, Validator, Verdict
 from core.validation.validators import (
     CitationRequired,
@@ -27,6 +27,8 @@ _LONGEST_QUESTION = 120  # characters in a suggestion
 _UNGROUNDED = {
     Code.LOW_OVERLAP, Code.MISSING_UNCERTAINTY, Code.MISSING_UNCERTAINTY_NO_CONTEXT, Code.OVERCONFIDENT,
 }  # fmt: skip
+_FAILURES = {Code.MISSING_CITATION: Failure.MISSING_CITATION, Code.LOW_OVERLAP: Failure.LOW_OVERLAP}
+_WORDS_UNGROUNDED = ("no passage supports the answer", "and no uncertainty is stated: 0.1 in all")
 _ADD_SOURCES: Mapping[Language, str] = {
     "en": "Add sources that answer: {}",
     "vi": "Bổ sung nguồn trả lời cho: {}",
@@ -174,3 +176,36 @@ def least_overlap() -> float:
     if not 0 <= value <= 1:
         raise InputError(f"{THRESHOLD} must be a number from 0 to 1, got {given!r}.")
     return value
+
+
+def scored(n_passages: int, verdicts: Iterable[Verdict] | None) -> ContextScore:
+    """Return the context score of an answer's gravest failure, with its reasons.
+
+    Where `ConfidenceValidator` failed the answer, no passage vouches for it, so it counts as one without
+    passages.
+
+    Parameters
+    ----------
+    n_passages : int
+        Passages that hold a word.
+    verdicts : iterable of Verdict or None
+        None where validators are switched off: the base alone.
+
+    Returns
+    -------
+    ContextScore
+        A rule of thumb (`core.context_score.context_score`), not a probability.
+    """
+    if verdicts is None:
+        return context_score(n_passages, None)
+    failed = [verdict for verdict in verdicts if verdict.passed is False]
+    if any(verdict.validator == "ConfidenceValidator" for verdict in failed):
+        found = context_score(0, False, [Failure.MISSING_UNCERTAINTY])
+        if not n_passages:
+            return found
+        said = zip(found.reasons, _WORDS_UNGROUNDED, strict=True)
+        return ContextScore(found.score, tuple(one._replace(sentence=text) for one, text in said))
+    if not failed:
+        return context_score(n_passages, True)
+    kinds = {_FAILURES.get(verdict.reason.code, Failure.OTHER) for verdict in failed}
+    return min((context_score(n_passages, False, [one]) for one in kinds), key=lambda one: one.score)

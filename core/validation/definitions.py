@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.diagnosis import MODE, REASON, Definition, by_name
+from core.socket import MODE, REASON, Definition, by_name
 from core.validation.analysis import NO_ANSWER, NO_TEXTS, NOT_VALIDATED, VALIDATOR_FAILED
 from core.validation.types import Code
 
@@ -13,10 +13,10 @@ _BY_RULE = "A rule of thumb, not a probability."
 METRICS = by_name(
     Definition("passed", "Passes validation", "No validator objects to the answer.",
         undefined_when="the answer was not validated"),
-    Definition("stopped", "Stopped", "A validator calls the answer critical: a fallback is shown in its place.",
+    Definition("stopped", "Stopped", "A validator calls the answer critical: users see a fallback instead.",
         undefined_when="the answer was not validated"),
     Definition("incorrect_stopped", "Incorrect stopped",
-        "Answers that were stopped, among those that *answers* calls incorrect: these count as hallucinated.",
+        "Incorrect answers that validation stops. An incorrect answer counts as hallucinated.",
         formula="chance: answers stopped × share of incorrect ones among the labelled; p by Fisher's exact test, two-sided",
         range="[0, 1]", direction="higher = more hallucinated answers are kept from the user",
         undefined_when=_NONE_LABELLED),
@@ -37,7 +37,7 @@ METRICS = by_name(
         direction="higher = more of the answer is in a passage",
         undefined_when="the answer claims nothing, or there is no passage"),
     Definition("uncertain", "Uncertainty expressed", "The answer says itself that it is not certain."),
-    Definition("fallback", "Fallbacks", "Answers in whose place a user is shown a fallback."),
+    Definition("fallback", "Fallbacks", "Answers that are replaced by a fallback text."),
 )  # fmt: skip
 
 LABELS = by_name(
@@ -75,10 +75,10 @@ REASONS_OF_VALIDATORS = by_name(
 
 FINDINGS = by_name(
     Definition("answers_stopped", "Answers stopped", "Validation replaces these answers by a fallback.", MODE,
-        advice="Read them: where they are right, the passages lack what they say; where they are wrong, retrieval "
-        "found nothing."),
+        advice="Read them: where an answer is correct, the objection is a false alarm or the passages lack its evidence; where "
+        "it is incorrect, the fallback is the better reply."),
     Definition("answers_objected", "Answers with objections", "A validator objects to these answers.", MODE,
-        advice="Look which reason is the most frequent."),
+        advice="Start with the most frequent reason: read some of its answers and decide whether the objection is right."),
     Definition("stops_incorrect", "Incorrect, stopped",
         "Validation stops incorrect answers more often than as many stops at random.", MODE),
     Definition("gate_fails", "Incorrect, not stopped",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.diagnosis import Diagnosis, Diagnostic, Export, Need, QuestionColumn
+from core.socket import Analyses, Diagnostic, Export, Need, QuestionColumn
 from core.spreadsheet import csv_bytes
 from core.validation.analysis import ValidationAnalysis, analyse_validation
 from core.validation.definitions import DEFINITIONS
@@ -14,19 +14,19 @@ from core.validation.rows import NAME
 from core.validation.step import ValidationStep
 
 
-def verdicts_csv(diagnosis: Diagnosis) -> bytes:
+def verdicts_csv(diagnosis: Analyses) -> bytes:
     """Return one row per question and validator."""
     run = diagnosis.run
     questions = run.queries[["query_id", "question", "answer"]]
     return csv_bytes(questions.merge(run["verdicts"], on="query_id"), run.data_source)
 
 
-def validators_csv(diagnosis: Diagnosis) -> bytes:
+def validators_csv(diagnosis: Analyses) -> bytes:
     """Return one row per validator."""
     return csv_bytes(diagnosis[NAME].validators, diagnosis.run.data_source)
 
 
-def _analyse(diagnosis: Diagnosis) -> ValidationAnalysis:
+def _analyse(diagnosis: Analyses) -> ValidationAnalysis:
     correct = diagnosis["answers"].queries["correct"]
     return analyse_validation(diagnosis.run, correct.astype("Float64").to_numpy(np.float64, na_value=np.nan))
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from core.diagnosis import BAD, GOOD, UNCLEAR, Finding
 from core.severity import BROKEN, LOSS, NOTE, WRONG, graded
+from core.socket import BAD, GOOD, UNCLEAR, Finding
 from core.stats import wilson_interval
 from core.text.display import count, number, part, percent, shorten
 from core.validation.analysis import VALIDATOR_FAILED, ValidationAnalysis
@@ -40,7 +40,8 @@ def _incomplete(analysis: ValidationAnalysis) -> list[Finding]:
         Finding(
             "validation_incomplete", f"{n:,} of {count(of, 'answer')} could not be validated.", n, of,
             interval, severity=graded(LOSS, interval), advice=FINDINGS["validation_incomplete"].advice,
-            query_ids=tuple(q.loc[failed, "query_id"]),
+            query_ids=tuple(q.loc[failed, "query_id"]), label="Not validated",
+            reads="whose answer could not be validated",
         )
     ]  # fmt: skip
 
@@ -57,7 +58,7 @@ def _stopped(analysis: ValidationAnalysis) -> list[Finding]:
         Finding(
             "answers_stopped", f"{n:,} of {count(of, 'answer')} {are} stopped: {_why(analysis, critical)}.",
             n, of, interval, severity=graded(WRONG, interval), advice=FINDINGS["answers_stopped"].advice,
-            query_ids=_worst_first(analysis, critical),
+            query_ids=_worst_first(analysis, critical), label="Stopped", reads="whose answer is stopped",
             clause=f"validation stops {part(n, of, 'answer')} ({percent(n / of, interval)})",
             topic="stopped",
         )
@@ -77,7 +78,8 @@ def _objected(analysis: ValidationAnalysis) -> list[Finding]:
             "answers_objected",
             f"{n:,} of {count(of, 'answer')} {has} an objection: {_why(analysis, failed)}.",
             n, of, interval, severity=graded(NOTE), advice=FINDINGS["answers_objected"].advice,
-            query_ids=_worst_first(analysis, failed),
+            query_ids=_worst_first(analysis, failed), label="Objections",
+            reads="whose answer has an objection",
         )
     ]  # fmt: skip
 
@@ -93,22 +95,25 @@ def _gate(analysis: ValidationAnalysis) -> list[Finding]:
     n, of = flags.wrong.count, flags.wrong.n
     if not of:
         return []
-    none = f"{'none' if of > 1 else 'not one'} of {count(of, 'incorrect answer')}"
-    stops = f"{n:,} of {count(of, 'incorrect answer')}" if n else none
+    stops = f"stops {n or 'none'} of {count(of, 'incorrect answer')}"
+    if not n and of == 1:
+        stops = "does not stop the only incorrect answer"
     if flags.n_flagged:
-        stops += f" and {flags.right.count:,} of {count(flags.right.n, 'correct one')}"
+        also = "but stops" if not n and of == 1 else "and"
+        stops += f" {also} {flags.right.count or 'none'} of {count(flags.right.n, 'correct one')}"
     expected = number(flags.expected, "{:.1f}")
     by_chance = f"; as many stops at random would meet {expected} incorrect ones" if flags.n_flagged else ""
     q = analysis.queries
     wrong, critical = (~q["correct"]).fillna(False), q["critical"]
     passed_on = tuple(q.loc[wrong & critical.eq(False).fillna(False), "query_id"])
     fails = Finding(
-        "gate_fails", f"Validation stops {stops}{by_chance}.", n, of, flags.wrong.interval,
+        "gate_fails", f"Validation {stops}{by_chance}.", n, of, flags.wrong.interval,
         flags.expected if flags.n_flagged else None,
         None if math.isnan(flags.p_value) else flags.p_value, graded(BROKEN),
-        f"Do not use these validators as a gate here: they stop {none if not n else 'hardly more'}"
-        f"{' of the incorrect answers than of the correct ones' if n else ''}.",
-        passed_on, BAD, f"validation stops {stops}", topic="stopped", fix="gate:replace",
+        "Do not use these validators as a gate here"
+        + (": they stop hardly more of the incorrect answers than of the correct ones." if n else "."),
+        passed_on, BAD, f"validation {stops}", topic="stopped", fix="gate:replace",
+        reads="with an incorrect answer that is not stopped",
     )  # fmt: skip
     unclear = replace(
         fails, name="gate_unclear", severity="low", tone=UNCLEAR, clause="", fix="labels:more",
@@ -124,6 +129,7 @@ def _gate(analysis: ValidationAnalysis) -> list[Finding]:
     return [
         replace(
             fails, name="stops_incorrect", severity="low", advice="", query_ids=stopped, tone=GOOD, fix="",
+            reads="with an incorrect answer that is stopped",
             otherwise=otherwise,
         )
     ]  # fmt: skip
@@ -153,6 +159,7 @@ def _validator(analysis: ValidationAnalysis, row: dict[str, Any]) -> list[Findin
         "unreliable_objection", sentence, n, of, (row["recall_low"], row["recall_high"]),
         float(row["wrong_by_chance"]), p_value, graded(LOSS, alarms), FINDINGS["unreliable_objection"].advice,
         tuple(sorted(flagged, key=lambda id_: id_ not in correct)), topic="unreliable_objection",
+        label=f"{shorten(row['validator'])} objects", reads=f"that {shorten(row['validator'])} objects to",
     )  # fmt: skip
     otherwise = fails if fails.severity != "low" else None
     if p_value is None:

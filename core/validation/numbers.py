@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from core.diagnosis import REASON, Number
+from core.socket import REASON, Number
 from core.text.display import number, p_text, share_interval
 from core.validation.analysis import ValidationAnalysis
 from core.validation.definitions import BANDS, CODES, METRICS
@@ -13,9 +13,8 @@ from core.validation.rows import OURS
 
 
 def numbers(analysis: ValidationAnalysis) -> tuple[Number, ...]:
-    """Return the headline numbers; without a value where nothing was validated."""
+    """Return the headline numbers."""
     q, found, stopped = analysis.queries, analysis.metrics, analysis.stopped
-    known = analysis.n > 0
     codes = {str(code): n for code, n in found.reasons.items()}
     bands = q.loc[q["context_score"].notna(), "band"].value_counts().to_dict()
     critical = Share(int(q["critical"].fillna(False).sum()), analysis.n)
@@ -36,12 +35,12 @@ def numbers(analysis: ValidationAnalysis) -> tuple[Number, ...]:
         _share("n_uncertain", found.uncertain, "uncertain", "Answers that express uncertainty", "row"),
         _share("n_fallbacks", found.fallback, "fallback", "Fallbacks", "row"),
         *(_flagged(analysis, name) for name in OURS),
-        Number("context_bands", "Bands of the context score", bands if known else None, define=BANDS,
+        Number("context_bands", "Bands of the context score", bands, define=BANDS,
             noun="answer"),
-        Number("validation_reasons", "Objections", codes if known else None, define=CODES, place="row",
+        Number("validation_reasons", "Objections", codes, define=CODES, place="row",
             noun="answer"),
         Number("validation_undefined_reasons", "Not validated because",
-            q["reason"].value_counts().to_dict() if known else None, define=REASON, place="row"),
+            q["reason"].value_counts().to_dict(), define=REASON, place="row"),
     )  # fmt: skip
 
 
@@ -52,9 +51,13 @@ def _share(key: str, share: Share, define: str, title: str, place: str, cases: s
 
 
 def _made_of(analysis: ValidationAnalysis) -> str:
-    """Say how much of the mean context score is for the number of passages alone: most of it, so no trust."""
+    """Say what part of the mean context score comes from the number of passages, and from validation."""
     bases = [one.context.reasons[0].change for one in analysis.outcomes.values()]
-    return f"{number(sum(bases) / len(bases))} of it for the number of passages" if bases else ""
+    if not bases:
+        return ""
+    base = sum(bases) / len(bases)
+    change = number(analysis.metrics.confidence.mean - base, "{:+.2f}")
+    return f"{number(base)} for the number of passages, {change} for validation"
 
 
 def _mean(key: str, average: Average, define: str, title: str, note: str = "") -> Number:

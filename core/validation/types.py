@@ -139,7 +139,7 @@ class ValidationOutcome:
     """What validation says of an answer.
 
     ``passed`` is None, and there are no verdicts, where validators are switched off. ``context`` is the
-    confidence with its reasons (`core.validation.scoring`). ``validation_info`` can be written as JSON.
+    confidence with its reasons (`core.validation.chain`). ``validation_info`` can be written as JSON.
     """
 
     passed: bool | None

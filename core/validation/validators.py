@@ -129,7 +129,9 @@ class ConfidenceValidator:
         if foreign:
             return _none(self, _FOREIGN, Code.OTHER_LANGUAGE)
         if grounded or not self.require_uncertainty_when_no_context:
-            return _passed(self, "The answer may be plain about what it says.", Code.FINE, case.overlap)
+            return _passed(
+                self, "Nothing calls for the answer to express uncertainty.", Code.FINE, case.overlap
+            )
         sentence = "No passage supports the answer, and it does not say that it is uncertain."
         code = Code.MISSING_UNCERTAINTY if case.passages else Code.MISSING_UNCERTAINTY_NO_CONTEXT
         return _failed(self, Severity.CRITICAL, code, case.overlap, sentence)
@@ -139,8 +141,9 @@ class ConfidenceValidator:
 class EthicsAdapter:
     """Asks a function of one's own whether an answer may be shown.
 
-    ``guard``, or by its other name ``guard_callable``, takes the question and the answer and returns True
-    where it may. One that raises an exception fails the answer: nobody has said that it may be shown.
+    ``guard``, or by the name it has in other frameworks ``guard_callable``, takes the question and the answer
+    and returns True where it may. One that raises an exception fails the answer: nobody has said that it may
+    be shown.
     """
 
     guard: Guard | None = None

@@ -200,7 +200,7 @@ def test_a_simulation_beside_a_real_run_is_labelled(open_app, healthy, texts, tm
 def test_the_threshold_drives_the_labels_of_all_runs(open_app, healthy, tmp_path):
     a, b = saved(tmp_path, "One"), saved(tmp_path, "Two", letter="x")
     app = healthy(compared(open_app, a, b))
-    app.slider(key="threshold").set_value(-1.0).run()
+    app.slider(key="influence_threshold").set_value(-1.0).run()
     numbers = healthy(app).dataframe[-1].value.set_index("Number")
     assert all(text.startswith("0 of") for text in numbers.loc["Divergent"])
 

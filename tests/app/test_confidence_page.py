@@ -11,6 +11,8 @@ import pytest
 from core.calibration.saved import read_store
 from core.confidence import learn
 from core.confidence.labelled import teaches
+from core.conformal.step import ConformalStep
+from core.pipeline import fill
 from core.run import Run
 from tests.app.conformal_runs import planted
 from tests.app.conftest import HOSTILE
@@ -291,13 +293,19 @@ def test_combined_uncertainty_lists_the_most_uncertain_first(opened, texts):
     signals = pd.DataFrame({"query_id": ids, "similarity": 0.5, "lexical": 50.0, "llm_score": 0.5})
     passages = bare.passages.assign(retrieval_score=1.0)  # all alike: U of retrieval is 1
     tables = {**bare.tables, "signals": signals, "passages": passages}
-    app = opened(shown=Run.create(dict(bare.manifest), **tables))
+    app = opened(shown=fill(Run.create(dict(bare.manifest), **tables), ConformalStep()))
     found = table(app, "combined_uncertainty")
     assert found["retrieval_uncertainty"].eq(1).all()
     expected = 0.2 + 0.4 * found["sampling_uncertainty"] + 0.4 * found["conformal_uncertainty"]
     np.testing.assert_allclose(found["combined_uncertainty"], expected)
     assert found["combined_uncertainty"].is_monotonic_decreasing and len(found) == len(ids)
-    assert f"(n = {len(ids)} answers)" in texts(app)
+    said = texts(app)
+    assert f"(n = {len(ids)} answers)" in said
+    # Nothing is said of a rule whose parts were not measured but how to measure them.
+    strict, n = int(found["is_reliable_strict"].sum()), int(found["conformal_reliable"].notna().sum())
+    assert f"**By the stricter rule: {strict} of {n} answers.**" in said and n > strict > 0
+    assert "**Reliable: " not in said
+    assert "turn on *Measure embeddings too*" in said
 
 
 def section(app):

@@ -5,9 +5,10 @@ import shutil
 
 import pytest
 
-from core.diagnosis import REASON, Diagnosis
+from core.diagnosis import Diagnosis
 from core.diagnostics import DIAGNOSTICS
 from core.run import Run
+from core.socket import REASON
 from core.verdict import verdict
 from core.worklist import Filter, key_of, select, worklist
 from tests.app.conftest import ROOT
@@ -102,6 +103,8 @@ def test_influence_that_was_not_tried_is_an_empty_state(sample, open_app, health
     app = healthy(open_app("influence"))
     assert "No passage was left out of a prompt" in texts(app).replace("\\", "")
     assert not app.get("plotly_chart") and not app.metric
+    # On the page of claims they were "Distractor, 0 of 190 passages".
+    assert "Distractor" not in texts(healthy(open_app("claims")))
 
 
 def test_a_question_is_told_no_mode_that_its_run_does_not_have(sample, open_app, healthy, texts):
@@ -112,6 +115,29 @@ def test_a_question_is_told_no_mode_that_its_run_does_not_have(sample, open_app,
     assert "buried_evidence" not in {one.name for one in diagnosis.findings()}
     app = healthy(open_app("workbench", question=buried))
     assert "Buried evidence:" not in texts(app)
+    # 27 of 72 answers are not what most samples say, where chance gives 51.5.
+    other = diagnosis["uncertainty"].queries
+    told = other["baseline_in_largest"].eq(False).fillna(False) & other["stability"].ne("Unstable")
+    assert told.any() and "baseline_disagrees" not in {one.name for one in diagnosis.findings()}
+    app = healthy(open_app("workbench", question=other.loc[told, "query_id"].iloc[0]))
+    assert "The answer says something else" in texts(app) and "Samples disagree" not in texts(app)
+
+
+def test_a_mode_that_chance_explains_is_no_advice(sample, open_app, healthy, texts):
+    """17 of 64 *Ignored top hit* (p = 0.34) read "reword the search, or re-rank"."""
+    sample()
+    said = texts(healthy(open_app("influence"))).replace("\\", "")
+    assert said.count("No more than by chance: nothing to change.") == 3
+    assert "The retriever puts text first that the model does not use" not in said
+
+
+def test_chips_say_each_thing_once(sample, open_app, healthy):
+    """*Incorrect* stood twice; *Redundant* where no passage supports the answer."""
+    sample()
+    app = healthy(open_app("workbench", question="q13"))
+    chips = [one.value for one in app.markdown if "-badge[" in one.value]
+    assert len([one for one in chips if one.endswith(" Incorrect]")]) == 1
+    assert any(one.endswith(" Redundant or invented]") for one in chips)
 
 
 @pytest.mark.parametrize(

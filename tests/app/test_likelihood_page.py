@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from core.diagnosis import QuestionColumn
 from core.run import Run
+from core.socket import QuestionColumn
 from tests.app.conftest import HOSTILE
 from tests.core.likelihood.likelihood_runs import likelihood_run, scored_run
 from ui import show

@@ -12,8 +12,8 @@ def opened(app) -> str:
 
 
 def test_threshold_and_question_come_from_the_address(open_app, healthy, recorded):
-    app = healthy(open_app("workbench", question="q3", threshold="0.25"))
-    assert app.slider(key="threshold").value == 0.25
+    app = healthy(open_app("workbench", question="q3", influence_threshold="0.25"))
+    assert app.slider(key="influence_threshold").value == 0.25
     assert "An inert question" in opened(app) and app.query_params["question"] == "q3"
 
 
@@ -35,7 +35,7 @@ def test_choice_survives_a_visit_to_another_page(open_app, healthy, recorded):
 
 @pytest.mark.parametrize("junk", ["nonsense", "7", "NaN", ""])
 def test_junk_threshold_leaves_the_default(junk, open_app, healthy, recorded):
-    assert healthy(open_app(threshold=junk)).slider(key="threshold").value == 0.7
+    assert healthy(open_app(influence_threshold=junk)).slider(key="influence_threshold").value == 0.7
 
 
 @pytest.mark.parametrize("junk", ["nobody", "<script>alert(1)</script>", "../../etc/passwd", "q" * 5000])

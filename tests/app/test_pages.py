@@ -159,7 +159,7 @@ def test_no_page_of_a_simulation_is_empty(page, open_app, healthy, texts):
 
 def test_threshold_drives_the_labels(open_app, healthy, recorded):
     app = healthy(open_app("influence"))
-    app.slider(key="threshold").set_value(-1.0).run()
+    app.slider(key="influence_threshold").set_value(-1.0).run()
     values = {metric.label: metric.value for metric in healthy(app).metric}
     assert values["Divergent"] == "0 of 2"
 

@@ -2,19 +2,25 @@
 
 import pytest
 
+from core.diagnostics import DIAGNOSTICS
+from core.socket import EARLIER, TRUST, WHY
 from tests.app.conftest import PAGES
 
-EVERY = {"threshold", "as_published", "influence", "support", "stable_from", "by_embedding", "alpha",
-         "confidence_threshold"}  # fmt: skip
-OF_INFLUENCE = {"threshold", "as_published", "influence"}
+NAMES = [one.name for one in DIAGNOSTICS]
+EVERY = {setting.name for one in DIAGNOSTICS for setting in one.settings}
+
+
+def acting(name):
+    """The settings of a diagnostic and of all that it reads, directly or not."""
+    one = DIAGNOSTICS[NAMES.index(name)]
+    read = NAMES[: NAMES.index(name)] if one.reads == EARLIER else one.reads
+    return {setting.name for setting in one.settings}.union(*map(acting, read))
+
+
 ACT_ON = {
     **dict.fromkeys(("overview", "workbench", "compare", "signals"), EVERY),
-    **{page: set() for page in ("live", "data", "methods", "validation")},
-    **dict.fromkeys(("influence", "retrieval_quality", "likelihood"), OF_INFLUENCE),
-    "claims": OF_INFLUENCE | {"support"},
-    "uncertainty": OF_INFLUENCE | {"support", "stable_from", "by_embedding"},
-    "conformal": EVERY - {"confidence_threshold"},
-    "confidence": EVERY,
+    **{page: set() for page in ("live", "data", "methods")},
+    **{name: acting(name) for name in NAMES},
 }
 
 
@@ -30,16 +36,21 @@ def test_a_page_has_the_settings_that_act_on_it_and_no_others(page, open_app, he
     assert settings_of(healthy(open_app(page))) == ACT_ON[page]
 
 
+def test_claims_depend_on_the_settings_of_influence_and_validation_on_none():
+    assert acting("claims") == {"influence_threshold", "as_published", "influence", "support"}
+    assert acting("validation") == set()
+
+
 def test_a_setting_holds_where_it_is_not_drawn(open_app, healthy, recorded):
     app = healthy(open_app("influence"))
-    app.slider(key="threshold").set_value(-1.0).run()
-    assert app.query_params["threshold"] == "-1"
+    app.slider(key="influence_threshold").set_value(-1.0).run()
+    assert app.query_params["influence_threshold"] == "-1"
     app.switch_page("pages/data.py").run()
-    assert healthy(app).query_params["threshold"] == "-1"
+    assert healthy(app).query_params["influence_threshold"] == "-1"
     app.switch_page("pages/influence.py").run()
-    assert healthy(app).slider(key="threshold").value == -1.0
+    assert healthy(app).slider(key="influence_threshold").value == -1.0
     links = [one.proto.query_string for one in app.sidebar.get("page_link")]
-    assert links and all("threshold=-1" in link for link in links)
+    assert links and all("influence_threshold=-1" in link for link in links)
 
 
 def test_the_menu_has_four_groups_and_the_run_stands_above_it(open_app, healthy, recorded):
@@ -50,10 +61,10 @@ def test_the_menu_has_four_groups_and_the_run_stands_above_it(open_app, healthy,
     assert [text for text in told if text in groups] == groups
     assert "4 questions" in told[0]  # of the run
     # Behind those of "Change data", which stands above the menu.
-    drawn = [one.proto.page or "overview" for one in app.sidebar.get("page_link")][-15:]
-    assert drawn == [
-        "overview", "workbench", "compare",
-        "influence", "retrieval_quality", "likelihood", "claims",
-        "uncertainty", "conformal", "validation", "confidence", "signals",
-        "live", "data", "methods",
-    ]  # fmt: skip
+    drawn = [one.proto.page or "overview" for one in app.sidebar.get("page_link")]
+    why, trust = (
+        [one.name for one in DIAGNOSTICS if one.group == group and one.name in PAGES]
+        for group in (WHY, TRUST)
+    )
+    pages = ["overview", "workbench", "compare", *why, *trust, "signals", "live", "data", "methods"]
+    assert drawn[-len(pages) :] == pages and {*pages} == {*PAGES}

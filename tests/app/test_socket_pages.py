@@ -7,17 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from core import diagnostics
-from core.diagnosis import (
-    REASON,
-    Definition,
-    Diagnostic,
-    Export,
-    Finding,
-    Need,
-    Number,
-    QuestionColumn,
-    Setting,
-)
+from core.socket import REASON, Definition, Diagnostic, Export, Finding, Need, Number, QuestionColumn, Setting
 from tests.app.conftest import HOSTILE, PAGES
 
 ABOUT = "How long an answer is, in characters."

@@ -87,8 +87,28 @@ def test_with_samples_the_page_shows_figures_tables_and_the_way_to_its_questions
     # Two of three are incorrect: fewer of each class than a comparison needs.
     assert "It takes 15 of each." in said and "**All estimators (" in said
     assert any(link.proto.label == "Read the 6 questions of the run" for link in app.get("page_link"))
-    # Without a model for entailment the page says how to get one.
-    assert "not measured" in said and "`--entailment`" in said
+
+
+def test_what_only_a_model_can_say_names_what_to_pass(opened, texts):
+    """The stated confidence was missing without a word, and P(True) wherever the entailments were there."""
+    said = texts(opened("uncertainty"))
+    assert "by entailment, and contradictions: not measured" in said and "`--entailment`" in said
+    assert "P(True): not measured" in said and "Stated confidence: not measured" in said
+    run = sampled_run()
+    checks = {
+        "query_id": "q1",
+        "premise": "baseline",
+        "hypothesis": "s1",
+        "entailment": 0.9,
+        "judge": "nli:x",
+    }
+    tables = {
+        "sample_checks": pd.DataFrame([{**checks, "contradiction": 0.1}]),
+        "signals": pd.DataFrame({"query_id": ["q1"], "llm_score": [0.5]}),
+    }
+    said = texts(opened("uncertainty", Run.create(dict(run.manifest), **{**run.tables, **tables})))
+    assert "by entailment, and contradictions" not in said and "Stated confidence: not" not in said
+    assert "P(True): not measured" in said
 
 
 def test_embeddings_are_measured_when_asked_for(opened, texts):
@@ -141,7 +161,15 @@ def test_the_workbench_says_in_a_sentence_how_the_samples_agree(question, said, 
 
 
 def test_what_is_wrong_stands_at_the_top_of_the_workbench(opened):
+    # Where the run as a whole shows it no more than by chance, it is no failure of one question.
     said, _ = section(opened("workbench", question="q2"))
+    assert "**Samples disagree" not in said and "The answer says something else." in said
+    ids = [f"q{i}" for i in range(9)]
+    queries = pd.DataFrame({"query_id": ids, "question": "Where?", "answer": "Rome"})
+    samples = [{"query_id": q, "sample_id": f"s{i}", "answer": "Oslo"} for q in ids for i in range(3)]
+    # One of four answers is "Rome": as the one shown in 1 of 4 questions by chance, here in all nine.
+    run = Run.create({"source": "live"}, queries=queries, samples=pd.DataFrame(samples))
+    said, _ = section(opened("workbench", run, question="q2"))
     assert "**Samples disagree with the baseline:** 3 of 3 samples say something else." in said
     said, _ = section(opened("workbench", question="q3"))
     assert "**Unstable answer:** 4 samples, 4 meanings" in said

@@ -189,10 +189,10 @@ def test_saved_upload_opens_by_its_link_elsewhere(open_app, healthy, texts, tmp_
 def test_sessions_see_only_their_own(open_app, healthy, texts):
     mine, theirs = open_app("data"), open_app("data")
     upload(mine, CSV)
-    mine.switch_page("pages/influence.py").run().slider(key="threshold").set_value(0.2).run()
+    mine.switch_page("pages/influence.py").run().slider(key="influence_threshold").set_value(0.2).run()
     theirs.switch_page("pages/influence.py").run()
     assert "3 questions" in texts(mine) and "No data loaded" in texts(healthy(theirs))
-    assert theirs.slider(key="threshold").value == 0.7
+    assert theirs.slider(key="influence_threshold").value == 0.7
 
 
 def test_saved_runs_are_opened_renamed_and_deleted(open_app, healthy, texts, small_run, tmp_path):

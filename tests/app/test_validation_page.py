@@ -302,7 +302,7 @@ def test_the_response_metadata_of_a_stopped_answer(opened, texts):
     said = raw(texts(app))
     shown = cards(app)
     assert (shown["Context score"], shown["Validation"], shown["Fallback"]) == ("0.10", "Stopped", "Used")
-    assert "0.20 of it: no passage supports the answer" in said and "3 objections of 5 validators" in said
+    assert "0.20 for no passage supports the answer" in said and "3 objections of 5 validators" in said
     # No passage vouches for it, so it counts as one without passages: 0.2, and 0.1 in all.
     assert "Context score 0.10: **+0.20** no passage supports the answer · **−0.10** and no" in said
     assert "1. ■ CitationRequired passed: Citations: 1." in said
@@ -334,7 +334,7 @@ def test_the_response_metadata_of_an_answer_that_passes(opened, texts):
     said = raw(texts(app))
     assert "**+0.80** 2 passages · **+0.10** validation passed" in said
     # Most of it is for having passages: no band makes trust of it.
-    assert "0.80 of it: 2 passages" in said and "▲ high" not in said
+    assert "0.80 for 2 passages" in said and "▲ high" not in said
     assert "no objection of 5 validators" in said and "What the user sees" not in said
     assert "Learning suggestions" not in said and "Stopped" not in said
     # No span to mark: the answer is not shown a second time.

@@ -6,7 +6,11 @@ import threading
 import pandas as pd
 import pytest
 
-from core.diagnosis import (
+from core.diagnosis import Diagnosis
+from core.diagnostics import DIAGNOSTICS
+from core.errors import InputError
+from core.run import Run
+from core.socket import (
     BAD,
     EARLIER,
     GOOD,
@@ -15,17 +19,13 @@ from core.diagnosis import (
     REASON,
     UNCLEAR,
     Definition,
-    Diagnosis,
     Diagnostic,
     Finding,
     Need,
     Number,
     QuestionColumn,
     Setting,
-)  # fmt: skip
-from core.diagnostics import DIAGNOSTICS
-from core.errors import InputError
-from core.run import Run
+)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_what_does_not_depend_on_settings_is_done_once(run):
         return len(given.queries)
 
     diagnosis = Diagnosis(run)
-    assert diagnosis.once(layout) == 2 == diagnosis.at({"threshold": 0.1}).once(layout)
+    assert diagnosis.once(layout) == 2 == diagnosis.at({"influence_threshold": 0.1}).once(layout)
     assert calls == [run]
 
 
@@ -191,6 +191,16 @@ def test_definitions_are_found_by_name_and_kind():
     assert diagnostic.define("x", METRIC) is one
     with pytest.raises(KeyError, match="d defines no 'x' among its undefined because"):
         diagnostic.define("x", REASON)
+
+
+def test_a_diagnostic_that_lacks_its_data_has_no_numbers(run):
+    """Each diagnostic wrote its own "nothing here", or counted zeros."""
+    diagnosis = Diagnosis(run)
+    lacking = {one.name for one in DIAGNOSTICS if one.lacks(diagnosis.run) is not None}
+    assert {"influence", "claims", "uncertainty", "validation"} <= lacking and "answers" not in lacking
+    numbers = [number for name in lacking for number in diagnosis.numbers(name)]
+    assert {number.value for number in numbers} == {None} and {number.text for number in numbers} == {"—"}
+    assert diagnosis.summary()["n_queries"] == 2 and diagnosis.summary()["n_divergent"] is None
 
 
 def test_the_diagnostics_fit_together():

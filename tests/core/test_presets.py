@@ -5,10 +5,10 @@ from dataclasses import fields
 import pytest
 
 from core import diagnostics
-from core.diagnosis import settings_of
 from core.errors import InputError
 from core.pipeline.sampling import DEFAULT_SAMPLES
 from core.presets import ABOUT, PRESETS, preset, preset_of
+from core.socket import settings_of
 from core.uncertainty.mc_dropout import MCDropoutConfidence
 
 
@@ -43,7 +43,7 @@ def test_by_name():
 @pytest.mark.parametrize(
     ("settings", "name"),
     [
-        ({"alpha": 0.2, "threshold": 0.3}, "quick"),
+        ({"alpha": 0.2, "influence_threshold": 0.3}, "quick"),
         ({"alpha": 0.05}, "high reliability"),
         ({"alpha": 0.21}, None),
         ({}, None),

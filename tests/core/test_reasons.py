@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from core.diagnosis import REASON, Diagnosis
+from core.diagnosis import Diagnosis
 from core.run import Run
+from core.socket import REASON
 
 SAMPLES = sorted(path for path in Path("sample_data").iterdir() if any(path.glob("queries-*.parquet")))
 

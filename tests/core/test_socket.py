@@ -19,17 +19,7 @@ import pytest
 
 import core.diagnostics
 from core.cli import main
-from core.diagnosis import (
-    MODE,
-    Definition,
-    Diagnosis,
-    Diagnostic,
-    Export,
-    Finding,
-    Number,
-    QuestionColumn,
-    Setting,
-)  # fmt: skip
+from core.diagnosis import Diagnosis
 from core.llm.types import Message, Request
 from core.pipeline.per_question import PerQuestion
 from core.pipeline.steps import Call, Option
@@ -38,6 +28,7 @@ from core.report.exports import exporters
 from core.report.glossary import glossary_markdown
 from core.report.text import summary_text
 from core.run import Run
+from core.socket import MODE, Definition, Diagnostic, Export, Finding, Number, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
 from tests.app.conftest import _own_folders, _warm_server, healthy, open_app, texts  # noqa: F401 (fixtures)
 from tests.scripted import ScriptedLLM

@@ -5,8 +5,9 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis, Diagnostic, Finding, Need
+from core.diagnosis import Diagnosis
 from core.run import Run
+from core.socket import BAD, GOOD, UNCLEAR, Diagnostic, Finding, Need
 from core.verdict import Clause, text_of, verdict
 from tests.core import verdict_runs as runs
 

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.conditions import describe, matching, where
-from core.diagnosis import Definition, Diagnosis, Diagnostic, Finding, QuestionColumn
+from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.report.exports import exporters
 from core.reviews import Review
 from core.run import Run
+from core.socket import Definition, Diagnostic, Finding, QuestionColumn
 from core.worklist import Filter, labels, orders, select, worklist, worklist_csv
 
 FORMULA = '=HYPERLINK("http://evil")'

@@ -96,7 +96,7 @@ def test_a_live_run_of_one_question_with_the_embedded_model(app, new_page):
 
 def test_links_survive_reload_and_sharing(app, new_page):
     page = new_page()
-    page.goto(f"{app}/influence?sim=queries:20,seed:5&threshold=0.3")
+    page.goto(f"{app}/influence?sim=queries:20,seed:5&influence_threshold=0.3")
     settle(page)
     first = main_text(page)
     assert "20 questions" in sidebar_text(page) and "0.30" in sidebar_text(page)
@@ -112,7 +112,7 @@ def test_links_survive_reload_and_sharing(app, new_page):
 def test_two_sessions_do_not_see_each_other(app, new_page):
     mine, yours = new_page(), new_page()
     upload(mine, app, "mine.csv", published_shape())
-    yours.goto(f"{app}/influence?sim=queries:20,seed:9&threshold=0.4")
+    yours.goto(f"{app}/influence?sim=queries:20,seed:9&influence_threshold=0.4")
     settle(yours)
     mine.get_by_role("link", name="Overview").first.click()
     settle(mine)

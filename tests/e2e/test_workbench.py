@@ -12,7 +12,7 @@ import pytest
 from core.run import Run
 from core.schema import TABLES, empty
 from tests.app.claims_runs import ANSWER, claims_run
-from tests.e2e.driving import LOOKS, main_text, sideways
+from tests.e2e.driving import LOOKS, main_text, sideways, unfold
 from tests.e2e.running_app import ROOT, running_app, settle
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -117,7 +117,7 @@ def test_claims_are_found_offline_and_a_reload_keeps_the_job(bench_app, runs, ne
     settle(other)
     assert "Claims against passages" in main_text(other)
     # From a claim to its answer, in the same session.
-    page.locator("[data-testid='stMain'] a[href*='question=']").first.click()
+    page.locator("[data-testid='stMain'] a[href*='question=']:visible").first.click()
     page.locator(".answer .claim.unsupported").first.wait_for(timeout=60_000)
 
 
@@ -174,7 +174,8 @@ def test_a_finger_lights_a_claim_and_nothing_is_wider_than_the_phone(bench_app, 
 def test_the_heat_map_is_toggled(bench_app, runs, new_page):
     page = new_page()
     open_answer(page, bench_app, runs[0])
-    drawn, expect = page.locator(".js-plotly-plot").first, playwright.expect
+    unfold(page, "Claims & evidence")
+    drawn, expect = page.locator(".js-plotly-plot:visible").first, playwright.expect
     expect(drawn).to_contain_text("probability 0.5: supports")
     page.get_by_role("radio", name="Leave-one-out effect").click()
     expect(drawn).to_contain_text("gone")

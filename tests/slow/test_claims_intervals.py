@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from core.stats import wilson_interval
-from core.stats.clustered import clustered_interval
+from core.stats.intervals import clustered_interval
 
 pytestmark = pytest.mark.slow
 RUNS = 4_000

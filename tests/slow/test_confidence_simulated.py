@@ -8,7 +8,7 @@ from scipy.stats import binom
 from core.confidence import ConfidenceMap, Weighting, calibrate_map, quality
 from core.confidence.analysis import analyse_confidence, ece_by_chance
 from core.confidence.findings import findings
-from core.diagnosis import BAD, GOOD
+from core.socket import BAD, GOOD
 from core.stats import holm, mean_interval, reliability_bins
 from tests.core.confidence.confidence_runs import signal_run
 

@@ -3,8 +3,9 @@
 import pytest
 from scipy.stats import binom
 
-from core.diagnosis import BEYOND_CHANCE, UNCLEAR, Diagnosis
+from core.diagnosis import Diagnosis
 from core.diagnostics import DIAGNOSTICS
+from core.socket import BEYOND_CHANCE, UNCLEAR
 from tests.random_runs import random_run
 
 pytestmark = pytest.mark.slow

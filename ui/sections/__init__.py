@@ -16,7 +16,7 @@ from typing import Any
 import streamlit as st
 
 from core import diagnostics
-from core.diagnosis import Diagnostic
+from core.socket import Diagnostic
 from ui import headlines, questions, show
 from ui.plain import plain
 

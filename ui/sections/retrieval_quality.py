@@ -59,7 +59,7 @@ def places() -> None:
     if row["n"]:
         mean, low, high = (number(100 * row[name], "{:.0f}") for name in ("mean", "low", "high"))
         chance = number(100 * result.queries["gold_most_influential_by_chance"].mean(), "{:.0f}")
-        st.markdown(
+        show.sentence(
             f"In **{mean} %** of {count(row['n'], 'question')} the gold passage is the one that changes the "
             f"answer most (95 % interval {low} to {high} %; {chance} % by chance)."
         )

@@ -140,7 +140,7 @@ def _draw(data: _Page, threshold: float) -> go.Figure:
     step = max(1, -(-ranks // _TICKS))
     shown = list(range(1, ranks + 1, step))
     figure.update_xaxes(
-        range=[0.5, ranks + 1.6], tickvals=[*shown, ranks + 1], ticktext=[*map(str, shown), "State"],
+        range=[0.5, ranks + 1.6], tickvals=[*shown, ranks + 1], ticktext=[*map(str, shown), "<br>State"],
         tickangle=0, showgrid=False, zeroline=False,
     )  # fmt: skip
     figure.update_yaxes(

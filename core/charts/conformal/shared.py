@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts.theme import STYLES, Floats, add_band, add_line
-from core.conformal.analysis import ConformalAnalysis
+from core.conformal.analysis import OWN, ConformalAnalysis
 from core.conformal.definitions import FINDINGS, METRICS, REASONS
 from core.conformal.splits import Splits
 from core.text.display import percent
@@ -39,7 +39,7 @@ def stream_of(analysis: ConformalAnalysis) -> pd.DataFrame | str:
     """Return the questions with a place in the drift test, in the run's order, or why there are none."""
     if why := void(analysis):
         return why
-    if analysis.is_random_half:
+    if not analysis.drift.n and analysis.origin == OWN:
         return f"Undefined because {METRICS['drift'].undefined_when}."
     if not analysis.drift.n:
         return "No score of another question can be compared with one of the calibration."

@@ -160,7 +160,7 @@ def _ranks(cells: Places, i: int) -> str:
 
 
 def _add_means(figure: go.Figure, means: pd.DataFrame, label: str) -> None:
-    if not len(means):
+    if not (means["n"] > 1).any():  # one question has no mean
         return
     hover = [
         f"{label} questions: mean influence rank {number(row.mean, '{:.1f}')} of {count(row.n, 'passage')} "

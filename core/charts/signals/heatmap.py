@@ -109,7 +109,7 @@ def _draw(agreement: SignalAgreement, kind: str, cells: list[_Cell]) -> go.Figur
             showscale=is_clear,
             colorbar=_SCALE,
         )
-    figure.update_xaxes(range=[0.5, n + 0.5], tickvals=numbered, showgrid=False, tickangle=0)
+    figure.update_xaxes(range=[0.5, n + 0.5], tickvals=numbered[:: 1 + n // 13], showgrid=False, tickangle=0)
     names = [f"{_name(one.title)} · {i}" for i, one in enumerate(agreement.signals, 1)]
     figure.update_yaxes(range=[n + 0.5, 0.5], tickvals=numbered, ticktext=names, showgrid=False)
     return figure

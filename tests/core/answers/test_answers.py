@@ -5,8 +5,9 @@ import pytest
 from scipy import stats
 
 from core.answers.diagnostic import ANSWERS
-from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis
+from core.diagnosis import Diagnosis
 from core.run import Run
+from core.socket import BAD, GOOD, UNCLEAR
 
 
 def diagnosis(rows):

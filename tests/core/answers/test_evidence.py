@@ -75,9 +75,12 @@ def test_by_the_reference_answer_where_no_gold_is_known():
     ]
     (found,) = d.findings_of("answers")
     assert found.sentence == (
-        "3 of 4 answers are wrong. In 2 the reference answer was in the prompt: retrieval probably can explain at most 1."
+        "3 of 4 answers are wrong. In 2 the reference answer was in the prompt: retrieval can probably explain at most 1."
     )
     assert (found.fix, found.query_ids) == ("reader:improve", ("q1", "q2", "q3"))
+    # Each part said "3 read from the reference answer", the number of all three.
+    notes = {one.key: one.note for one in d.numbers("answers") if one.key.startswith("n_incorrect")}
+    assert list(notes.values()) == ["1 read from the reference answer"] * 3 + [""]
 
 
 def test_without_texts_or_with_yes_as_the_reference_it_is_not_known():
@@ -113,6 +116,15 @@ def test_without_texts_or_with_yes_as_the_reference_it_is_not_known():
             " In all 3 the right passage was in the prompt: retrieval can explain none of them.",
             "reader:improve",
         ),
+        (
+            2,
+            0,
+            " In both the right passage was in the prompt: retrieval can explain none of them.",
+            "reader:improve",
+        ),
+        # Of one it said "In 1 the right passage was in the prompt".
+        (1, 0, " The right passage was in its prompt: retrieval cannot explain it.", "reader:improve"),
+        (0, 1, " The right passage was not in its prompt.", "retrieval:improve"),
         (2, 2, " In 2 the right passage was in the prompt: retrieval can explain at most 2.", ""),
     ],
 )
@@ -120,7 +132,7 @@ def test_advice_follows_from_the_larger_part(there, missing, told, fix):
     rows = [([False, True], 1, False)] * there + [([False, False], 1, False)] * missing
     (found,) = diagnosed(rows).findings_of("answers")
     n = there + missing
-    assert found.sentence == f"{n} of {n} answers are wrong.{told}"
+    assert found.sentence == f"{n} of {n} {'answer is' if n == 1 else 'answers are'} wrong.{told}"
     assert found.fix == fix and found.clause.endswith(told.removesuffix("."))
     first = "q1" if there >= missing else f"q{there + 1}"
     assert found.query_ids[0] == first

@@ -5,8 +5,9 @@ import pandas as pd
 
 from core.confidence import ConfidenceMap, Weighting
 from core.confidence.analysis import analyse_confidence
-from core.diagnosis import Diagnosis, Diagnostic
+from core.diagnosis import Diagnosis
 from core.run import Run
+from core.socket import Diagnostic
 
 NAN = np.nan
 TITLES = {"similarity": "Similarity", "lexical": "Lexical", "llm": "Stated"}

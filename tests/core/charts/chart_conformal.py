@@ -5,9 +5,10 @@ import pandas as pd
 
 from core.conformal.analysis import OWN, Truth, analyse_conformal
 from core.conformal.diagnostic import CONFORMAL
-from core.diagnosis import Diagnosis, Diagnostic
+from core.diagnosis import Diagnosis
 from core.run import Run
 from core.signals import Signal
+from core.socket import Diagnostic
 
 NAN = np.nan
 CALIBRATES, TESTS, NEW = True, False, None

@@ -11,9 +11,9 @@ import pytest
 from core.charts import claims, confidence, conformal, influence, retrieval_quality, uncertainty, validation
 from core.charts.compare import compare_figure
 from core.charts.theme import alt_text
-from core.diagnosis import QuestionColumn
 from core.influence import analyse, compare_reported
 from core.retrieval_quality.analysis import retrieval_quality as quality_of
+from core.socket import QuestionColumn
 from core.uncertainty import measure
 from core.validation.metrics import daily
 from tests.core.charts.chart_confidence import TITLES, scored

@@ -3,7 +3,7 @@ import pytest
 
 from core.charts.compare import ROWS_AT_MOST, compare_figure
 from core.charts.theme import alt_text
-from core.diagnosis import QuestionColumn
+from core.socket import QuestionColumn
 from tests.core.charts.chart_runs import HOSTILE, shown_strings
 
 RHO = QuestionColumn("rho", "ρ", bounds=(-1.0, 1.0))

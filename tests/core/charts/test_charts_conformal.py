@@ -93,10 +93,12 @@ def test_every_promise_leads_to_the_questions_that_break_it():
     far = named(coverage_by_alpha(TOY, OF_DISTANCE), "This run")
     # Distances 0, 0, 0, 0, 1, 1 calibrate: the fourth is 0; the incorrect tested answer is further away.
     assert far.name == "This run (3 of 4)" and matching(diagnosis_of(TOY), doors(far)[0]) == ("q10",)
-    # The scores of all six calibrate: 0.3 is the third, 0.4 the fourth; 0.85, 0.5 and 0.75 are above it.
-    high = named(coverage_by_alpha(TOY, OF_SCORE), "This run")
-    assert high.name == "This run (3 of 6)"
-    assert matching(diagnosis_of(TOY), doors(high)[0]) == ("q10", "q11", "q12")
+    # The scores of all six calibrate: 0.3 is the third, 0.4 the fourth; 0.85 is above it.
+    labelled = calibrated(TOY_ROWS[:-2])
+    high = named(coverage_by_alpha(labelled, OF_SCORE), "This run")
+    assert high.name == "This run (3 of 4)" and matching(diagnosis_of(labelled), doors(high)[0]) == ("q10",)
+    # No list of questions holds both the tested and the new ones.
+    assert not has_doors(coverage_by_alpha(TOY, OF_SCORE))
     missed = calibrated(
         [(CALIBRATES, 0.1, 1)] * 4 + [(TESTS, 0.1, 1)] * 2, meanings=[[True, True]] * 5 + [[False, False]]
     )
@@ -250,10 +252,12 @@ def test_risk_without_a_certificate_says_how_many_labels_would_do():
 
 def streamed(p_values, log_martingale, alarm=None):
     rows = [(CALIBRATES, 0.1, 1)] + [(NEW, 0.5, None)] * len(p_values)
-    analysis = calibrated(rows)
-    queries = analysis.queries.assign(drift_p=[np.nan, *p_values])
-    drift = Drift(np.array(log_martingale), alarm, len(p_values), 0.05)
-    return dataclasses.replace(analysis, queries=queries, drift=drift)
+    return drifting(calibrated(rows), [np.nan, *p_values], log_martingale, alarm)
+
+
+def drifting(analysis, p_values, log_martingale, alarm=None):
+    drift = Drift(np.array(log_martingale), alarm, len(log_martingale), 0.05)
+    return dataclasses.replace(analysis, queries=analysis.queries.assign(drift_p=p_values), drift=drift)
 
 
 def test_p_values_by_hand():
@@ -398,7 +402,9 @@ def test_other_empty_figures_say_why():
     alone = calibrated([(CALIBRATES, 0.1, 1)])
     assert "nothing can be split" in empty(coverage_by_alpha(alone, OF_CORRECT))
     for draw in (p_value_plot, martingale):
-        assert empty(draw(alone)).startswith("No score of another question")
+        assert empty(draw(alone)).startswith("Undefined because questions of the run itself calibrate")
+        of_store = dataclasses.replace(alone, origin="s.db")
+        assert empty(draw(of_store)).startswith("No score of another question")
     unscored = calibrated([(CALIBRATES, np.nan, 1), (TESTS, np.nan, 1)])
     assert empty(score_histogram(unscored)) == "The chosen score has no value for this answer."
     assert empty(certified_risk(unscored)) == "No question has both a confidence and a label."
@@ -410,6 +416,7 @@ def test_texts_from_elsewhere_are_text():
     rows = [*TOY_ROWS[:6], *TOY_ROWS]
     kinds = [f"{HOSTILE[: 9 + i % 2]}{HOSTILE}" for i in range(len(rows))]
     analysis = calibrated(rows, kinds=kinds, question=HOSTILE, title=HOSTILE)
+    analysis = drifting(analysis, [np.nan] * (len(rows) - 6) + [0.5] * 6, [0.0] * 6)
     drawn = {draw: draw(analysis) for draw in (score_histogram, p_value_plot, martingale, group_coverage)}
     for draw, figure in drawn.items():
         shown = [text for key, text in shown_strings(figure) if not text.startswith(("where=", "question="))]

@@ -5,8 +5,9 @@ import pytest
 
 from core.charts.overview import against_chance
 from core.charts.theme import alt_text
-from core.diagnosis import Diagnosis, Diagnostic, Number
+from core.diagnosis import Diagnosis
 from core.run import Run
+from core.socket import Diagnostic, Number
 
 RUN = Run.create(
     {"source": "upload"}, queries=pd.DataFrame({"query_id": ["q1"], "question": ["Who?"], "answer": ["Ada"]})

@@ -39,7 +39,7 @@ def test_cells_show_the_count_and_the_colour_is_what_chance_does_not_give():
 def test_every_cell_leads_to_as_many_questions_as_it_says(ranks):
     # The last question has no ρ, so it is in no cell.
     run = make_run([STRAIGHT, UPSIDE_DOWN, ONE_OF_SIX, [0] * 6], ranks=ranks)
-    diagnosis = Diagnosis(run, {"threshold": 0.5})
+    diagnosis = Diagnosis(run, {"influence_threshold": 0.5})
     for label in (None, "Aligned", "Divergent"):
         _, squares, _ = parts(rank_against_rank(diagnosis["influence"], label))
         for door, hover in squares.customdata:
@@ -48,7 +48,7 @@ def test_every_cell_leads_to_as_many_questions_as_it_says(ranks):
 
 
 def test_labels_differ_in_form_and_the_split_moves_with_the_threshold():
-    analysis = analyse(make_run([STRAIGHT, UPSIDE_DOWN, [0.9, 0.7, 0.8, 0.6, 0.5, 0.4]]))
+    analysis = analyse(make_run([STRAIGHT, UPSIDE_DOWN, UPSIDE_DOWN, [0.9, 0.7, 0.8, 0.6, 0.5, 0.4]]))
     figure = rank_against_rank(analysis)
     assert has_doors(figure)
     *_, means = parts(figure)
@@ -57,16 +57,17 @@ def test_labels_differ_in_form_and_the_split_moves_with_the_threshold():
     assert list(means["Divergent"].y) == [6, 5, 4, 3, 2, 1]
     assert len({(t.marker.symbol, t.marker.color, t.line.dash) for t in means.values()}) == 2
     assert parse_qsl(means["Divergent"].customdata[0][0]) == [("where", "influence.queries.label:Divergent")]
+    # At ρ = 1 one question is aligned: a mean over one is no mean.
     *_, means = parts(rank_against_rank(analysis.labelled(1.0)))
-    assert means["Aligned"].name == "Aligned (1), mean"
+    assert list(means) == ["Divergent"] and means["Divergent"].name == "Divergent (3), mean"
 
 
 def test_only_questions_with_a_label():
-    analysis = analyse(make_run([STRAIGHT, UPSIDE_DOWN]))
+    analysis = analyse(make_run([STRAIGHT, UPSIDE_DOWN, UPSIDE_DOWN]))
     cells, _, means = parts(rank_against_rank(analysis, "Divergent"))
-    assert [row[::-1][i] for i, row in enumerate(cells.text)] == ["1"] * 6
+    assert [row[::-1][i] for i, row in enumerate(cells.text)] == ["2"] * 6
     assert list(means) == ["Divergent"]
-    assert "6 passages from 1 divergent question: 0.0 passages on the diagonal, 1.0 by chance" in alt_text(
+    assert "12 passages from 2 divergent questions: 0.0 passages on the diagonal, 2.0 by chance" in alt_text(
         rank_against_rank(analysis, "Divergent")
     )
     figure = rank_against_rank(analysis.labelled(-1.0), "Divergent")

@@ -96,7 +96,7 @@ def test_figure():
 
 
 def test_every_bar_leads_to_as_many_questions_as_it_has():
-    diagnosis = Diagnosis(make_run([[0, 1] + [0] * 8, *FOUR]), {"threshold": 0.5})
+    diagnosis = Diagnosis(make_run([[0, 1] + [0] * 8, *FOUR]), {"influence_threshold": 0.5})
     figure = rho_histogram(diagnosis["influence"])
     for bars in figure.data[1:-1]:
         for n, (door, _) in zip(bars.y, bars.customdata, strict=True):

@@ -8,8 +8,8 @@ from core.charts.bins import round_edges
 from core.charts.signals import correlation_heatmap, signal_histogram
 from core.charts.theme import alt_text, has_doors
 from core.conditions import matching
-from core.diagnosis import QuestionColumn
 from core.report.signals import PEARSON, signal_agreement
+from core.socket import QuestionColumn
 from tests.core.charts.chart_runs import HOSTILE, shown_strings
 from tests.core.report.signal_runs import diagnosis_of
 

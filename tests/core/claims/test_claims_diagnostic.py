@@ -14,9 +14,10 @@ from core.claims.matrix import CLAIM_STATES
 from core.claims.quadrants import QUADRANTS, UNDEFINED
 from core.claims.rafe import VERDICTS
 from core.claims.ragchecker import METRICS as RAGCHECKER
-from core.diagnosis import METRIC, REASON, Diagnosis
+from core.diagnosis import Diagnosis
 from core.report.text import summary_text
 from core.run import Run
+from core.socket import METRIC, REASON
 from core.sources.simulation import SimulationOptions, simulate
 from tests.core.claims.claim_runs import CANAL, analysed, claims_run, matrix_question
 

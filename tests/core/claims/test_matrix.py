@@ -164,7 +164,6 @@ def test_the_matrix_of_one_answer():
     close(m.support_maximum, [0.9, 0.4, 0.2, nan, 1])
     # The irrelevant last row is no support of a passage.
     close(m.passage_importance, [(0.9 + 0.2 + 0.2) / 3, (0.1 + 0.4) / 2, 0.3])
-    close(m.passage_support, [1, nan, nan])
 
 
 def test_the_matrix_is_frozen_and_keeps_a_copy():

@@ -55,8 +55,7 @@ def test_questions_are_asked_and_counted(questions, llm, tmp_path, capsys):
     assert printed.out == (
         f"{path}: 9 answers, 9 new, 0 there before.\n"
         "9 labels, 8 of them correct; those calibrate.\n"
-        "No threshold: 8 labels cannot certify α = 0.1; you need at least 9.\n"
-        "Only correct answers count as labels here.\n"
+        "No threshold: 8 correct answers cannot certify α = 0.1; you need at least 9.\n"
         "No confidence is certified: about 16 more labels would certify one.\n"
     )
     assert "1 question without a reference answer left out." in printed.err
@@ -83,7 +82,7 @@ def test_the_facts_as_json(questions, llm, tmp_path, capsys):
     assert facts == {
         "store": str(path), "alpha": 0.1, "n_samples": 8, "mean_score": pytest.approx(0.55), "threshold": None,
         "total_calibrated": 9, "n_labels": 9, "n_correct": 8, "new_calibrated": 9, "skipped": 0, "n_failed": 0,
-        "failure": "", "reason": "8 labels cannot certify α = 0.1; you need at least 9.", "labels_needed": 9, "statement": "",
+        "failure": "", "reason": "8 correct answers cannot certify α = 0.1; you need at least 9.", "labels_needed": 9, "statement": "",
         "certified_threshold": None, "certified_missing": "about 16 more labels would certify one",
     }  # fmt: skip
     assert command("calibrate", questions, "--store", path, "--json", "--alpha", 0.25) == 0

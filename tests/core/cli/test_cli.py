@@ -227,7 +227,7 @@ def test_bad_input_is_one_line_and_status_2(
 
 def test_a_threshold_outside_its_range(tmp_path, capsys):
     command("simulate", "--queries", 10, "--out", tmp_path / "r")
-    assert command("summary", tmp_path / "r", "--threshold", 3) == 2
+    assert command("summary", tmp_path / "r", "--influence-threshold", 3) == 2
     assert "threshold must lie from -1 to 1, got 3" in capsys.readouterr().err
 
 
@@ -588,9 +588,9 @@ def test_a_test_set_imported_as_a_run_is_offered_with_the_command_that_works(
 
 
 def test_check_fails_on_grave_findings_only(tmp_path, capsys):
-    from tests.core.conformal.conformal_runs import planted
+    from tests.core.conformal.conformal_runs import against_store, planted
 
-    drifting = planted([9] * 40 + [0] * 40, [True] * 80, [True] * 40 + [False] * 40)
+    drifting = against_store(planted([0] * 40, [True] * 40, [False] * 40), [9] * 40)
     drifting.save(tmp_path / "bad")
     assert command("check", tmp_path / "bad", "--alpha", 0.1) == 1
     said = capsys.readouterr().out

@@ -165,13 +165,17 @@ def test_bands_are_closed_and_tell_apart_without_colour():
 
 
 def test_the_decision_of_two_numbers_and_of_arrays():
-    """Reproduction: `combined_decision(0.8, True)` as the source documents write it failed on a scalar."""
+    """Reproduction: `combined_decision(0.8, True)` failed, and so did `([0.9, 0.1], True)`."""
     assert combined_decision(0.8, True) is True and combined_decision(np.float64(0.7), True) is False
     assert combined_decision(0.9, False) is False and combined_decision(0.5, None) is False
     assert combined_decision(0.9, None) is None and combined_decision(math.nan, True) is None
     found = combined_decision(np.array([0.9, 0.9, math.nan]), np.array([True, False, True]))
     assert not isinstance(found, pd.Series) and found.isna().tolist() == [False, False, True]
     assert found[:2].tolist() == [True, False]
+    # One value goes with all of the other; a number may come as an array without a dimension.
+    assert combined_decision([0.9, 0.1], True).tolist() == [True, False]
+    assert combined_decision(0.9, [True, False]).tolist() == [True, False]
+    assert combined_decision(np.array(0.9), np.array(True)) is True
     # In a Series the index stays, whichever of the two has it.
     rows = pd.Series([True, None], ["b", "a"], dtype="boolean")
     assert combined_decision([0.9, 0.9], rows).index.tolist() == ["b", "a"]
@@ -185,13 +189,13 @@ def test_the_decision_of_two_numbers_and_of_arrays():
         combined_decision(1.2, True)
 
 
-def test_the_names_of_the_source_documents_are_found_where_their_readers_look():
+def test_the_names_of_rag_uq_are_found_where_its_users_look():
     """Reproduction: `from core.confidence import MCDropoutConfidence, ConformalRAG` was an ImportError."""
-    from core.confidence import ConfidenceResult, ConformalRAG, MCDropoutConfidence
-    from core.conformal.rag import ConformalRAG as own
+    from core.confidence import ConfidenceResult, ConformalRAG, ConformalResult, MCDropoutConfidence
+    from core.conformal import rag
     from core.uncertainty import mc_dropout
 
-    assert ConformalRAG is own
+    assert (ConformalRAG, ConformalResult) == (rag.ConformalRAG, rag.ConformalResult)
     assert (MCDropoutConfidence, ConfidenceResult) == (
         mc_dropout.MCDropoutConfidence,
         mc_dropout.ConfidenceResult,

@@ -2,6 +2,7 @@
 
 import io
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,10 +20,11 @@ from core.confidence import (
 )
 from core.confidence.analysis import ece_by_chance
 from core.conformal import cases_of
-from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis
+from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.report.exports import exporters
 from core.run import Run
+from core.socket import BAD, GOOD, UNCLEAR
 from core.stats import reliability_bins
 from tests.core.confidence.confidence_runs import signal_run
 from tests.core.conformal.conformal_runs import planted
@@ -240,6 +242,9 @@ def test_overconfident_and_underconfident():
     found = named(shy, **ALONE)["underconfident"]
     assert "too low: 0.10" in found.sentence and (found.n, found.expected_by_chance) == (12, 1.6)
     assert found.query_ids == tuple(f"q{i:02}" for i in range(12))
+    # *Overconfident* stood on every incorrect answer, whatever its confidence.
+    some = named(signal_run([0.9] * 15 + [0.4], correct=[False] * 16), **ALONE)["overconfident"]
+    assert some.query_ids == tuple(f"q{i:02}" for i in range(15))
     fair = signal_run([0.75] * 16, correct=[True] * 12 + [False] * 4)
     assert not {"overconfident", "underconfident"} & set(named(fair, **ALONE))
 
@@ -369,13 +374,30 @@ def test_retrieval_sampling_and_conformal_prediction_in_one():
     np.testing.assert_allclose(q["combined_confidence"], [1, 0.8, 0.5], atol=1e-9)
     # Too few labels for a verdict: only the third fails by its samples.
     assert q["is_reliable_strict"].isna().to_list() == [True, True, False]
-    assert facts(run)["n_reliable_strict"].text == "0 of 1"
+    # A share of decided answers would be 0 of 1: without a verdict an answer can fail, but never pass.
+    assert facts(run)["n_reliable_strict"].value is None
     # The rule of the source needs the embeddings of the samples. All samples of the first are one word.
     assert q["is_reliable"].isna().all() and facts(run)["n_reliable"].value is None
     embedded = analysed(run, by_embedding=True).queries
     variance = Diagnosis(run, {"by_embedding": True})["uncertainty"].queries["embedding_variance"]
     assert (embedded["is_reliable"].eq(False).fillna(False) == (1 - variance <= 0.7)).all()
     assert facts(run)["mean_combined_uncertainty"].value == pytest.approx(0.28)
+
+
+def test_reliable_answers_are_counted_among_those_with_both_parts(four):
+    """Without embeddings "0 of 1 answer are reliable" stood beside 2 by the stricter rule: it alone had failed."""
+    table = {
+        "mc_confidence": [0.8, 0.9, NAN, 0.6],
+        "sampling_uncertainty": [0.1, 0.2, 0.3, NAN],
+        "conformal_reliable": pd.array([True, None, False, True], dtype="boolean"),
+        "is_reliable": pd.array([True, None, False, False], dtype="boolean"),
+        "is_reliable_strict": pd.array([True, None, False, None], dtype="boolean"),
+    }
+    found = replace(analysed(four), queries=pd.DataFrame(table))
+    # The first and the fourth have both parts of the one rule, the first and the third of the other.
+    assert found.reliable("is_reliable") == (1, 2) == found.reliable("is_reliable_strict")
+    bare = replace(found, queries=found.queries.assign(mc_confidence=NAN))
+    assert bare.reliable("is_reliable") == (0, 0)
 
 
 @pytest.mark.parametrize("correct", [[None], [True], [False]])

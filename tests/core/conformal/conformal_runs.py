@@ -1,7 +1,10 @@
 """Runs with samples whose agreement with the answer, and so its score, is planted."""
 
+import numpy as np
 import pandas as pd
 
+from core.calibration.provenance import provenance_of
+from core.calibration.saved import SavedCalibration
 from core.run import Run
 
 OTHERS = "bravo charlie delta echo foxtrot golf hotel india juliet kilo".split()
@@ -43,3 +46,12 @@ def planted(same, correct, calibrates, samples=None, **columns):
         "model": {"name": "m"},
     }
     return Run.create(manifest, queries=queries, samples=pd.DataFrame(rows))
+
+
+def against_store(run, same):
+    """The run, calibrated by a store of correct answers that agreed with as many of ten samples as said."""
+    source = provenance_of(run.manifest, "uncertainty.agreement_rouge_l", "uncertainty")
+    scores = 1 - np.array(same) / 10
+    kept = SavedCalibration("s.db", source, scores, np.ones(len(same)), (None,) * len(same), 0)
+    steps = {**run.manifest["steps"], "conformal": {"options": {"calibration": kept.to_json()}}}
+    return run.derive({"steps": steps})

@@ -22,7 +22,7 @@ from core.conformal.definitions import (
 )
 from core.diagnosis import Diagnosis
 from core.run import Run
-from tests.core.conformal.conformal_runs import planted
+from tests.core.conformal.conformal_runs import against_store, planted
 
 
 def conformal(run, **settings):
@@ -158,17 +158,19 @@ def test_the_certificate_lets_the_sure_ones_through():
     assert answered.iloc[100:160].all() and not answered.iloc[160:].any()
 
 
-def test_drift_is_found_in_the_order_of_the_run():
+def test_drift_from_a_store_is_found_in_the_order_of_the_run():
     calm = [9, 8, 7, 6, 5, 9, 8, 7, 6, 5] * 6
-    run = planted(calm + calm, [True] * 120, [True] * 60 + [False] * 60)
-    assert conformal(run).drift.alarm is None and conformal(run).drift.n == 60
-    shifted = planted(calm + [0] * 60, [True] * 120, [True] * 60 + [False] * 60)
-    found = conformal(shifted)
+    found = conformal(against_store(planted(calm, [True] * 60, [False] * 60), calm))
+    assert found.drift.alarm is None and found.drift.n == 60
+    found = conformal(against_store(planted([0] * 60, [True] * 60, [False] * 60), calm))
     assert found.drift.alarm is not None and found.drift.alarm < 40
-    assert found.queries["drift_p"].iloc[60] <= 1 / 61, "stranger than all sixty"
+    assert found.queries["drift_p"].iloc[0] <= 1 / 61, "stranger than all sixty"
     # The label of an answer plays no part.
-    unlabelled = planted(calm + [0] * 60, [True] * 60 + [None] * 60, [True] * 60 + [False] * 60)
-    assert conformal(unlabelled).drift.alarm == found.drift.alarm
+    unlabelled = conformal(against_store(planted([0] * 60, [None] * 60, [False] * 60), calm))
+    assert unlabelled.drift.alarm == found.drift.alarm
+    # Of the run's own questions the order says nothing, whoever chose which calibrate.
+    own = conformal(planted(calm + [0] * 60, [True] * 120, [True] * 60 + [False] * 60))
+    assert own.drift.n == 0 and own.queries["drift_p"].isna().all()
 
 
 def test_not_calibrated_is_undefined():

@@ -14,11 +14,12 @@ from core.conformal.definitions import DEFINITIONS, FINDINGS, OF_CORRECT, OF_SET
 from core.conformal.findings import findings
 from core.conformal.labelled import cases_of
 from core.conformal.step import ConformalStep
-from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis
+from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.pipeline import fill
 from core.run import Run
-from tests.core.conformal.conformal_runs import planted
+from core.socket import BAD, GOOD, UNCLEAR
+from tests.core.conformal.conformal_runs import against_store, planted
 
 SCORE = "uncertainty.agreement_rouge_l"
 
@@ -237,8 +238,9 @@ def test_a_promise_that_is_broken_is_grave():
     found = named(run)
     short = found["coverage_short"]
     assert (short.n, short.of, short.severity, short.expected_by_chance) == (0, 40, "high", 36)
-    assert found["score_drift"].severity == "high" and found["score_drift"].p_value <= 0.05
-    kept = named(planted([9, 8, 7, 6] * 20, [True] * 80, [True] * 40 + [False] * 40))
+    drifted = named(against_store(planted(same[40:], [True] * 40, [False] * 40), same[:40]))["score_drift"]
+    assert drifted.severity == "high" and drifted.p_value <= 0.05
+    kept = named(against_store(planted([9, 8, 7, 6] * 10, [True] * 40, [False] * 40), [9, 8, 7, 6] * 10))
     assert not {"coverage_short", "score_drift"} & set(kept)
 
 
@@ -314,7 +316,7 @@ def test_a_share_within_its_band_breaks_no_promise():
 
 
 def test_an_alarm_counts_the_questions_since():
-    run = planted([9, 8, 7, 6] * 10 + [0] * 40, [True] * 80, [True] * 40 + [False] * 40)
+    run = against_store(planted([0] * 40, [True] * 40, [False] * 40), [9, 8, 7, 6] * 10)
     alarm = Diagnosis(run)["conformal"].drift.alarm
     found = named(run)["score_drift"]
     assert (found.n, found.of) == (40 - alarm, 40) and alarm < 20

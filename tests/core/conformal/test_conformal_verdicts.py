@@ -12,8 +12,9 @@ from core.conformal.definitions import FLAGGED, OF_CORRECT, TEST
 from core.conformal.findings import findings
 from core.conformal.promises import OTHERS
 from core.conformal.step import ConformalStep
-from core.diagnosis import BAD, Diagnosis
+from core.diagnosis import Diagnosis
 from core.pipeline import fill
+from core.socket import BAD
 from tests.core.conformal.conformal_runs import planted
 
 
@@ -109,7 +110,7 @@ def test_another_seed_of_the_half_does_not_change_what_is_said():
         )
         seen.add(flagged.n)
         one = analysis.over_splits
-        said.add((flagged.p_value, flagged.severity, one, certificate.tone, certificate.sentence))
+        said.add((flagged.p_value, flagged.severity, flagged.clause, one, certificate.sentence))
         assert "Over 41 random halves of the labels it is" in flagged.sentence
     assert len(seen) > 3, "the half of the run does change the count"
     assert len(said) == 1

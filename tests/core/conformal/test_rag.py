@@ -117,9 +117,9 @@ def test_with_too_few_labels_nothing_is_called_reliable(rag):
     _, found = rag(alpha=0.1)
     empty = found.predict_with_coverage("Q10?", "Text.")
     assert not empty.is_reliable and math.isnan(empty.p_value) and empty.confidence == 1
-    assert empty.metadata["reason"] == "0 labels cannot certify α = 0.1; you need at least 9."
+    assert empty.metadata["reason"] == "0 correct answers cannot certify α = 0.1; you need at least 9."
     stats = calibrated(found, [5] * 8 + [10], ["Paris"] * 8 + ["Rome"])
-    assert stats["threshold"] == math.inf and stats["reason"].startswith("8 labels cannot certify")
+    assert stats["threshold"] == math.inf and stats["reason"].startswith("8 correct answers cannot certify")
     few = found.predict_with_coverage("Q10?", "Text.")
     assert (few.is_reliable, few.p_value, few.metadata["threshold"]) == (False, 1.0, math.inf)
     assert calibrated(found, [5] * 9, ["Paris"] * 9)["new_calibrated"] == 1
@@ -241,7 +241,7 @@ def test_a_function_of_one_argument_gets_the_whole_prompt(tmp_path):
 
 def test_what_is_no_model_is_one_sentence(tmp_path):
     """An InputError that names `open_llm`, in place of an AttributeError of some attribute."""
-    with pytest.raises(InputError, match=r"llm_client must be a language model.*, got a dict; .*open_llm"):
+    with pytest.raises(InputError, match=r"llm_client must be a language model.*, got dict; .*open_llm"):
         ConformalRAG({"model": "x"}, tmp_path / "c.db")
 
 

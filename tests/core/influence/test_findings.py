@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from core.diagnosis import BAD, GOOD, UNCLEAR, Diagnosis
+from core.diagnosis import Diagnosis
 from core.influence import analyse, summary
 from core.influence.definitions import MODES
 from core.influence.diagnostic import INFLUENCE
@@ -11,6 +11,7 @@ from core.influence.findings import _WORDINGS, findings
 from core.influence.modes import mode_counts
 from core.run import Run
 from core.severity import SEVERITIES
+from core.socket import BAD, GOOD, UNCLEAR
 from core.text.display import p_text
 from tests.core.influence.test_analysis import make
 
@@ -262,7 +263,7 @@ def test_moving_a_setting_measures_nothing_again(monkeypatch):
     diagnosis = Diagnosis(make([STRAIGHT, [1] + [0] * 9]))
     first = diagnosis["influence"]
     monkeypatch.setattr("core.influence.analysis.passage_frame", None)  # must not be called again
-    other = diagnosis.at({"threshold": 0.5, "as_published": True})["influence"]
+    other = diagnosis.at({"influence_threshold": 0.5, "as_published": True})["influence"]
     assert other.queries["label"].tolist() == ["Aligned", "Aligned"]
     assert first.queries["label"].tolist() == ["Aligned", "Undefined"]
     assert other.passages.drop(columns="label").equals(first.passages.drop(columns="label"))

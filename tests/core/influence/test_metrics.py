@@ -15,7 +15,6 @@ from core.influence import (
     influence_score,
     label,
     noise_quantile,
-    normalised_entropy,
     rank_biased_overlap,
     spearman,
 )
@@ -118,11 +117,6 @@ def test_influence_score(baseline, ablated, expected):
 def test_dominance_and_entropy(influence, dominance, entropy):
     assert same(dominance_ratio(influence), dominance)
     assert same(influence_entropy(influence), entropy)
-
-
-def test_normalised_entropy_is_one_for_an_even_spread():
-    assert normalised_entropy([0.2] * 7) == pytest.approx(1.0)
-    assert math.isnan(normalised_entropy([0.4]))
 
 
 def test_rank_biased_overlap_by_hand():

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.diagnosis import BAD, REASON, UNCLEAR, Diagnosis
+from core.diagnosis import Diagnosis
 from core.likelihood.analysis import RAISES
 from core.likelihood.definitions import DEFINITIONS
 from core.run import Run
+from core.socket import BAD, REASON, UNCLEAR
 from tests.core.likelihood.likelihood_runs import analysed_run, likelihood_run, scored_run
 
 NEVER = math.nan

@@ -9,7 +9,7 @@ from operator import eq
 import pytest
 
 from core.influence.step import InfluenceStep
-from core.llm.prefixes import prefix_order
+from core.llm.remote import prefix_order
 from core.llm.types import Message, Request
 from core.pipeline.rows import AskedQuestion
 

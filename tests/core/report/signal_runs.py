@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from core.diagnosis import Diagnosis, Diagnostic, Need, QuestionColumn
+from core.diagnosis import Diagnosis
 from core.run import Run
+from core.socket import Diagnostic, Need, QuestionColumn
 
 COLUMNS = (
     QuestionColumn("label", "Label"),

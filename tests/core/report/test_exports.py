@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from core.diagnosis import Diagnosis
+from core.diagnostics import DIAGNOSTICS
 from core.influence import analyse
 from core.report.exports import exporters
 from core.run import Run
@@ -207,38 +208,13 @@ def test_summary_json_has_the_claims():
     assert (content["n_claims"], content["mean_grounding"], content["claims_judge"]) == (2, 1, "hand")
 
 
-def test_every_export_holds_the_questions(hostile):
-    assert set(exporters()) == {
-        "worklist-csv",
-        "csv",
-        "queries-csv",
-        "claims-csv",
-        "samples-csv",
-        "context-csv",
-        "uncertainty-csv",
-        "signals-csv",
-        "conformal-csv",
-        "risk-csv",
-        "verdicts-csv",
-        "validators-csv",
-        "reliability-csv",
-        "confidence-csv",
-        "json",
-        *WRITTEN,
-    }
-    # No claims, samples, context test and verdicts here, and numbers of the whole run only.
-    of_the_run = {
-        "claims-csv",
-        "samples-csv",
-        "context-csv",
-        "signals-csv",
-        "risk-csv",
-        "json",
-        "verdicts-csv",
-        "validators-csv",
-        "reliability-csv",
-    }
-    for name in set(exporters()) - of_the_run:
+def test_every_export_of_questions_holds_them(hostile):
+    own = {one.name: one.about for diagnostic in DIAGNOSTICS for one in diagnostic.exports}
+    assert set(exporters()) == {"worklist-csv", "signals-csv", "json", *WRITTEN, *own}
+    of_questions = {name for name, about in own.items() if about.startswith("One row per question")}
+    assert {"queries-csv", "conformal-csv", "confidence-csv", "uncertainty-csv"} <= of_questions
+    # The run has no verdicts.
+    for name in {"worklist-csv", *WRITTEN, *of_questions} - {"verdicts-csv"}:
         assert "cmd|" in written(name, hostile).decode("utf-8-sig"), name
 
 

@@ -6,10 +6,11 @@ import pandas as pd
 
 from core.answers.diagnostic import ANSWERS
 from core.cli.app import main
-from core.diagnosis import UNCLEAR, Diagnosis, Diagnostic, Finding
+from core.diagnosis import Diagnosis
 from core.report.gate import gate
 from core.run import Run
 from core.severity import HARMS, policy
+from core.socket import UNCLEAR, Diagnostic, Finding
 
 
 def answered(n_wrong, of):

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.uncertainty import ESTIMATORS, TEXT_ONLY, Samples, score
+from core.uncertainty.analysis import _FROM_MODELS
 from core.uncertainty.estimator import ANSWER, QUESTION, REASONS
 from core.uncertainty.estimators import DEFINITIONS
 
+FROM_A_RUN = {"embeddings", "logprobs", *_FROM_MODELS}
 UNCERTAIN = {name for name, one in ESTIMATORS.items() if one.rises_with == "uncertainty"}
 
 
@@ -23,8 +25,6 @@ def full(texts, baseline=False):
         embeddings=np.eye(len(texts))[ids],
         entailment=np.equal.outer(ids, ids).astype(float),
         logprobs=[-1.0] * len(texts),
-        token_logprobs=np.array([-1.0, -1.0]),
-        distributions=[[-0.1]],
         p_true=0.9,
         verbalised=0.8,
         contradiction=[[0.0] * (len(texts) - 1)],
@@ -54,7 +54,9 @@ def test_every_estimator_declares_itself():
         "answer_length",
         "distinct_answers",
     }
-    assert ESTIMATORS["p_true"].calls(10) == 1 and ESTIMATORS["perplexity"].calls(10) == 0
+    assert ESTIMATORS["p_true"].calls(10) == 1 and ESTIMATORS["answer_length"].calls(10) == 0
+    # A run can hold what each needs, or nothing would ever show it.
+    assert {need for one in ESTIMATORS.values() for need in one.needs} == FROM_A_RUN
 
 
 def test_what_was_not_measured_is_undefined():
@@ -96,7 +98,7 @@ def test_one_sample_says_nothing():
     # An answer at temperature 0 with one sample can agree with it; that one sample says nothing of the question.
     both = full(["Paris", "Paris"], baseline=True)
     assert reasons(both, ANSWER) == {None} and reasons(both, QUESTION) == {"one_sample"}
-    assert values(full(["Paris"]))["perplexity"] == pytest.approx(math.e)
+    assert values(full(["Paris"]))["p_true"] == 0.9
 
 
 def test_all_empty_and_all_refusals():

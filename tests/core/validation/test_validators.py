@@ -389,8 +389,9 @@ def test_a_chain_is_built_by_the_names_of_its_source():
         "confidence_score": 0.1,
         "context_docs_count": 0,
     }
-    refused = EthicsAdapter(guard_callable=lambda question, answer: False).check(Case("", "Brunel", ()))
-    assert refused.reason.code == Code.GUARD_REJECTED
+    for name in ("guard", "guard_callable"):
+        refused = EthicsAdapter(**{name: lambda question, answer: False}).check(Case("", "Brunel", ()))
+        assert refused.reason.code == Code.GUARD_REJECTED
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from core.text.diff import shorten_same, word_diff
 from core.text.display import number, visible
 from core.text.occurrence import marked, origins, snippet, telling
 from core.text.reading import content_stems
-from ui.plain import shortened
+from ui.plain import held, shortened
 
 AT_FIRST = 15
 _TITLE = 80  # characters of a title
@@ -150,6 +150,7 @@ def _row(
         row["bar"] = part.get("bar") or row["bar"]
         for name in ("facts", "flags", "claims"):
             row[name] = [*row[name], *part.get(name, ())]
+    row["facts"] = [[name, held(text)] for name, text in row["facts"]]
     return row
 
 

@@ -19,7 +19,7 @@ def draw() -> None:
     st.subheader("Planted errors found", anchor=False)
     errors, clean = found.row(ERRORS), found.row(CLEAN)
     chance, alarms = (number(row["chance"], "{:.0f}") for row in (errors, clean))
-    st.markdown(
+    show.sentence(
         f"**{errors['n_found']:,} of {errors['n']:,} planted errors are flagged as unsupported** "
         f"(95 % interval {number(errors['low'])} to {number(errors['high'])}); as many flags at random would "
         f"hit {chance}. **{clean['n_found']:,} of {clean['n']:,} claims without an error are flagged, too**; "

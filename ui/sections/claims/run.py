@@ -17,7 +17,7 @@ from core.conditions import where
 from core.diagnosis import Diagnosis
 from core.text.display import count, number
 from ui import cached, questions, show
-from ui.plain import plain, shortened
+from ui.plain import held, plain, shortened
 from ui.state import session
 
 _FIGURE = "ExpertQA all AUROC"
@@ -62,7 +62,7 @@ def _auroc(figures: Mapping[str, Mapping[str, float]], by: str = "") -> str:
     if figure is None:
         return ""
     value, low, high = (number(figure[name]) for name in ("value", "low", "high"))
-    return f" (AUROC {value}{by}, 95 % interval {low} to {high}, on ExpertQA; 0.5 is guessing)"
+    return held(f" (AUROC {value}{by}, 95 % interval {low} to {high}, on ExpertQA; 0.5 is guessing)")
 
 
 def _decomposed() -> str:
@@ -136,7 +136,12 @@ def influence_against_support() -> None:
 
 
 def quadrants() -> None:
-    """Say how many passages are in each quadrant of influence and support, and what each asks for."""
+    """Say how many passages are in each quadrant of influence and support, and what each asks for.
+
+    Nothing where no influence is known: what was not tried is not zero.
+    """
+    if (cached.diagnosis()["claims"].quadrant == UNDEFINED).all():
+        return
     st.subheader("Passages by influence and support", anchor=False)
     found = next(dict(one.value) for one in cached.numbers("claims") if one.key == "quadrants")
     if not found[UNDEFINED]:

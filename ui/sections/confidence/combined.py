@@ -18,6 +18,12 @@ PARTS = {
     "sampling_uncertainty": ("Sampling", "1 − agreement of the answer with its samples."),
     "conformal_uncertainty": ("Conformal", "1 − confidence of the conformal score."),
 }
+_RULES = {
+    "is_reliable": "Reliable: {}.** Their MC dropout confidence is above {:g}, and conformal prediction "
+    "does not flag them.",
+    "is_reliable_strict": "By the stricter rule: {}.** Their agreement with the samples is above {:g}, and "
+    "conformal prediction does not flag them.",
+}
 _FROM = {"sampling_uncertainty": "uncertainty", "conformal_uncertainty": "conformal"}
 
 
@@ -25,16 +31,15 @@ def draw() -> None:
     """Draw the most uncertain answers with the parts, or which steps would give them."""
     frame = run.found().queries
     known = int(frame["combined_uncertainty"].notna().sum())
-    decided, strict = frame["is_reliable"].dropna(), int(frame["is_reliable_strict"].fillna(False).sum())
     if known:
         mean = number(float(frame["combined_uncertainty"].mean()))
         st.markdown(f"Mean combined uncertainty **{mean}** (n = {count(known, 'answer')}).")
-    if len(decided):
-        st.markdown(
-            f"**{int(decided.sum()):,} of {count(len(decided), 'answer')}** are reliable: their MC dropout "
-            f"confidence is above {RELIABLE_ABOVE:g}, and conformal prediction does not flag them. The "
-            f"stricter rule, which asks the same of the agreement with the samples, accepts {strict:,}."
-        )
+    for rule, said in _RULES.items():
+        k, n = run.found().reliable(rule)
+        if n:
+            st.markdown("**" + said.format(f"{k:,} of {count(n, 'answer')}", RELIABLE_ABOVE))
+    if frame["mc_confidence"].isna().all() and frame["sampling_uncertainty"].notna().any():
+        st.caption("MC dropout confidence is not measured: turn on *Measure embeddings too* in the settings.")
     _missing()
     if not known:
         return
@@ -49,6 +54,7 @@ def draw() -> None:
         ),
         **{name: show.numeric(title, about=about) for name, (title, about) in PARTS.items()},
         "is_reliable": st.column_config.CheckboxColumn("Reliable", width="small"),
+        "is_reliable_strict": st.column_config.CheckboxColumn("By the stricter rule", width="small"),
         "correct": st.column_config.CheckboxColumn("Correct", width="small"),
     }
     shown = frame.sort_values("combined_uncertainty", ascending=False, kind="stable", na_position="last")

@@ -11,8 +11,8 @@ from core.confidence.analysis import ConfidenceAnalysis
 from core.confidence.definitions import LABELS, METRICS
 from core.context_score import GREEN, ORANGE, RED
 from core.text.display import count, number, percent, share_interval
-from ui import cached, headlines, router, show, sources, step_form
-from ui.plain import plain
+from ui import cached, router, show, sources, step_form
+from ui.plain import held, plain
 from ui.state import session
 
 FEWEST = 10  # labelled answers, below which a reliability diagram shows chance
@@ -108,7 +108,7 @@ def bands() -> None:
                 st.markdown(f"**{row.n:,} of {count(int(frame['n'].sum()), 'answer')}**")
                 st.caption(plain(LABELS[one.word].meaning))
                 if row.n_labelled:
-                    share = percent(row.accuracy).replace(" ", headlines.NO_BREAK)
+                    share = held(percent(row.accuracy))
                     st.markdown(f"{row.n_correct:,} of {row.n_labelled:,} labelled are correct ({share}).")
                     st.caption(f"{share_interval((row.low, row.high))}.")
                 elif row.n:
@@ -129,16 +129,18 @@ def reliability() -> None:
     show.chart("confidence", "reliability_diagram")
     gap, (low, high) = analysis.gap
     by_chance, most = analysis.ece_by_chance
-    side = "above" if gap > 0 else "below"
+    far = f"{number(abs(gap))} {'above' if gap > 0 else 'below'}"
+    if number(abs(gap)) == number(0.0):
+        far = "equal to"
     n = count(quality.n, "labelled answer")
-    st.markdown(
-        f"On average the confidence is **{number(abs(gap))} {side}** the share of correct answers (95 % "
+    show.sentence(
+        f"On average the confidence is **{far}** the share of correct answers (95 % "
         f"interval of the difference {number(low)} to {number(high)}, n = {n})."
     )
     if analysis.fit_note:
         st.info(plain(analysis.fit_note), icon=":material/model_training:")
     with show.more("Calibration error and Brier score"):
-        st.markdown(
+        show.sentence(
             f"- **Calibration error (ECE) {number(quality.ece)}:** mean gap over the bins. A confidence that "
             f"is exactly right has {number(by_chance)} by chance, and at most {number(most)} in 95 % of such "
             "runs.\n"

@@ -11,9 +11,9 @@ from core.conformal.definitions import CALIBRATION, DEFAULT_ALPHA, METRICS, OF_C
 from core.conformal.findings import over_splits
 from core.conformal.promises import Coverage
 from core.conformal.split import labels_needed
-from core.text.display import count, number, percent
-from ui import cached, headlines, router, show, sources, step_form
-from ui.plain import plain
+from core.text.display import about, count, number, percent
+from ui import cached, router, show, sources, step_form
+from ui.plain import held, plain
 from ui.sections.conformal import alarms
 from ui.state import session
 
@@ -110,10 +110,10 @@ def _kept(one: Coverage, alpha: float) -> str:
     share = one.n_covered / one.n_test
     low, high = map(percent, one.band)
     verdict = "Broken" if share < one.band[0] else "In line with the promise"
-    return (
+    return held(
         f"**{verdict}: {one.n_covered:,} of {count(one.n_test, noun)} tested ({percent(share)})**; {low} to "
         f"{high} is to be expected of so many, and {promised}."
-    ).replace(" %", f"{headlines.NO_BREAK}%")
+    )
 
 
 def sets() -> None:
@@ -129,7 +129,7 @@ def sets() -> None:
         return
     rule, one = analysis.sets.rule, analysis.coverages[OF_SETS]
     interval = f" ({percent(rule.share_without_correct)}; 95 % interval {percent(0, (rule.low, rule.high))})"
-    st.markdown(
+    show.sentence(
         f"In **{rule.n_without_correct:,} of {count(rule.n, 'calibration question')}**"
         f"{interval if rule.n else ''} no sample is correct: no set can hold a correct answer there."
     )
@@ -154,10 +154,10 @@ def flagged() -> None:
         n, of = analysis.n_flagged, analysis.n_judged
         look = "looks" if n == 1 else "look"
         by = "the group's threshold" if len(analysis.groups) else f"the threshold {number(one.threshold)}"
-        st.markdown(
+        show.sentence(
             f"**{n:,} of {count(of, 'answer')}** {look} less typical than {percent(1 - analysis.alpha)} of "
-            f"the {count(one.n_calibration, 'correct answer')} in calibration (score above {by}); about "
-            f"{number(analysis.n_by_chance, '{:.0f}')} would even if all were correct."
+            f"the {count(one.n_calibration, 'correct answer')} in calibration (score above {by}); "
+            f"{about(analysis.n_by_chance)} would even if all were correct."
         )
         if analysis.over_splits is not None:
             st.caption(
@@ -183,9 +183,9 @@ def kept_claims() -> None:
         st.markdown(f"**No claim can be kept with a promise.** {plain(kept.rule.reason)}")
         return
     tested = f" ({percent(kept.n_right / kept.n)})" if kept.n else ""
-    st.markdown(
-        f"**{kept.n_kept:,} of {count(kept.n_claims, 'claim')}** of the tested answers are supported above "
-        f"{number(kept.rule.threshold)} and can be kept (calibrated on {count(kept.rule.n, 'answer')}). In "
+    show.sentence(
+        f"**{kept.n_kept:,} of {count(kept.n_claims, 'claim')}** of the tested answers can be kept: support "
+        f"above {number(kept.rule.threshold)} (calibrated on {count(kept.rule.n, 'answer')}). In "
         f"{kept.n_right:,} of {count(kept.n, 'tested answer')}{tested} all kept claims are right; "
         f"{percent(1 - analysis.alpha)} is promised."
     )
@@ -195,17 +195,17 @@ def drift() -> None:
     """Draw whether the scores of the other questions look like the calibrated ones."""
     analysis = found()
     one = analysis.drift
-    if analysis.is_random_half:
+    if analysis.origin == OWN:
         st.markdown(
-            "**Not tested here:** a random half calibrates, and differs from the other half by chance only. "
-            "Drift is tested where new questions meet a calibration store."
+            "**Not tested here:** questions of the run calibrate, and the order of a file says nothing of "
+            "time. Drift is tested where new questions meet a calibration store."
         )
         return
     if not one.n:
         st.info("No other question has a score: there is nothing to compare.", icon=":material/inbox:")
         return
     evidence = next(value for value in cached.numbers("conformal") if value.key == "drift_factor")
-    st.markdown(
+    show.sentence(
         f"**{'No alarm' if one.alarm is None else 'Alarm'}:** after {count(one.n, 'question')} a bet that "
         f"they differ is at {evidence.text} times its stake. If they do not, it reaches {1 / one.level:.0f} "
         f"times, the alarm, with a probability of at most {percent(one.level)}. The bet sees a change of "

@@ -40,9 +40,10 @@ def _add(path: str) -> None:
     """Draw the button that adds the labelled questions of the run, and say how many are new."""
     key, learned = session().kept.get("confidence_learned", ("", None))
     method = learned.method if learned is not None and key == session().run_key else None
-    cases, own = ([], None)
-    if page.found().score is not None:
-        cases, own = cached.once(f"calibration cases {method}", lambda d: cases_of(d, method))
+    if page.found().score is None:
+        st.caption("This run has no labelled question with a score: nothing can be added.")
+        return
+    cases, own = cached.once(f"calibration cases {method}", lambda d: cases_of(d, method))
     if not cases:
         st.caption("This run has no labelled question with a score: nothing can be added.")
         return

@@ -59,7 +59,7 @@ def method() -> None:
 
 def _chance() -> None:
     """Draw where ρ falls for random orders, by number of passages."""
-    tau = float(settings()["threshold"])
+    tau = float(settings()["influence_threshold"])
     bands = [chance_band(k) for k in (3, 5, 8, 10, 15, 20)]
     rows = {
         "Passages k": [band.k for band in bands],

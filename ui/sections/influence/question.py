@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core.diagnosis import BAD
 from core.influence import above_noise_by_chance
 from core.influence.definitions import LOGPROB, METRICS, MODES, ORDER_MODES, PER_PASSAGE
 from core.rows import rows_of
@@ -23,7 +22,7 @@ _NAMED = 3  # passages named in one sentence
 _SAID = {
     "ignored_top_hit": "is hardly used (influence rank {place} of {k})",
     "buried_evidence": "is used, at influence rank {place} of {k}",
-    "harmful_passage": "makes the answer incorrect: without it the answer is correct",
+    "harmful_passage": "makes the answer incorrect",
     "over_reliance": "carries {share} % of the influence",
     "inverted": "is used most",
 }
@@ -49,7 +48,7 @@ def _told() -> list[str]:
 
     Chance shows those that depend on the order as well: they are named only where the run has them beyond it.
     """
-    found = {one.name for one in cached.findings() if (one.diagnostic, one.tone) == ("influence", BAD)}
+    found = headlines.wrong_with("influence")
     return [name for name in MODES if name not in ORDER_MODES or name in found]
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import streamlit as st
 
 from core.conditions import where
-from core.influence.definitions import LABELS, LOGPROB, MODES, REASONS
+from core.influence.definitions import LABELS, LOGPROB, MODES, ORDER_MODES, REASONS
 from core.influence.reported import WHY, compare_reported
 from core.text.display import count, number
-from ui import cached, questions, router, show, sources
+from ui import cached, headlines, questions, router, show, sources
 from ui.state import settings
 
 
@@ -38,7 +38,7 @@ def _drawn(title: str, text: str, name: str, *data: Any) -> None:
     """Draw a figure under its title; nothing where it has nothing to show for this run."""
     if cached.chart("influence", name, *data).data:
         st.subheader(title, anchor=False)
-        st.markdown(text)
+        show.sentence(text)
         show.chart("influence", name, *data)
 
 
@@ -71,7 +71,7 @@ def ranks() -> None:
 
 def _what_tau_does(counts: Mapping[str, int], shown: str) -> str:
     """Say what the threshold changes in the figure, and what it cannot."""
-    tau = number(float(settings()["threshold"]))
+    tau = number(float(settings()["influence_threshold"]))
     split = (
         f"At τ = {tau}, {count(counts['Aligned'], 'question is', 'questions are')} aligned and "
         f"{counts['Divergent']:,} divergent"
@@ -83,7 +83,7 @@ def _what_tau_does(counts: Mapping[str, int], shown: str) -> str:
         )
     if not counts["Aligned"] or not counts["Divergent"]:
         return f"{split}: only a τ between their values of ρ splits them. No cell of this view depends on τ."
-    return f"{split}. τ moves this split and the two lines; no cell of this view depends on it."
+    return f"{split}. τ moves this split and the lines; no cell of this view depends on it."
 
 
 def by_rank() -> None:
@@ -137,13 +137,22 @@ def modes() -> None:
     text = "Where chance can give a mode, only a bar that ends beyond its chance mark is a finding."
     _drawn("Failure modes", text, "failure_mode_counts")
     numbers = {one.key: one for one in cached.numbers("influence")}
+    found = headlines.wrong_with("influence")
     with st.grid(3, min_column_width=250):
         for name, mode in MODES.items():
             one = numbers[f"n_{name}"]
             if one.of:
                 facts = {"Rule": mode.meaning, "Chance baseline": one.note}
                 condition = where("influence", "queries", **{name: True})
-                show.definition(mode.title, mode.advice, facts, f"{one.text} questions", condition)
+                by_chance = name in ORDER_MODES and name not in found
+                advice = (
+                    "No more than by chance: nothing to change."
+                    if by_chance
+                    else mode.advice
+                    if one.value
+                    else ""
+                )
+                show.definition(mode.title, advice, facts, f"{one.text} questions", condition)
 
 
 def reported() -> None:

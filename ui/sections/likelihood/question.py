@@ -6,7 +6,6 @@ from typing import Any
 
 import streamlit as st
 
-from core.diagnosis import BAD
 from core.likelihood.definitions import MODES
 from core.rows import rows_of
 from core.text.display import number
@@ -19,7 +18,7 @@ def part(query_id: str) -> Part:
     """Return both drops of every passage, and what is wrong with them where chance does not explain it."""
     row = questions.row(query_id, "likelihood")
     found = rows_of(cached.diagnosis()["likelihood"].passages, query_id)
-    beyond = {one.name for one in cached.findings() if one.diagnostic == "likelihood" and one.tone == BAD}
+    beyond = headlines.wrong_with("likelihood")
     return Part(
         rows={str(one["passage_id"]): {"facts": _facts(one)} for one in found.to_dict("records")},
         says=tuple(

@@ -22,7 +22,8 @@ def part(query_id: str) -> Part:
     if row["stability"] == UNSTABLE:
         wrong = FINDINGS["unstable_answer"]
         return Part(says=(f"**{wrong.title}:** {said(row)} {wrong.advice}",))
-    if row["n_samples"] > 1 and show.yes_or_no(row["baseline_in_largest"]) is False:
+    differs = row["n_samples"] > 1 and show.yes_or_no(row["baseline_in_largest"]) is False
+    if differs and "baseline_disagrees" in headlines.wrong_with("uncertainty"):
         wrong, what = FINDINGS["baseline_disagrees"], _largest(row)
         return Part(says=(f"**{wrong.title}:** {what} say something else. {wrong.advice}",))
     return Part()

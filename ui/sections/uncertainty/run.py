@@ -19,6 +19,16 @@ from ui.state import session
 
 _FEWEST = 3  # questions that make a figure
 _GUESSING = 0.5
+# What a model says of answers and samples, by an estimator that reads it: how a run gets it.
+_FROM_MODELS = {
+    "semantic_entropy_entailment": "Semantic entropy and SumEigen by entailment, and contradictions: not "
+    "measured. Under *Sample again*, set *Entailment by* to `judge` (the language model) or to the name or "
+    "folder of an NLI cross-encoder; on the command line, `--entailment`.",
+    "p_true": "P(True): not measured. Set *Entailment by* to `judge`, with a model that can score a given "
+    "reply: a Hugging Face model in this process (`--llm embedded`).",
+    "verbalised": "Stated confidence: not measured. *Confidence* has the step that asks for it; on the "
+    "command line, `--steps confidence`.",
+}
 
 
 def first() -> None:
@@ -98,13 +108,13 @@ def more() -> None:
         st.markdown("**Methods**")
         st.caption(found.rule)
         if not found.embedded:
-            st.caption("*Measure embeddings too*, among the settings, adds the estimators by embedding.")
-        if "semantic_entropy_entailment" not in found.scores:
             st.caption(
-                "Semantic entropy and SumEigen by entailment, contradictions and P(True): not measured. "
-                "Under *Sample again*, set *Entailment by* to `judge` (the language model) or to the name or "
-                "folder of an NLI cross-encoder; on the command line, `--entailment`."
+                "*Measure embeddings too*, among the settings, adds MC dropout confidence and the estimators "
+                "by embedding."
             )
+        for name, how in _FROM_MODELS.items():
+            if name not in found.scores:
+                st.caption(how)
         show.export("samples-csv", "Download samples (CSV)")
 
 

@@ -52,7 +52,7 @@ def draw(query_id: str) -> None:
             (
                 "Context score",
                 number(context.score),
-                f"{number(context.reasons[0].change)} of it: {context.reasons[0].sentence}",
+                f"{number(context.reasons[0].change)} for {context.reasons[0].sentence}",
                 METRICS["context_score"].meaning,
             ),
             (

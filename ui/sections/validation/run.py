@@ -161,7 +161,7 @@ def on_off() -> None:
         )
         return
     difference, low, high = (number(100 * value, "{:+.0f}") for value in (one.difference, *one.interval))
-    st.markdown(
+    show.sentence(
         f"**{_of(one.off)} labelled answers are incorrect; with validators on {one.on.count:,} still reach "
         f"the user:** {difference} percentage points (95 % interval {low} to {high})."
     )
