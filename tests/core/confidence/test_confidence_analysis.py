@@ -19,6 +19,7 @@ from core.confidence import (
     learn,
 )
 from core.confidence.analysis import ece_by_chance
+from core.confidence.numbers import numbers
 from core.conformal import cases_of
 from core.diagnosis import Diagnosis
 from core.errors import InputError
@@ -365,7 +366,8 @@ def test_retrieval_sampling_and_conformal_prediction_in_one():
         ]
     )
     run = Run.create(run.manifest, **{**run.tables, "passages": passages})
-    q = analysed(run).queries
+    found = analysed(run)
+    q = found.queries
     # Equal scores: the largest entropy. The conformal score is the agreement with the samples, too.
     np.testing.assert_allclose(q["retrieval_uncertainty"], [1, 1, NAN])
     np.testing.assert_allclose(q["sampling_uncertainty"], [0, 0.2, 0.5], atol=1e-9)
@@ -381,7 +383,8 @@ def test_retrieval_sampling_and_conformal_prediction_in_one():
     embedded = analysed(run, by_embedding=True).queries
     variance = Diagnosis(run, {"by_embedding": True})["uncertainty"].queries["embedding_variance"]
     assert (embedded["is_reliable"].eq(False).fillna(False) == (1 - variance <= 0.7)).all()
-    assert facts(run)["mean_combined_uncertainty"].value == pytest.approx(0.28)
+    (mean,) = [one for one in numbers(found) if one.key == "mean_combined_uncertainty"]
+    assert mean.value == pytest.approx(0.28) and mean.n == 2
 
 
 def test_reliable_answers_are_counted_among_those_with_both_parts(four):
