@@ -130,7 +130,7 @@ def figures_of(examples: Sequence[Example], scores: Scores) -> dict[str, dict[st
     measures = {}
     for cited in (False, True):
         q, y, s = expertqa(examples, scores, cited)
-        measures[f"ExpertQA {'cited' if cited else 'all'} AUROC"] = interval(q, auroc, s, y)
+        measures[f"ExpertQA {'cited' if cited else 'all'} AUROC"] = interval(q, auroc, y, s)
     q, y, s = expertqa(examples, scores, cited=False)
     measures["ExpertQA within answers pairs ordered"] = interval(q, within, q, y, s)
     best = np.array([score.max() for score in scores])
@@ -150,14 +150,14 @@ def figures_of(examples: Sequence[Example], scores: Scores) -> dict[str, dict[st
 
 
 def _pair_auroc(pairs: np.ndarray) -> float:
-    return auroc(pairs.T.ravel(), np.repeat([True, False], len(pairs)))
+    return auroc(np.repeat([True, False], len(pairs)), pairs.T.ravel())
 
 
 def gain(examples: Sequence[Example], ours: Scores, theirs: Scores) -> tuple[float, float, float]:
     """Return the difference of AUROC on ExpertQA (all), the same questions resampled for both."""
     q, y, a = expertqa(examples, ours, cited=False)
     b = expertqa(examples, theirs, cited=False)[2]
-    return interval(q, lambda y, a, b: auroc(a, y) - auroc(b, y), y, a, b)
+    return interval(q, lambda y, a, b: auroc(y, a) - auroc(y, b), y, a, b)
 
 
 def conclusion(examples: Sequence[Example], scores: dict[str, Scores] | None = None) -> str:
@@ -216,7 +216,7 @@ def main() -> None:
         value, low, high = gain(examples, found[OURS], scores)
         print(f"   {title:<40}{value:+6.3f}   [{low:+.3f}, {high:+.3f}]")
     splits = [cross_validated(examples, seed) for seed in range(1, 2 if options.smoke else 1 + SPLITS)]
-    again = [auroc(s, y) for _, y, s in (expertqa(examples, scores, cited=False) for scores in splits)]
+    again = [auroc(y, s) for _, y, s in (expertqa(examples, scores, cited=False) for scores in splits)]
     print(f"   over {len(splits)} other splits into folds: {min(again):.3f} to {max(again):.3f}")
     print(conclusion(examples, found))
     alarms, n, bare = false_alarms(options.data)

@@ -205,7 +205,7 @@ def compared(examples: Sequence[Example]) -> list[tuple[float, float, float]]:
     for features in CANDIDATES:
         scores = held_out(examples, lambda some, features=features: fit(some, features))
         best = np.array([score.max() for score in scores])
-        values = auroc(best[expertqa], labels), ordered(best[near_pairs(examples)])
+        values = auroc(labels, best[expertqa]), ordered(best[near_pairs(examples)])
         found.append((float(np.mean(values)), *values))
     return found
 

@@ -111,7 +111,7 @@ def compared(examples: Sequence[Example]) -> list[tuple[float, float, float]]:
     for features in CANDIDATES:
         scores = held_out(examples, lambda some, features=features: fit(some, features))
         best = np.array([score.max() for score in scores])
-        values = [auroc(best[places], [examples[i].label for i in places]) for places in kinds]
+        values = [auroc([examples[i].label for i in places], best[places]) for places in kinds]
         found.append((float(np.mean(values)), *values))
     return found
 

@@ -34,7 +34,7 @@ RED, ORANGE, GREEN = Band("red", "▼", "low"), Band("orange", "◆", "medium"),
 NO_BAND = Band("grey", "–", "undefined")
 
 
-class Reason(NamedTuple):
+class Adjustment(NamedTuple):
     """One step of a context score: what it is for, and by how much it changes the score."""
 
     sentence: str
@@ -49,12 +49,12 @@ class ContextScore:
     ----------
     score : float
         In [0, 1], higher = more confident.
-    reasons : tuple of Reason
+    reasons : tuple of Adjustment
         The base, then every change; they sum to the score, or to less than 0 where it is 0.
     """
 
     score: float
-    reasons: tuple[Reason, ...]
+    reasons: tuple[Adjustment, ...]
 
 
 def band(confidence: float) -> Band:
@@ -113,26 +113,26 @@ def context_score(n_passages: int, passed: bool | None, failures: Collection[Fai
     if failures and passed is not False:
         raise InputError("Only an answer that failed validation has failures.")
     base = _BASES[min(n_passages, 2)]
-    reasons = [Reason(f"{n_passages or 'no'} passage{'' if n_passages == 1 else 's'}", base)]
+    reasons = [Adjustment(f"{n_passages or 'no'} passage{'' if n_passages == 1 else 's'}", base)]
     if passed:
-        reasons.append(Reason("validation passed", 0.1))
+        reasons.append(Adjustment("validation passed", 0.1))
     elif passed is False:
         reasons += _failed(base, bool(n_passages), set(failures))
     total = round(sum(reason.change for reason in reasons), 9)
     return ContextScore(min(1.0, max(0.0, total)), tuple(reasons))
 
 
-def _failed(base: float, has_context: bool, failures: set[Failure]) -> list[Reason]:
+def _failed(base: float, has_context: bool, failures: set[Failure]) -> list[Adjustment]:
     """Return what the failures change."""
     if Failure.MISSING_UNCERTAINTY in failures and not has_context:
-        return [Reason("no passages and no uncertainty stated: 0.1 in all", round(0.1 - base, 9))]
+        return [Adjustment("no passages and no uncertainty stated: 0.1 in all", round(0.1 - base, 9))]
     found = []
     known = {Failure.LOW_OVERLAP}
     if Failure.MISSING_CITATION in failures and has_context:
         known.add(Failure.MISSING_CITATION)
-        found.append(Reason("passages, but none is cited", -0.2))
+        found.append(Adjustment("passages, but none is cited", -0.2))
     if Failure.LOW_OVERLAP in failures:
-        found.append(Reason("little of the answer is in the passages", -0.15))
+        found.append(Adjustment("little of the answer is in the passages", -0.15))
     if failures - known or not failures:
-        found.append(Reason("another objection of validation", -0.1))
+        found.append(Adjustment("another objection of validation", -0.1))
     return found

@@ -16,7 +16,7 @@ BUSY_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class StoreWords:
     """How errors speak of a file.
 
     Attributes
@@ -58,7 +58,7 @@ class Database:
     def __init__(
         self,
         path: Path | None,
-        wording: Wording,
+        wording: StoreWords,
         set_up: Callable[[sqlite3.Connection], object],
         busy_seconds: float = BUSY_SECONDS,
     ) -> None:
@@ -157,7 +157,7 @@ _CAUSES = {
 _UNKNOWN = "cannot be used ({error}); {repair} {elsewhere}"
 
 
-def _explain(path: Path | None, wording: Wording, error: sqlite3.Error) -> str:
+def _explain(path: Path | None, wording: StoreWords, error: sqlite3.Error) -> str:
     name = str(getattr(error, "sqlite_errorname", ""))
     cause = next((cause for code, cause in _CAUSES.items() if name.startswith(code)), _UNKNOWN)
     said = cause.format(error=error, what=wording.what, repair=wording.repair, elsewhere=wording.elsewhere)

@@ -42,7 +42,7 @@ Sentence = tuple[Clause, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RunVerdict:
     """The answer before the proof.
 
     Attributes
@@ -67,7 +67,7 @@ def text_of(sentence: Sentence) -> str:
     return ", ".join(clause.text for clause in sentence) + "."
 
 
-def verdict(diagnosis: Diagnosis) -> Verdict:
+def verdict(diagnosis: Diagnosis) -> RunVerdict:
     """Say in one to three sentences what is wrong with a run, what cannot be told and what is in order.
 
     Parameters
@@ -77,7 +77,7 @@ def verdict(diagnosis: Diagnosis) -> Verdict:
 
     Returns
     -------
-    Verdict
+    RunVerdict
         Made from the findings alone; where there are none, it says what is lacking.
 
     Notes
@@ -94,7 +94,7 @@ def verdict(diagnosis: Diagnosis) -> Verdict:
     True
     """
     if not len(diagnosis.run.queries):
-        return Verdict(((Clause("The run has no questions"),),))
+        return RunVerdict(((Clause("The run has no questions"),),))
     found = [
         one
         for diagnostic in diagnosis.diagnostics
@@ -107,9 +107,9 @@ def verdict(diagnosis: Diagnosis) -> Verdict:
     told = sorted(topics.values(), key=_weight)
     sentences = [_sentence(topic, "" if i else _opening(told)) for i, topic in enumerate(told[:N_SENTENCES])]
     if not sentences:
-        return Verdict(_lacking(diagnosis))
+        return RunVerdict(_lacking(diagnosis))
     open_ = [one for topic in told for one in sorted(topic, key=_weight_of) if one.tone != GOOD]
-    return Verdict(tuple(sentences), next((one.advice for one in open_ if one.advice), ""))
+    return RunVerdict(tuple(sentences), next((one.advice for one in open_ if one.advice), ""))
 
 
 def _weight_of(one: Finding) -> tuple[int, int]:

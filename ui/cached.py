@@ -20,7 +20,7 @@ from core import worklist as core_worklist
 from core.diagnosis import Diagnosis
 from core.report.compare import Side, headline_table, setup_differences, sides_of
 from core.report.exports import exporters
-from core.report.paired import Pair, pairs_of
+from core.report.paired import RunPair, pairs_of
 from core.run import Run
 from core.socket import Finding, Number
 from ui import reviews
@@ -90,7 +90,7 @@ class Comparison:
     sides: tuple[Side, ...]
     headlines: Any
     setups: Any
-    pairs: tuple[Pair, ...]
+    pairs: tuple[RunPair, ...]
 
 
 def comparison_of(runs: list[tuple[str, Run]]) -> Comparison:

@@ -10,7 +10,7 @@ import streamlit as st
 from core.charts.compare import ROWS_AT_MOST, compare_figure
 from core.errors import InputError, LeadlineError
 from core.report.compare import LETTERS, Side, check_comparable, question_columns
-from core.report.paired import SAME, SIGNS, Difference, Pair
+from core.report.paired import SAME, SIGNS, Difference, RunPair
 from core.report.paired_text import METHOD
 from core.report.paired_text import answer as answer_of
 from core.run import Run
@@ -129,7 +129,7 @@ def answer(comparison: Comparison) -> None:
         st.caption("\\\n".join(plain(side.title, one_line=True) for side in comparison.sides))
 
 
-def choose_number(comparison: Comparison) -> tuple[Pair, Difference | None]:
+def choose_number(comparison: Comparison) -> tuple[RunPair, Difference | None]:
     """Draw the choice of the pair, where there are several, and of the number."""
     pairs = {f"{pair.sides[0].letter} and {pair.sides[1].letter}": pair for pair in comparison.pairs}
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -154,7 +154,7 @@ def choose_number(comparison: Comparison) -> tuple[Pair, Difference | None]:
     return pair, offered[number]
 
 
-def figure(pair: Pair, difference: Difference | None) -> Any:
+def figure(pair: RunPair, difference: Difference | None) -> Any:
     """Draw the chosen number of the questions that changed, or of others; return these questions."""
     st.caption(_held(pair))
     which = st.segmented_control(
@@ -177,7 +177,7 @@ def figure(pair: Pair, difference: Difference | None) -> Any:
     return found
 
 
-def _held(pair: Pair) -> str:
+def _held(pair: RunPair) -> str:
     held = ", ".join(f"{side.letter} has {len(side.run.queries):,}" for side in pair.sides)
     return (
         f"{count(len(pair.shared), 'question')} with the same id and text in both runs; {held}. "
@@ -185,7 +185,7 @@ def _held(pair: Pair) -> str:
     )
 
 
-def _rows(pair: Pair, difference: Difference | None, which: str) -> Any:
+def _rows(pair: RunPair, difference: Difference | None, which: str) -> Any:
     """Return the shared questions with the change of the chosen number, those that changed most on top."""
     frame = pair.shared
     if difference is not None:
@@ -204,7 +204,7 @@ def _nothing(difference: Difference | None, which: str) -> str:
     return "No answer differs."
 
 
-def questions(found: Any, pair: Pair, difference: Difference | None) -> None:
+def questions(found: Any, pair: RunPair, difference: Difference | None) -> None:
     """Draw the questions of the figure in a table, whose rows lead to the workbench, and one by one."""
     if found.empty:
         st.markdown("No question is left; show others above.")
@@ -243,7 +243,7 @@ def _columns(sides: tuple[Side, ...], shared: Any, difference: Difference | None
     return columns
 
 
-def numbers(pair: Pair) -> None:
+def numbers(pair: RunPair) -> None:
     """Draw every number of the pair: means, difference, test."""
     a, b = (side.letter for side in pair.sides)
     rows = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.report.signals import KINDS, SPEARMAN, Pair, SignalAgreement, signal_agreement
+from core.report.signals import KINDS, SPEARMAN, SignalAgreement, SignalPair, signal_agreement
 from core.report.signals_text import METHOD, NOT_TRUTH
 from core.report.signals_text import answer as answer_of
 from core.text.display import DASH, number
@@ -79,12 +79,12 @@ def pairs(agreement: SignalAgreement, kind: str) -> None:
     show.export("signals-csv", "Download pairs (CSV)")
 
 
-def _place(pair: Pair, kind: str) -> tuple[bool, bool, float]:
+def _place(pair: SignalPair, kind: str) -> tuple[bool, bool, float]:
     """Return what pairs are sorted by: beyond chance, the strongest first; undefined ones last."""
     return bool(pair.reason), not pair[kind].is_clear, 0.0 if pair.reason else -abs(pair[kind].value)
 
 
-def _row(pair: Pair) -> dict[str, object]:
+def _row(pair: SignalPair) -> dict[str, object]:
     contrary = [kind for kind in KINDS if not pair.reason and pair.is_contrary(kind)]
     note = f"undefined because {pair.reason}" if pair.reason else ""
     if contrary:
@@ -98,6 +98,6 @@ def _row(pair: Pair) -> dict[str, object]:
     }
 
 
-def _shown(pair: Pair, kind: str) -> str:
+def _shown(pair: SignalPair, kind: str) -> str:
     one = pair[kind]
     return DASH if pair.reason else f"{number(one.value)} ({one.range_text}), {one.p_text}"

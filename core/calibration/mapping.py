@@ -138,7 +138,7 @@ def quality(confidence: ArrayLike, correct: ArrayLike) -> Quality:
         expected_calibration_error(p, right),
         maximum_calibration_error(p, right),
         brier_score(p, right),
-        auroc(p, right),
+        auroc(right, p),
         aurc(p, right),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from core.calibration.provenance import UNKNOWN, Provenance
-from core.database import Wording, immediate
+from core.database import StoreWords, immediate
 from core.errors import InputError
 
 SCHEMA_VERSION = 1
@@ -68,7 +68,7 @@ class StoreError(InputError):
 
 
 ELSEWHERE = "or choose another file"
-WORDING = Wording(
+WORDING = StoreWords(
     "calibration store",
     StoreError,
     "restore a copy of it, or move it away and calibrate again (answers in the completion cache are not paid "

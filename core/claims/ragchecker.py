@@ -18,7 +18,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.claims.three_valued import DEFAULT_SUPPORT, Share, any_true, as_matrix, share, thresholded
+from core.claims.three_valued import DEFAULT_SUPPORT, KnownShare, any_true, as_matrix, share, thresholded
 from core.claims.types import Floats
 
 OVERALL = ("precision", "recall", "f1")
@@ -50,7 +50,7 @@ def ragchecker_metrics(
     answer_correct: ArrayLike | None,
     reference_covered: ArrayLike | None,
     threshold: float = DEFAULT_SUPPORT,
-) -> dict[str, Share]:
+) -> dict[str, KnownShare]:
     """Compute all metrics of one question from its entailment matrices.
 
     Entries are 0 / 1 or probabilities, NaN = unscored. None for the three arguments about the reference
@@ -71,7 +71,7 @@ def ragchecker_metrics(
 
     Returns
     -------
-    dict of str to Share
+    dict of str to KnownShare
         By name of ``METRICS``; what each means is in `core.claims.definitions`. A reason to be undefined is a
         key of `core.claims.definitions.REASONS`. F1 has no n: it is made of precision and recall.
 
@@ -141,15 +141,17 @@ def _lacking(b: Floats, reference: str | None) -> dict[str, str | None]:
     }
 
 
-def _assemble(facts: Mapping[str, Floats], lacking: Mapping[str, str | None]) -> dict[str, Share]:
+def _assemble(facts: Mapping[str, Floats], lacking: Mapping[str, str | None]) -> dict[str, KnownShare]:
     shares = {}
     for name, of_each in facts.items():
         reasons = [lacking[need] for need in _NEEDS.get(name, _EVERYTHING) if lacking[need]]
-        shares[name] = Share(np.nan, 0, 0, reasons[0]) if reasons else share(of_each, "nothing_retrieved")
+        shares[name] = (
+            KnownShare(np.nan, 0, 0, reasons[0]) if reasons else share(of_each, "nothing_retrieved")
+        )
     p, r = shares["precision"], shares["recall"]
     total = p.value + r.value
     f1 = 2 * p.value * r.value / total if total else 0.0
-    shares["f1"] = Share(f1, 0, 0, p.reason or r.reason)
+    shares["f1"] = KnownShare(f1, 0, 0, p.reason or r.reason)
     return {name: shares[name] for name in METRICS}
 
 

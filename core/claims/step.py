@@ -15,9 +15,9 @@ from core.claims.extraction.question_claims import (
     CLAIM_TABLES,
     RELEVANT,
     QuestionClaims,
+    claim_rows,
     read_question,
     rows_by_question,
-    rows_of,
 )
 from core.claims.extraction.texts import QuestionTexts
 from core.claims.extraction.verification import Verification
@@ -271,7 +271,7 @@ class _Work(StepWork):
             *self._verification.verified([(one, self._extracted[one.query_id]) for one in new], again=False),
         ]
         self._tried.update(ids)
-        return rows_of(verified, self._verification.name)
+        return claim_rows(verified, self._verification.name)
 
     def failed(self, query_id: str, reason: str) -> Rows:
         self._tried.add(query_id)
@@ -280,7 +280,7 @@ class _Work(StepWork):
         if known is None:
             return {}
         self._verification.failed(known, reason)
-        return rows_of([known], self._verification.name)
+        return claim_rows([known], self._verification.name)
 
     def plan(self, ids: Sequence[str]) -> StepPlan:
         """Estimate the calls; repairs, comparisons with references and pairs of passages are not counted."""

@@ -12,7 +12,7 @@ from core.claims.types import Floats
 DEFAULT_SUPPORT = 0.5
 
 
-class Share(NamedTuple):
+class KnownShare(NamedTuple):
     """A mean with its n; NaN and a reason where it is undefined.
 
     ``n`` values were known and ``n_left_out`` were not. What is known is seldom a fair sample (one supporting
@@ -78,9 +78,9 @@ def mean_known(m: Floats, axis: int) -> Floats:
         return np.nan_to_num(m).sum(axis=axis) / (~np.isnan(m)).sum(axis=axis)
 
 
-def share(values: Floats, nothing: str = "no_claims") -> Share:
+def share(values: Floats, nothing: str = "no_claims") -> KnownShare:
     """Return the mean of the known values; undefined as ``unscored``, or ``nothing`` without values."""
     known = values[~np.isnan(values)]
     if known.size:
-        return Share(float(known.mean()), known.size, values.size - known.size)
-    return Share(np.nan, 0, values.size, "unscored" if values.size else nothing)
+        return KnownShare(float(known.mean()), known.size, values.size - known.size)
+    return KnownShare(np.nan, 0, values.size, "unscored" if values.size else nothing)

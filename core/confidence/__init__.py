@@ -36,7 +36,7 @@ from core.confidence.compare import Compared, compare_confidences, compare_weigh
 from core.confidence.labelled import Labelled, labelled
 from core.confidence.learning import Learned, labelled_run, learn
 from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
-from core.context_score import Band, ContextScore, Failure, Reason, band, context_score
+from core.context_score import Adjustment, Band, ContextScore, Failure, band, context_score
 
 if TYPE_CHECKING:
     from core.confidence.elsewhere import (
@@ -69,7 +69,7 @@ __all__ = [
     "Method",
     "Quality",
     "RangeWarning",
-    "Reason",
+    "Adjustment",
     "SavedCalibration",
     "WeightCalibration",
     "Weighting",

@@ -291,7 +291,7 @@ def analyse_confidence(
     # Both or neither: of too few to learn from one part and judge the other there is no confidence.
     order = np.where(np.isnan(confidence), math.nan, np.round(order, 9))
     bins = reliability_bins(confidence, correct)
-    found = replace(quality(confidence, correct), auroc=auroc(order, correct), aurc=aurc(order, correct))
+    found = replace(quality(confidence, correct), auroc=auroc(correct, order), aurc=aurc(order, correct))
     warnings = (
         range_warning(values, weighting.ranges[name], titles[name])
         for name, values in signals.items()
@@ -300,7 +300,7 @@ def analyse_confidence(
     return ConfidenceAnalysis(
         run, weighting, mapped, unit, signals, titles, contributions, frame,
         tuple(one for one in warnings if one is not None),
-        found, auroc_interval(order, correct), auroc_p_value(order, correct),
+        found, auroc_interval(correct, order), auroc_p_value(correct, order),
         ece_by_chance(bins), bins, brier_parts(confidence, correct), correct, choices, origin, reason,
         int(np.count_nonzero(learned & ~np.isnan(correct))),
     )  # fmt: skip

@@ -85,8 +85,8 @@ def compare_confidences(
         _paired("brier", (a - correct) ** 2, (b - correct) ** 2, share=False),
     ]
     scores = np.round(a, 9), np.round(b, 9)
-    difference, low, high, p = auroc_difference(scores[1], scores[0], correct)
-    ranked = auroc(scores[0], correct), auroc(scores[1], correct)
+    difference, low, high, p = auroc_difference(correct, scores[1], scores[0])
+    ranked = auroc(correct, scores[0]), auroc(correct, scores[1])
     tests.append(Compared("auroc", correct.size, *ranked, difference, low, high, p, math.nan))
     adjusted = holm([one.p_value for one in tests]).tolist()
     return tuple(one._replace(p_adjusted=p) for one, p in zip(tests, adjusted, strict=True))

@@ -147,7 +147,7 @@ def calibrate_weights(
     counts = correct.size, int(correct.sum()), int(question.max(initial=-1)) + 1
     reason = _shortage(correct, question)
     if reason:
-        return WeightCalibration(*counts, auroc(start, correct), (), None, reason)
+        return WeightCalibration(*counts, auroc(correct, start), (), None, reason)
     fold = _folds(question, correct, seed)
     learned = tuple(
         _learn(
@@ -158,7 +158,7 @@ def calibrate_weights(
     significant = [one for one in learned if one.gain_interval[0] > 0]
     best = max(significant, key=lambda one: one.auroc, default=None)
     reason = "" if best else "the gain over the default is not significant"
-    return WeightCalibration(*counts, auroc(start, correct), learned, best, reason)
+    return WeightCalibration(*counts, auroc(correct, start), learned, best, reason)
 
 
 def grid_weights(unit: Floats, correct: Bools, default: Floats) -> Floats:
@@ -179,7 +179,7 @@ def grid_weights(unit: Floats, correct: Bools, default: Floats) -> Floats:
         NaN with fewer than two classes. Cost: 231 AUROCs for 3 signals.
     """
     grid = simplex(unit.shape[1])
-    found = aurocs(np.round(grid @ unit.T, _DECIMALS), correct)
+    found = aurocs(correct, np.round(grid @ unit.T, _DECIMALS))
     if np.isnan(found[0]):
         return np.full(unit.shape[1], math.nan)
     best = grid[found >= found.max() - 1e-12]
@@ -239,7 +239,7 @@ def _learn(
         method,
         dict(zip(names, weights.tolist(), strict=True)),
         dict(zip(names, intervals, strict=True)),
-        auroc(tested, correct),
+        auroc(correct, tested),
         _auroc_gain(*rows),
         bootstrap_interval(rows, _auroc_gain, *shared),
         _brier_gain(*rows),
@@ -258,7 +258,7 @@ def _held_out(fit: Fit, unit: Floats, correct: Bools, fold: NDArray[np.int64], d
 
 
 def _auroc_gain(tested: Floats, start: Floats, correct: Bools) -> float:
-    one, other = aurocs(np.stack([tested, start]), correct).tolist()
+    one, other = aurocs(correct, np.stack([tested, start])).tolist()
     return one - other
 
 

@@ -270,6 +270,7 @@ def _nodes(
     return sorted(nodes, key=lambda node: (node.n_answered, node.budget > 0 and starts is None))
 
 
+@lru_cache(maxsize=1024)
 def _starts(n: int, alpha: Fraction, delta: Fraction) -> Mapping[int, Fraction]:
     """Return the numbers of surest answers that are tested first, with their shares of δ.
 
@@ -333,11 +334,13 @@ def _labels_needed(
 ) -> int | None:
     """Return about how many more labels certify a threshold, if they are like those that are there."""
     n, error = score.size, float(alpha)
+    share = delta if starts is None else delta / len(set(starts))
     if not n:
-        level = delta if starts is None else delta / len(set(starts))
-        return _answers_needed(error, float(level)) + (starts is None)
+        return _answers_needed(error, float(share)) + (starts is None)
     ends = np.r_[0, np.flatnonzero(np.r_[score[1:] < score[:-1], True]) + 1]
     answered = np.searchsorted(-score, -np.array(grid), side="right")
+    chosen = answered[np.isin(grid, list(starts or ()))]
+    given = sorted({*zip(chosen.tolist(), wrong[chosen].tolist(), strict=True)})
 
     def passes(m: float, n_wrong: float, level: Fraction) -> bool:
         # The binomial probability as a beta integral, which also has a value between whole numbers.
@@ -356,11 +359,9 @@ def _labels_needed(
             return more * float(np.interp(seen, ends, wrong[ends]))
 
         if starts is not None:
-            first = np.isin(grid, list(starts))
-            tests = [(m, [m], delta / len(set(starts))) for m in answered[first].tolist()]
-        else:
-            at = [(m / more, level) for m, level in _starts(total, alpha, delta).items()]
-            tests = [(seen, follows(seen).tolist(), level) for seen, level in at]
+            return any(passes(more * m, more * w, share) for m, w in given)
+        at = [(m / more, level) for m, level in _starts(total, alpha, delta).items()]
+        tests = [(seen, follows(seen).tolist(), level) for seen, level in at]
         return any(
             passes(more * seen, n_wrong(seen), level)
             and any(passes(more * m, n_wrong(m), level) for m in after)
@@ -375,6 +376,7 @@ def _labels_needed(
     return None
 
 
+@lru_cache(maxsize=64)
 def _answers_needed(alpha: float, level: float) -> int:
     """Return the smallest number of answers that pass if none of them is wrong."""
     return bisect_left(range(MANY), True, lo=1, key=lambda m: bool(bdtr(0, m, alpha) <= level))

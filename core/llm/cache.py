@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from core.database import BUSY_SECONDS, Database, Wording
+from core.database import BUSY_SECONDS, Database, StoreWords
 from core.errors import InputError
 from core.llm.storage import user_cache_dir
 from core.llm.types import FINISH_REASONS, LLM, Completion, Request
@@ -41,7 +41,9 @@ class CacheError(InputError):
     """The completion cache cannot be read or written; continuing would lose finished calls."""
 
 
-_WORDING = Wording("completion cache", CacheError, "delete that file", "or choose another file with --cache")
+_WORDING = StoreWords(
+    "completion cache", CacheError, "delete that file", "or choose another file with --cache"
+)
 
 
 def request_key(llm: LLM, request: Request) -> str:

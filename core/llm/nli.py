@@ -30,7 +30,7 @@ _SYSTEM = (
 _CLOSING = f"For each statement by its number: {_ENTAILED}, {_CONTRADICTED} or {_NEITHER}?"
 
 
-class Pair(NamedTuple):
+class TextPair(NamedTuple):
     """Two texts, read as replies to a question where one is given."""
 
     premise: str
@@ -57,7 +57,7 @@ class NLI(Protocol):
         """Load the model; BackendError where that is not possible."""
         ...
 
-    def relations(self, pairs: Sequence[Pair]) -> list[Relation]:
+    def relations(self, pairs: Sequence[TextPair]) -> list[Relation]:
         """Return the relation of each pair."""
         ...
 
@@ -91,7 +91,7 @@ class CrossEncoderNLI:
         with self._lock, quiet():
             self._load()
 
-    def relations(self, pairs: Sequence[Pair]) -> list[Relation]:
+    def relations(self, pairs: Sequence[TextPair]) -> list[Relation]:
         """Return the relation of each pair; raises as `load` does."""
         if not pairs:
             return []
@@ -167,7 +167,7 @@ class JudgeNLI:
     def load(self) -> None:
         """Do nothing: the model is loaded by whoever opened it."""
 
-    def relations(self, pairs: Sequence[Pair]) -> list[Relation]:
+    def relations(self, pairs: Sequence[TextPair]) -> list[Relation]:
         """Return the relation of each pair, 0 or 1; the errors of the model are passed on."""
         grouped: dict[tuple[str, str], dict[str, None]] = {}
         for pair in pairs:
@@ -177,7 +177,7 @@ class JudgeNLI:
             for (question, premise), hypotheses in grouped.items()
             for start in range(0, len(hypotheses), _TOGETHER)
         ]
-        found: dict[Pair, Relation] = {}
+        found: dict[TextPair, Relation] = {}
         for n in sorted({len(hypotheses) for *_, hypotheses in asked}):
             same = [one for one in asked if len(one[2]) == n]
             replies = generate_json_batch(
@@ -192,7 +192,7 @@ class JudgeNLI:
                     for number, hypothesis in enumerate(hypotheses, start=1):
                         said = reply.value[str(number)]
                         relation = Relation(float(said == _ENTAILED), float(said == _CONTRADICTED))
-                        found[Pair(premise, hypothesis, question)] = relation
+                        found[TextPair(premise, hypothesis, question)] = relation
         return [found.get(pair, _UNKNOWN) for pair in pairs]
 
 

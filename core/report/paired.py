@@ -102,7 +102,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class RunPair:
     """The first run of a comparison and one of the others.
 
     ``shared`` is as `core.report.compare.shared_questions` returns it; ``differences`` holds every number
@@ -114,7 +114,7 @@ class Pair:
     differences: tuple[Difference, ...]
 
 
-def pairs_of(sides: Sequence[Side]) -> tuple[Pair, ...]:
+def pairs_of(sides: Sequence[Side]) -> tuple[RunPair, ...]:
     """Compare the first run with each of the others, question by question, in this order.
 
     p-values are adjusted for all numbers of all pairs together.
@@ -123,7 +123,7 @@ def pairs_of(sides: Sequence[Side]) -> tuple[Pair, ...]:
     raw = [[one for one in _differences((sides[0], side), shared) if one.n] for side, shared in found]
     adjusted = iter(holm([one.p_value for each in raw for one in each]).tolist())
     return tuple(
-        Pair((sides[0], side), shared, tuple(replace(one, p_value=next(adjusted)) for one in each))
+        RunPair((sides[0], side), shared, tuple(replace(one, p_value=next(adjusted)) for one in each))
         for (side, shared), each in zip(found, raw, strict=True)
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.report.compare import Side, setup_differences
-from core.report.paired import ALPHA, HIGHER, LOWER, Difference, Pair, pairs_of
+from core.report.paired import ALPHA, HIGHER, LOWER, Difference, RunPair, pairs_of
 from core.text.display import count, percent
 
 _NAMED_AT_MOST = 3
@@ -18,7 +18,7 @@ METHOD = (
 )
 
 
-def answer(pair: Pair) -> tuple[str, ...]:
+def answer(pair: RunPair) -> tuple[str, ...]:
     """Return up to three sentences: whether the second run is better, at what cost, and what else differs.
 
     Empty where no number is known in both runs. Whatever chance explains is said to be explained by it.
@@ -29,7 +29,7 @@ def answer(pair: Pair) -> tuple[str, ...]:
     return tuple(filter(None, [*said, _others(others, first is not None)]))
 
 
-def _lead(pair: Pair, first: Difference) -> str:
+def _lead(pair: RunPair, first: Difference) -> str:
     """Say what one chooses by: how often correct, at how many tokens; "" where tokens are not known."""
     tokens = [_tokens(side, pair) for side in pair.sides]
     if None in tokens or not all(tokens):
@@ -48,7 +48,7 @@ def _lead(pair: Pair, first: Difference) -> str:
     return f"Run {b} is {said}, {_times(used / instead)} ({used:,} instead of {instead:,} for an answer)."
 
 
-def _tokens(side: Side, pair: Pair) -> float | None:
+def _tokens(side: Side, pair: RunPair) -> float | None:
     """Return the mean tokens, prompt and answer, of the shared questions; None where one is unknown."""
     queries = side.run.queries
     shared = queries[queries["query_id"].isin(pair.shared["query_id"])]

@@ -47,7 +47,7 @@ class Coefficient:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class SignalPair:
     """Two signals over the ``n`` questions that have both; ``reason`` says why nothing is known of them."""
 
     first: Signal
@@ -93,7 +93,7 @@ class SignalAgreement:
 
     signals: tuple[Signal, ...]
     left_out: tuple[tuple[str, str], ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[SignalPair, ...]
     n_questions: int
 
     @property
@@ -102,11 +102,11 @@ class SignalAgreement:
         return next((one for one in self.signals if one.is_outcome), None)
 
     @property
-    def tested(self) -> tuple[Pair, ...]:
+    def tested(self) -> tuple[SignalPair, ...]:
         """The pairs that have coefficients."""
         return tuple(pair for pair in self.pairs if not pair.reason)
 
-    def clear(self, kind: str) -> tuple[Pair, ...]:
+    def clear(self, kind: str) -> tuple[SignalPair, ...]:
         """Return the pairs whose correlation can be told from chance, the strongest first."""
         found = [pair for pair in self.tested if pair[kind].is_clear]
         return tuple(sorted(found, key=lambda pair: -abs(pair[kind].value)))
@@ -148,7 +148,7 @@ def _lacking(signal: Signal) -> str:
     return "" if n_apart(signal.rounded) else f"{signal.text(signal.known[0])} in all {signal.n:,} questions"
 
 
-def _pairs(signals: Sequence[Signal]) -> tuple[Pair, ...]:
+def _pairs(signals: Sequence[Signal]) -> tuple[SignalPair, ...]:
     if len(signals) < 2:
         return ()
     data = np.column_stack([one.rounded for one in signals])
@@ -160,7 +160,7 @@ def _pairs(signals: Sequence[Signal]) -> tuple[Pair, ...]:
     for i, j in zip(*(end.tolist() for end in upper), strict=True):
         n = int(found.n[i, j])
         values = {kind: Coefficient(*(float(part[i, j]) for part in one)) for kind, one in kinds.items()}
-        pair = Pair(signals[i], signals[j], n, values)
+        pair = SignalPair(signals[i], signals[j], n, values)
         unknown = values[SPEARMAN].value != values[SPEARMAN].value
         pairs.append(replace(pair, reason=_undefined(pair, data[:, [i, j]])) if unknown else pair)
     return tuple(pairs)
@@ -172,7 +172,7 @@ def _adjusted(found: Correlation, upper: tuple[Ints, ...]) -> Correlation:
     return found._replace(p_value=adjusted)
 
 
-def _undefined(pair: Pair, values: Floats) -> str:
+def _undefined(pair: SignalPair, values: Floats) -> str:
     if pair.n < FEWEST_CASES:
         have = "has" if pair.n == 1 else "have"
         return f"{count(pair.n, 'question')} {have} both, {FEWEST_CASES} are needed"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from core.report.signals import ALPHA, KINDS, SPEARMAN, Pair, SignalAgreement
+from core.report.signals import ALPHA, KINDS, SPEARMAN, SignalAgreement, SignalPair
 from core.text.display import count, number
 from core.text.strict import json_value
 
@@ -66,7 +66,7 @@ def signals_text(agreement: SignalAgreement) -> str:
     return "\n".join([*lines, "", METHOD, NOT_TRUTH])
 
 
-def _facts(pair: Pair) -> dict[str, Any]:
+def _facts(pair: SignalPair) -> dict[str, Any]:
     own = {
         kind.lower(): {
             "value": pair[kind].value, "interval": [pair[kind].low, pair[kind].high],
@@ -143,18 +143,18 @@ def _correct(agreement: SignalAgreement, kind: str) -> str:
     )
 
 
-def _said(pair: Pair, kind: str) -> str:
+def _said(pair: SignalPair, kind: str) -> str:
     return f"{pair.first.title} and {pair.second.title} ({_value(pair, kind)})"
 
 
-def _with_outcome(pair: Pair, kind: str) -> str:
+def _with_outcome(pair: SignalPair, kind: str) -> str:
     signal = pair.second if pair.first.is_outcome else pair.first
     higher = "higher" if pair[kind].value > 0 else "lower"
     against = ", contrary to its meaning" if pair.is_contrary(kind) else ""
     return f"{signal.title}, {higher} where correct{against} ({_value(pair, kind)})"
 
 
-def _value(pair: Pair, kind: str) -> str:
+def _value(pair: SignalPair, kind: str) -> str:
     one = pair[kind]
     interval = f", {one.range_text}" if one.low == one.low else ""
     return f"{number(one.value)}{interval}, n = {pair.n:,}"

@@ -16,44 +16,44 @@ _EXACT_UP_TO = 50_000_000  # steps of the exact distribution of a rank sum: belo
 _HALVINGS = 50
 
 
-def auroc(score: ArrayLike, positive: ArrayLike) -> float:
+def auroc(positive: ArrayLike, score: ArrayLike) -> float:
     """Return P(a positive scores higher than a negative), ties counted half (Hanley & McNeil 1982).
 
     Parameters
     ----------
+    positive : array_like of bool, shape (n,)
+        The label; first, as in scikit-learn.
     score : array_like, shape (n,)
         Higher means more likely positive; only the order matters.
-    positive : array_like of bool, shape (n,)
-        The label.
 
     Returns
     -------
     float
         In [0, 1], higher is better, 0.5 is chance. NaN with fewer than two classes.
     """
-    ranks, label = _ranked(score, positive)
+    label, ranks = _ranked(positive, score)
     n = int(label.sum())
     if n in (0, label.size):
         return math.nan
     return float((ranks[label].sum() - n * (n + 1) / 2) / (n * (label.size - n)))
 
 
-def aurocs(scores: ArrayLike, positive: ArrayLike) -> Floats:
+def aurocs(positive: ArrayLike, scores: ArrayLike) -> Floats:
     """Return the `auroc` of many scores of the same cases at once.
 
     Parameters
     ----------
-    scores : array_like, shape (m, n)
-        No NaN.
     positive : array_like of bool, shape (n,)
         The label.
+    scores : array_like, shape (m, n)
+        No NaN.
 
     Returns
     -------
     ndarray, shape (m,)
         NaN with fewer than two classes.
     """
-    rows, label = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=bool)
+    rows, label = np.asarray(scores, dtype=np.float64), _labels(positive)
     n = int(label.sum())
     if n in (0, label.size):
         return np.full(len(rows), math.nan)
@@ -62,14 +62,14 @@ def aurocs(scores: ArrayLike, positive: ArrayLike) -> Floats:
     ordered, is_positive = np.take_along_axis(rows, order, axis=1), label[order]
     is_new = np.pad(ordered[:, 1:] != ordered[:, :-1], ((0, 0), (1, 0)), constant_values=True)
     below = np.maximum.accumulate(np.where(is_new, np.arange(label.size), 0), axis=1)
-    n_before = np.cumsum(~is_positive, axis=1) - ~is_positive
-    negatives_below = np.take_along_axis(n_before, below, axis=1)
+    n_before: NDArray[np.int64] = np.cumsum(~is_positive, axis=1) - ~is_positive
+    negatives_below: NDArray[np.int64] = np.take_along_axis(n_before, below, axis=1)
     lead = np.where(is_positive, negatives_below, negatives_below - below).sum(axis=1)
     found: Floats = 0.5 + lead / (2 * n * (label.size - n))
     return found
 
 
-def auprc(score: ArrayLike, positive: ArrayLike) -> float:
+def auprc(positive: ArrayLike, score: ArrayLike) -> float:
     """Return the area under the precision-recall curve as average precision (Davis & Goadrich 2006).
 
     Parameters as for `auroc`; equal scores are one step of the curve.
@@ -81,13 +81,13 @@ def auprc(score: ArrayLike, positive: ArrayLike) -> float:
     """
     from sklearn.metrics import average_precision_score
 
-    ranks, label = _ranked(score, positive)
+    label, ranks = _ranked(positive, score)
     if label.all() or not label.any():
         return math.nan
     return float(average_precision_score(label, ranks))
 
 
-def auroc_interval(score: ArrayLike, positive: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
+def auroc_interval(positive: ArrayLike, score: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
     """Return the `auroc` and its interval, which holds with three cases of a class and with perfect order.
 
     The wider of two at each end: DeLong's variance on the logit scale, undefined where all are in order; and
@@ -97,10 +97,10 @@ def auroc_interval(score: ArrayLike, positive: ArrayLike, level: float = 0.95) -
 
     Parameters
     ----------
-    score : array_like, shape (n,)
-        Higher means more likely positive; NaN is left out.
     positive : array_like of bool, shape (n,)
         The label; NaN is left out.
+    score : array_like, shape (n,)
+        Higher means more likely positive; NaN is left out.
     level : float
         Confidence level in (0, 1).
 
@@ -111,11 +111,11 @@ def auroc_interval(score: ArrayLike, positive: ArrayLike, level: float = 0.95) -
 
     Examples
     --------
-    >>> [round(one, 2) for one in auroc_interval([9, 8, 7, *range(6)], [1, 1, 1] + [0] * 6)]
+    >>> [round(one, 2) for one in auroc_interval([1, 1, 1] + [0] * 6, [9, 8, 7, *range(6)])]
     [1.0, 0.59, 1.0]
     """
-    known, label = known_pairs(score, positive)
-    is_positive = label.astype(bool)
+    label, known = known_pairs(positive, score)
+    is_positive = _labels(label)
     if not is_positive.any() or is_positive.all():
         return math.nan, math.nan, math.nan
     hits, alarms = _placements(known, is_positive)
@@ -127,7 +127,7 @@ def auroc_interval(score: ArrayLike, positive: ArrayLike, level: float = 0.95) -
     return value, low, high
 
 
-def auroc_p_value(score: ArrayLike, positive: ArrayLike) -> float:
+def auroc_p_value(positive: ArrayLike, score: ArrayLike) -> float:
     """Return the two-sided p-value of "the score has nothing to do with the label" (Mann & Whitney 1947).
 
     Exact, ties included, over all ways to deal the labels, up to about 100 cases, or 1,000 with 5 of a class;
@@ -140,10 +140,10 @@ def auroc_p_value(score: ArrayLike, positive: ArrayLike) -> float:
 
     Examples
     --------
-    >>> auroc_p_value([5, 4, 3, 2, 1], [1, 1, 0, 0, 0])  # 2 of the 10 ways are as extreme
+    >>> auroc_p_value([1, 1, 0, 0, 0], [5, 4, 3, 2, 1])  # 2 of the 10 ways are as extreme
     0.2
     """
-    ranks, label = _ranked(score, positive)
+    label, ranks = _ranked(positive, score)
     n, few = label.size, min(int(label.sum()), int((~label).sum()))
     if not few:
         return math.nan
@@ -164,7 +164,7 @@ def auroc_p_value(score: ArrayLike, positive: ArrayLike) -> float:
 
 
 def auroc_difference(
-    a: ArrayLike, b: ArrayLike, positive: ArrayLike, level: float = 0.95
+    positive: ArrayLike, a: ArrayLike, b: ArrayLike, level: float = 0.95
 ) -> tuple[float, float, float, float]:
     """Compare the AUROC of two scores of the same cases (DeLong, DeLong, Clarke-Pearson 1988).
 
@@ -173,10 +173,10 @@ def auroc_difference(
 
     Parameters
     ----------
-    a, b : array_like, shape (n,)
-        Higher means more likely positive; a case without both scores is left out.
     positive : array_like of bool, shape (n,)
         The label.
+    a, b : array_like, shape (n,)
+        Higher means more likely positive; a case without both scores is left out.
     level : float
         Confidence level in (0, 1).
 
@@ -190,13 +190,13 @@ def auroc_difference(
     Examples
     --------
     >>> right = [1] * 15 + [0] * 15
-    >>> found = auroc_difference([*range(30, 0, -1)], [*range(15, 30), *range(15)], right)
-    >>> found[0], auroc_difference([2, 1], [1, 2], [1, 0])
+    >>> found = auroc_difference(right, [*range(30, 0, -1)], [*range(15, 30), *range(15)])
+    >>> found[0], auroc_difference([1, 0], [2, 1], [1, 2])
     (0.0, (1.0, nan, nan, nan))
     """
     first, second, label = (np.asarray(x, dtype=np.float64) for x in (a, b, positive))
     known = ~np.isnan(first + second + label)
-    is_positive = label[known].astype(bool)
+    is_positive = _labels(label[known])
     if not is_positive.any() or is_positive.all():
         return (math.nan,) * 4
     (hits_a, alarms_a), (hits_b, alarms_b) = (_placements(x[known], is_positive) for x in (first, second))
@@ -312,12 +312,20 @@ def _placements(score: Floats, label: NDArray[np.bool_]) -> tuple[Floats, Floats
     return hits, 1 - (ranks[~label] - rankdata(score[~label])) / n
 
 
-def _ranked(score: ArrayLike, positive: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
+def _ranked(positive: ArrayLike, score: ArrayLike) -> tuple[NDArray[np.bool_], Floats]:
     """Return ranks, which keep order and ties of the scores and are finite where a score is not."""
     from scipy.stats import rankdata
 
-    known, label = known_pairs(score, positive)
-    return rankdata(known), label.astype(bool)
+    label, known = known_pairs(positive, score)
+    return _labels(label), rankdata(known)
+
+
+def _labels(given: ArrayLike) -> NDArray[np.bool_]:
+    """Return labels as bool; ValueError where they are no labels, as where score and label change places."""
+    label = np.asarray(given, dtype=np.float64)
+    if not ((label == 0) | (label == 1)).all():
+        raise ValueError("Labels must be 0 or 1, and come before the scores.")
+    return label.astype(bool)
 
 
 def _aurc_gaps(confidence: ArrayLike, correct: ArrayLike) -> Interval:

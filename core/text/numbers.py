@@ -14,7 +14,7 @@ _LONGEST = 300  # digits that a float can hold
 _LARGEST = 1e300
 
 
-class Number(NamedTuple):
+class WrittenNumber(NamedTuple):
     """A number at ``text[start:end]`` of a folded text.
 
     ``values``: its readings, the likeliest first: "1.794" is 1.794 or 1794. ``unscaled``: those without
@@ -134,7 +134,7 @@ def is_vietnamese(text: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def numbers(text: str) -> tuple[Number, ...]:
+def numbers(text: str) -> tuple[WrittenNumber, ...]:
     """Find the numbers of a text that is folded (`core.text.folding.folded`), in order, years and days too.
 
     A lone "one", "một" or "一" is mostly an article or pronoun, and is one of them here.
@@ -142,7 +142,7 @@ def numbers(text: str) -> tuple[Number, ...]:
     return tuple(_numbers(text))
 
 
-def _numbers(text: str) -> Iterator[Number]:
+def _numbers(text: str) -> Iterator[WrittenNumber]:
     comma = is_vietnamese(text)
     english = not _EN_SIMPLE.isdisjoint(_LETTERS.findall(text.lower()))
     chinese = not text.isascii() and _HAN.search(text) is not None
@@ -156,7 +156,7 @@ def _numbers(text: str) -> Iterator[Number]:
             half = 0.5 if " half" in match[0].lower() else 0.0
             sign = -1.0 if match["sign"] else 1.0
             unscaled = tuple(sign * (value + half) for value in _readings(match["digits"], comma))
-            yield Number(
+            yield WrittenNumber(
                 start,
                 end,
                 tuple(max(-_LARGEST, min(v * times, _LARGEST)) for v in unscaled),
@@ -171,7 +171,7 @@ def _numbers(text: str) -> Iterator[Number]:
             if above and above != "百":
                 value /= spelled(above) or 1.0
             ordinal = match["english"] is not None and words.endswith(("th", "st", "nd", "rd"))
-            yield Number(
+            yield WrittenNumber(
                 start, end, (value,), (value,), ordinal and not words.endswith("thousand"), above == "百"
             )
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import regex
 
 from core.text.folding import folded
-from core.text.numbers import EN_YEAR, NUMBER_WORDS, Number, any_of, is_vietnamese, numbers, spelled
+from core.text.numbers import EN_YEAR, NUMBER_WORDS, WrittenNumber, any_of, is_vietnamese, numbers, spelled
 from core.text.stop_words import STOP_WORDS
 
 _CACHE = 16_384
@@ -248,7 +248,7 @@ def _whole(number: str | None) -> int | None:
     )
 
 
-def _kind(text: str, number: Number) -> tuple[str, float, int]:
+def _kind(text: str, number: WrittenNumber) -> tuple[str, float, int]:
     """Return what a number counts, the size of its unit, and where number and unit end."""
     end = number.end
     currency = _CURRENCY.search(text[max(0, number.start - 4) : number.start])

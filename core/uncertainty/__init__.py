@@ -18,9 +18,16 @@ from core.uncertainty.entropy import (
     semantic_entropy,
 )
 from core.uncertainty.estimator import Estimator
-from core.uncertainty.estimators import ESTIMATORS, TEXT_ONLY, Scores, score
+from core.uncertainty.estimators import ESTIMATORS, TEXT_ONLY, EstimatorScores, score
 from core.uncertainty.lexical import answer_length, distinct_answers, lexical_diversity, mean_pairwise_rouge
-from core.uncertainty.quality import Pair, Quality, comparisons, leaderboard, risk_coverage_band, told_apart
+from core.uncertainty.quality import (
+    EstimatorPair,
+    EstimatorQuality,
+    comparisons,
+    leaderboard,
+    risk_coverage_band,
+    told_apart,
+)
 from core.uncertainty.samples import Estimate, Samples
 from core.uncertainty.similarity import (
     agreement,
@@ -54,10 +61,10 @@ __all__ = [
     "Estimator",
     "Measured",
     "OrderDependence",
-    "Pair",
-    "Quality",
+    "EstimatorPair",
+    "EstimatorQuality",
     "Samples",
-    "Scores",
+    "EstimatorScores",
     "UncertaintyAnalysis",
     "agreement",
     "answer_eccentricity",

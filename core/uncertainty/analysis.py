@@ -31,10 +31,10 @@ from core.uncertainty.definitions import (
     VARIES,
 )
 from core.uncertainty.entropy import discrete_semantic_entropy
-from core.uncertainty.estimators import ESTIMATORS, Scores, score
+from core.uncertainty.estimators import ESTIMATORS, EstimatorScores, score
 from core.uncertainty.grounding import quadrant
 from core.uncertainty.meanings import meanings
-from core.uncertainty.quality import Pair, Quality, comparisons, leaderboard
+from core.uncertainty.quality import EstimatorPair, EstimatorQuality, comparisons, leaderboard
 from core.uncertainty.relations import Key, relations
 from core.uncertainty.samples import Samples
 
@@ -87,7 +87,7 @@ class UncertaintyAnalysis:
         return "embedding_variance" in self.scores
 
     @property
-    def scores(self) -> Mapping[str, Scores]:
+    def scores(self) -> Mapping[str, EstimatorScores]:
         """The values of every estimator that was measured, by name; rows as in ``queries``."""
         return self._judged.scores
 
@@ -96,16 +96,16 @@ class UncertaintyAnalysis:
         """One row per estimator, the best at finding wrong answers first; empty without labels.
 
         Columns: ``name, title, level, is_baseline, n, n_wrong, auroc, auroc_low, auroc_high, p_value, auprc,
-        prr, aurc, e_aurc``, see `Quality`.
+        prr, aurc, e_aurc``, see `EstimatorQuality`.
         """
         return self._judged.leaderboard
 
     @property
     def comparisons(self) -> pd.DataFrame:
-        """Pairs of `COMPARED` estimators: the columns of `Pair`, and ``distinguishable``."""
+        """Pairs of `COMPARED` estimators: the columns of `EstimatorPair`, and ``distinguishable``."""
         return self._judged.comparisons
 
-    def quality(self, name: str) -> Quality | None:
+    def quality(self, name: str) -> EstimatorQuality | None:
         """Return how well one estimator finds wrong answers; None where that cannot be judged."""
         found = {name: self.scores[name].uncertainty}
         return None if self.not_judged else leaderboard(found, self._judged.correct)[0]
@@ -126,7 +126,7 @@ class _Judged:
     """The estimators, judged when first asked for: the settings do not change them."""
 
     run: Run
-    scores: Mapping[str, Scores]
+    scores: Mapping[str, EstimatorScores]
     correct: Floats
 
     @cached_property
@@ -143,7 +143,7 @@ class _Judged:
     @cached_property
     def leaderboard(self) -> pd.DataFrame:
         columns = ["name", "title", "level", "is_baseline", "n", "n_wrong"]
-        columns += ["auroc", "auroc_low", "auroc_high", *Quality._fields[4:]]
+        columns += ["auroc", "auroc_low", "auroc_high", *EstimatorQuality._fields[4:]]
         rows = []
         if self.why_not is None:
             uncertainty = {name: one.uncertainty for name, one in self.scores.items()}
@@ -155,11 +155,11 @@ class _Judged:
 
     @cached_property
     def comparisons(self) -> pd.DataFrame:
-        found: list[Pair] = []
+        found: list[EstimatorPair] = []
         if self.why_not is None:
             measured = {name: self.scores[name].uncertainty for name in COMPARED if name in self.scores}
             found = comparisons(measured, self.correct)
-        frame = pd.DataFrame(found, columns=[*Pair._fields])
+        frame = pd.DataFrame(found, columns=[*EstimatorPair._fields])
         return frame.assign(distinguishable=[pair.distinguishable for pair in found])
 
 
@@ -298,7 +298,7 @@ def _checks(run: Run) -> Mapping[str, Mapping[Key, tuple[float, float]]]:
     return found
 
 
-def _among(scores: Scores, asked_again: npt.NDArray[np.bool_]) -> Scores:
+def _among(scores: EstimatorScores, asked_again: npt.NDArray[np.bool_]) -> EstimatorScores:
     """Return the scores of the sampled questions among all."""
     values = np.full(len(asked_again), np.nan)
     values[asked_again] = scores.values

@@ -22,7 +22,7 @@ from core.run import Run
 from core.stats import cases_needed, holm, known_pairs, paired_interval, paired_permutation_test
 from core.uncertainty.conditions import ADDED, GREEDY, UNCHANGED, WITHOUT
 from core.uncertainty.definitions import COMPARED, CONTEXT_MARGIN, FAILS, PASSES, UNTOLD
-from core.uncertainty.estimators import ESTIMATORS, TEXT_ONLY, Scores, score
+from core.uncertainty.estimators import ESTIMATORS, TEXT_ONLY, EstimatorScores, score
 from core.uncertainty.samples import Samples
 
 CHANGED = (WITHOUT, ADDED)
@@ -212,7 +212,7 @@ class ContextTest:
 
     def _scores(
         self, condition: str, names: Sequence[str]
-    ) -> tuple[Mapping[str, Scores], Mapping[str, Scores]]:
+    ) -> tuple[Mapping[str, EstimatorScores], Mapping[str, EstimatorScores]]:
         return score(self.before[condition], names), score(self.after[condition], names)
 
 

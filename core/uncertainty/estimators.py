@@ -173,7 +173,7 @@ TEXT_ONLY = tuple(name for name, estimator in ESTIMATORS.items() if not estimato
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class EstimatorScores:
     """The values of one estimator for many questions.
 
     Attributes
@@ -196,7 +196,7 @@ class Scores:
         return -self.values if self.estimator.rises_with == "confidence" else self.values
 
 
-def score(questions: Sequence[Samples], names: Iterable[str] | None = None) -> dict[str, Scores]:
+def score(questions: Sequence[Samples], names: Iterable[str] | None = None) -> dict[str, EstimatorScores]:
     """Score many questions by many estimators.
 
     Parameters
@@ -208,7 +208,7 @@ def score(questions: Sequence[Samples], names: Iterable[str] | None = None) -> d
 
     Returns
     -------
-    dict of str to Scores
+    dict of str to EstimatorScores
         In the order of the names.
 
     Examples
@@ -221,7 +221,7 @@ def score(questions: Sequence[Samples], names: Iterable[str] | None = None) -> d
     chosen = [ESTIMATORS[name] for name in (ESTIMATORS if names is None else names)]
     rows = [[estimator.estimate(samples) for estimator in chosen] for samples in questions]
     return {
-        estimator.name: Scores(
+        estimator.name: EstimatorScores(
             estimator,
             np.array([row[i].value for row in rows], dtype=np.float64),
             tuple(row[i].reason for row in rows),

@@ -26,7 +26,7 @@ from core.stats import (
 from core.text.display import count
 
 
-class Quality(NamedTuple):
+class EstimatorQuality(NamedTuple):
     """The quality of one estimator on labelled answers.
 
     Attributes
@@ -58,7 +58,7 @@ class Quality(NamedTuple):
     e_aurc: float
 
 
-class Pair(NamedTuple):
+class EstimatorPair(NamedTuple):
     """Two estimators compared on the same answers.
 
     Attributes
@@ -87,7 +87,7 @@ class Pair(NamedTuple):
         return self.p_value < 0.05
 
 
-def leaderboard(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> list[Quality]:
+def leaderboard(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> list[EstimatorQuality]:
     """Judge estimators by labelled answers, the best AUROC first.
 
     Parameters
@@ -99,7 +99,7 @@ def leaderboard(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> lis
 
     Returns
     -------
-    list of Quality
+    list of EstimatorQuality
         Measures but AURC are NaN where all or none of the answers are right. Estimators without a value are
         last.
 
@@ -117,9 +117,9 @@ def leaderboard(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> lis
         values, right = values[known], label[known]
         measures = (measure(-values, right) for measure in (prr, aurc, e_aurc))
         found.append(
-            Quality(
-                name, right.size, int((right == 0).sum()), auroc_interval(values, 1 - right),
-                auroc_p_value(values, 1 - right), auprc(values, 1 - right), *measures,
+            EstimatorQuality(
+                name, right.size, int((right == 0).sum()), auroc_interval(1 - right, values),
+                auroc_p_value(1 - right, values), auprc(1 - right, values), *measures,
             )
         )  # fmt: skip
     adjusted = holm([one.p_value for one in found]).tolist()
@@ -127,7 +127,7 @@ def leaderboard(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> lis
     return sorted(found, key=lambda one: -np.nan_to_num(one.auroc[0], nan=-1.0))
 
 
-def comparisons(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> list[Pair]:
+def comparisons(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> list[EstimatorPair]:
     """Compare every two estimators on the answers that both score.
 
     Parameters
@@ -139,7 +139,7 @@ def comparisons(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> lis
 
     Returns
     -------
-    list of Pair
+    list of EstimatorPair
         The p-values are adjusted for all of them; NaN where no comparison was possible, as with fewer than
         `core.stats.FEWEST_OF_EACH` right or wrong answers.
     """
@@ -148,7 +148,7 @@ def comparisons(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> lis
     for first, second in itertools.combinations(uncertainty, 2):
         a, b = (np.asarray(uncertainty[name], dtype=np.float64) for name in (first, second))
         n = int((~np.isnan(a + b + label)).sum())
-        pair = Pair(first, second, n, *auroc_difference(a, b, 1 - label))
+        pair = EstimatorPair(first, second, n, *auroc_difference(1 - label, a, b))
         found.append(
             pair._replace(
                 first=second, second=first, difference=-pair.difference, low=-pair.high, high=-pair.low

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import pandas as pd
 
 from core.errors import InputError
-from core.llm.nli import JUDGE, NLI, CrossEncoderNLI, JudgeNLI, Pair, Relation
+from core.llm.nli import JUDGE, NLI, CrossEncoderNLI, JudgeNLI, Relation, TextPair
 from core.llm.prompts import DEFAULT_STYLE, STYLES, answer_messages, prompt_style
 from core.llm.types import DEFAULT_MAX_TOKENS, Message, Request
 from core.pipeline.asking import Asker
@@ -203,7 +203,7 @@ class _Checked(StepWork):
         for row in rows["samples"]:
             samples[row["query_id"]][row["sample_id"]] = row["answer"]
         pairs = {
-            (query_id, *key): Pair(*texts, question=self._text(query_id, "question"))
+            (query_id, *key): TextPair(*texts, question=self._text(query_id, "question"))
             for query_id, own in samples.items()
             for key, texts in wanted(self._text(query_id, "answer"), own).items()
             if (query_id, *key) not in known

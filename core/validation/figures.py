@@ -10,7 +10,7 @@ from typing import NamedTuple
 import regex
 
 from core.text.folding import folded, places
-from core.text.numbers import Number, numbers
+from core.text.numbers import WrittenNumber, numbers
 from core.text.quantities import Date, Quantity, in_kind, located_dates, located_quantities, numerals
 from core.text.sentences import Span
 
@@ -28,7 +28,7 @@ class Figure(NamedTuple):
 
     span: Span
     quantity: Quantity
-    number: Number
+    number: WrittenNumber
     decimals: int
     in_words: bool
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from core.rows import rows_of as table_rows_of
+from core.rows import rows_of
 from core.run import Run
 from core.text.language import LANGUAGES, language
 from core.text.words import has_words
@@ -26,7 +26,7 @@ _NO_FAILURES = (Code.FINE, Code.NOT_APPLICABLE, Code.OTHER_LANGUAGE, Code.UNCERT
 _SEVERITIES = {str(severity): severity for severity in Severity}
 
 
-def rows_of(query_id: str, verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
+def verdict_rows(query_id: str, verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
     """Return verdicts as rows of the table ``verdicts``; `verdicts_of` reads them."""
     return [
         {
@@ -81,11 +81,11 @@ def served(run: Run, query_id: str) -> Served | None:
         ``learning_suggestions`` and ``context``, whose reasons sum to the confidence. None where the answer
         was not validated.
     """
-    rows = table_rows_of(run["verdicts"], query_id).to_dict("records")
-    query = table_rows_of(run.queries, query_id).iloc[0]
+    rows = rows_of(run["verdicts"], query_id).to_dict("records")
+    query = rows_of(run.queries, query_id).iloc[0]
     if not is_validated(rows) or pd.isna(query["answer"]):
         return None
-    passages = table_rows_of(run.passages, query_id)["text"]
+    passages = rows_of(run.passages, query_id)["text"]
     options = run.manifest.get("steps", {}).get(NAME, {}).get("options", {})
     lang = options.get("lang")
     outcome = outcome_of(

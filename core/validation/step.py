@@ -19,7 +19,7 @@ from core.text.language import LANGUAGES, language_named
 from core.validation.chain import ENABLE, default_chain, is_on, least_overlap, outcome_of
 from core.validation.fallback import FallbackHandler
 from core.validation.metrics import Observation, observe
-from core.validation.rows import AUTO, FAILED, NAME, OURS, rows_of, rows_of_failure
+from core.validation.rows import AUTO, FAILED, NAME, OURS, rows_of_failure, verdict_rows
 from core.validation.store import MetricsStore, answer_key
 from core.validation.types import Case
 
@@ -151,7 +151,7 @@ class _Work(StepWork):
                 self._observed += [] if seen is None else [seen]
         except Exception as error:
             raise LeadlineError(reason_of(error, "A validator")) from error
-        return {"verdicts": [*self._others(query_id), *rows_of(query_id, verdicts)]}
+        return {"verdicts": [*self._others(query_id), *verdict_rows(query_id, verdicts)]}
 
     def failed(self, query_id: str, reason: str) -> Rows:
         """Return rows that say why the answer was not validated."""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from core.database import Database, Wording, immediate
+from core.database import Database, StoreWords, immediate
 from core.errors import InputError
 from core.validation.metrics import Observation
 from core.validation.types import Code
@@ -42,7 +42,7 @@ class MetricsError(InputError):
     """A metrics store cannot be used: damaged, not writable, or a file of another program."""
 
 
-_WORDING = Wording("metrics store", MetricsError, "move it away", "or choose another file")
+_WORDING = StoreWords("metrics store", MetricsError, "move it away", "or choose another file")
 
 
 def answer_key(*parts: str) -> str:

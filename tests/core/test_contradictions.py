@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from core.diagnosis import BEYOND_CHANCE, UNCLEAR, Diagnosis
+from core.diagnosis import Diagnosis
 from core.run import Run
+from core.socket import BEYOND_CHANCE, UNCLEAR
 from core.sources.simulation import simulate
 from core.verdict import verdict
 from core.worklist import title_of, worklist

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from core.database import Database, Wording
+from core.database import Database, StoreWords
 from core.errors import InputError
 
-WORDING = Wording("diary", InputError, "burn it", "or buy another one")
+WORDING = StoreWords("diary", InputError, "burn it", "or buy another one")
 
 
 def table(db):

@@ -85,7 +85,8 @@ def test_retrieval(diagnosis):
     ]
     summary = diagnosis.summary()
     assert summary["hit_at_1"] == pytest.approx(np.mean([marks[0] for marks in gold]))
-    assert summary["hit_at_5"] == pytest.approx(np.mean([marks[:5].any() for marks in gold]))
+    few = min(5, len(gold[0]))
+    assert summary[f"hit_at_{few}"] == pytest.approx(np.mean([marks[:few].any() for marks in gold]))
     assert summary["mrr"] == pytest.approx(
         np.mean([1 / (marks.argmax() + 1) if marks.any() else 0 for marks in gold])
     )

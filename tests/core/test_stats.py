@@ -125,7 +125,7 @@ def test_bootstrap_keeps_pairs_together():
     gain = RNG.random(50)
     assert bootstrap_interval((gain, 2 * gain), lambda a, b: a.mean() / b.mean()) == pytest.approx((0.5, 0.5))
     score, label = RNG.random(60), RNG.random(60) < 0.5
-    low, high = bootstrap_interval((score, score, label), lambda a, b, y: auroc(a, y) - auroc(b, y))
+    low, high = bootstrap_interval((score, score, label), lambda a, b, y: auroc(y, a) - auroc(y, b))
     assert (low, high) == (0, 0)
 
 
@@ -156,8 +156,8 @@ def test_bootstrap_of_degenerate_data():
     assert same(bootstrap_interval([1.0, 2.0], np.mean, groups=["a", "a"]), (NAN, NAN))
     # With one class there is no AUROC; with one positive of ten, about a third of the resamples lack one.
     score, label = np.arange(10.0), np.arange(10) == 9
-    assert same(bootstrap_interval((score, np.ones(10, dtype=bool)), auroc, 200), (NAN, NAN))
-    assert bootstrap_interval((score, label), auroc, 200) == (1, 1)
+    assert same(bootstrap_interval((np.ones(10, dtype=bool), score), auroc, 200), (NAN, NAN))
+    assert bootstrap_interval((label, score), auroc, 200) == (1, 1)
     with pytest.raises(ValueError, match="rows"):
         bootstrap_interval(([1.0, 2.0], [1.0]), np.subtract)
 
@@ -463,20 +463,20 @@ def test_probabilities_outside_the_unit_are_refused(wrong):
 def test_published_vectors(vectors):
     for case in vectors("calibration"):
         rows = case["confidence"], case["correct"]
-        assert auroc(*rows) == pytest.approx(case["auroc"], abs=1e-6)
-        assert auprc(*rows) == pytest.approx(case["average_precision"], abs=1e-6)
+        assert auroc(*rows[::-1]) == pytest.approx(case["auroc"], abs=1e-6)
+        assert auprc(*rows[::-1]) == pytest.approx(case["average_precision"], abs=1e-6)
 
 
 @given(RANKINGS)
 def test_auroc_and_auprc_are_those_of_scikit_learn(rows):
     score, label = columns(rows)
     if label.all() or not label.any():
-        assert math.isnan(auroc(score, label)) and math.isnan(auprc(score, label))
+        assert math.isnan(auroc(label, score)) and math.isnan(auprc(label, score))
         return
-    assert auroc(score, label) == pytest.approx(roc_auc_score(label, score))
-    assert auprc(score, label) == pytest.approx(average_precision_score(label, score))
+    assert auroc(label, score) == pytest.approx(roc_auc_score(label, score))
+    assert auprc(label, score) == pytest.approx(average_precision_score(label, score))
     pairs = [(a > b) + 0.5 * (a == b) for a in score[label] for b in score[~label]]
-    assert auroc(score, label) == pytest.approx(np.mean(pairs))
+    assert auroc(label, score) == pytest.approx(np.mean(pairs))
 
 
 def test_risk_and_coverage_by_hand():
@@ -503,7 +503,11 @@ def test_ties_count_as_the_mean_over_every_order_of_equals(rows):
     assert aurc(score, correct) == pytest.approx(np.mean(risks))
 
 
-@pytest.mark.parametrize("measure", [auroc, auprc, aurc, e_aurc, prr])
+# All of a score and labels, in this order.
+MEASURES = [lambda score, label, of=of: of(label, score) for of in (auroc, auprc)] + [aurc, e_aurc, prr]
+
+
+@pytest.mark.parametrize("measure", MEASURES)
 @given(rows=RANKINGS, order=st.randoms(use_true_random=False))
 def test_only_the_order_of_the_scores_matters(measure, rows, order):
     score, label = columns(rows)
@@ -523,14 +527,20 @@ def test_bounds_and_ends_of_the_scale(rows):
         assert math.isnan(prr(score, correct)) and math.isnan(e_aurc(score, correct))
         assert aurc(score, correct) == 1 - correct[0]
         return
-    assert auroc(-score, correct) == pytest.approx(1 - auroc(score, correct))
+    assert auroc(correct, -score) == pytest.approx(1 - auroc(correct, score))
     assert auroc(correct, correct) == auprc(correct, correct) == prr(correct, correct) == 1
     assert e_aurc(correct, correct) == 0 <= e_aurc(score, correct) <= aurc(score, correct)
     assert prr(score, correct) <= 1
     constant = np.zeros(len(rows))
-    assert auroc(constant, correct) == 0.5 and prr(constant, correct) == pytest.approx(0, abs=1e-12)
+    assert auroc(correct, constant) == 0.5 and prr(constant, correct) == pytest.approx(0, abs=1e-12)
     assert aurc(constant, correct) == pytest.approx(1 - correct.mean())
-    assert auprc(constant, correct) == pytest.approx(correct.mean())
+    assert auprc(correct, constant) == pytest.approx(correct.mean())
+
+
+def test_labels_come_first_as_in_scikit_learn():
+    for measure in (auroc, auprc, auroc_interval, auroc_p_value, lambda y, s: auroc_difference(y, s, s)):
+        with pytest.raises(ValueError, match="Labels must be 0 or 1, and come before the scores"):
+            measure([0.2, 0.9, 0.4], [0, 1, 1])
 
 
 def test_prr_of_qualities_does_not_depend_on_their_scale():
@@ -545,7 +555,7 @@ def test_oracle_of_many_answers_is_the_known_limit():
     assert aurc(correct, correct) == pytest.approx(0.3 + 0.7 * math.log(0.7), abs=1e-4)
 
 
-@pytest.mark.parametrize("measure", [auroc, auprc, aurc, e_aurc, prr])
+@pytest.mark.parametrize("measure", MEASURES)
 def test_no_rows_and_unequal_rows(measure):
     assert math.isnan(measure([], [])) and math.isnan(measure([NAN], [True]))
     with pytest.raises(ValueError, match="shape"):
@@ -558,21 +568,21 @@ def test_no_rows_and_unequal_rows(measure):
 @given(RANKINGS)
 def test_an_auroc_has_an_interval_wherever_it_is_defined(rows):
     score, label = columns(rows)
-    value, low, high = auroc_interval(score, label)
-    assert same(value, auroc(score, label))
+    value, low, high = auroc_interval(label, score)
+    assert same(value, auroc(label, score))
     if not math.isnan(value):
         assert 0 <= low <= value <= high <= 1 and high > low
-        assert auroc_interval(-score, label) == pytest.approx((1 - value, 1 - high, 1 - low), abs=1e-9)
+        assert auroc_interval(label, -score) == pytest.approx((1 - value, 1 - high, 1 - low), abs=1e-9)
 
 
 def test_the_interval_of_an_auroc_by_hand():
     # DeLong on the logit scale, by hand: placements of the positives 1, 1, 1/2, of the negatives 1 and 2/3.
     error = math.sqrt(1 / 12 / 3 + 1 / 18 / 2) / (5 / 6 * 1 / 6)
     low, high = (1 / (1 + math.exp(-(math.log(5) + side * 1.959964 * error))) for side in (-1, 1))
-    found = auroc_interval([0.9, 0.8, 0.5, 0.4, 0.6], [1, 1, 1, 0, 0])
+    found = auroc_interval([1, 1, 1, 0, 0], [0.9, 0.8, 0.5, 0.4, 0.6])
     assert found[0] == pytest.approx(5 / 6) and found[1] <= low + 1e-6 and found[2] >= high - 1e-6
     # Three above 57: DeLong has no spread. Newcombe's lower end is where its own error times z reaches 1.
-    value, low, high = auroc_interval(np.arange(60), np.arange(60) >= 57)
+    value, low, high = auroc_interval(np.arange(60) >= 57, np.arange(60))
     variance = low * (1 - low) * (1 + 29 * ((1 - low) / (2 - low) + low / (1 + low))) / (3 * 57)
     assert (value, high) == (1, 1) and 1 - low == pytest.approx(1.959964 * math.sqrt(variance), rel=1e-6)
 
@@ -581,11 +591,11 @@ def test_the_interval_of_an_auroc_by_hand():
 def test_the_p_value_of_an_auroc_is_that_of_all_ways_to_deal_the_labels(rows):
     score, label = columns(rows)
     ways = [
-        auroc(score, np.isin(np.arange(len(rows)), chosen))
+        auroc(np.isin(np.arange(len(rows)), chosen), score)
         for chosen in itertools.combinations(range(len(rows)), int(label.sum()))
     ]
-    extreme = [abs(one - 0.5) >= abs(auroc(score, label) - 0.5) - 1e-12 for one in ways]
-    assert same(auroc_p_value(score, label), np.mean(extreme) if 0 < label.sum() < len(rows) else NAN)
+    extreme = [abs(one - 0.5) >= abs(auroc(label, score) - 0.5) - 1e-12 for one in ways]
+    assert same(auroc_p_value(label, score), np.mean(extreme) if 0 < label.sum() < len(rows) else NAN)
 
 
 @pytest.mark.parametrize("n", [30, 2_000])
@@ -594,24 +604,24 @@ def test_the_p_value_of_an_auroc_is_that_of_scipy(n):
     expected = scipy_stats.mannwhitneyu(
         score[label], score[~label], method="exact" if n == 30 else "asymptotic"
     ).pvalue
-    assert auroc_p_value(score, label) == pytest.approx(expected, rel=2e-3)
-    assert auroc_p_value(np.zeros(n), label) == 1
+    assert auroc_p_value(label, score) == pytest.approx(expected, rel=2e-3)
+    assert auroc_p_value(label, np.zeros(n)) == 1
     tied = np.round(score)
     expected = scipy_stats.mannwhitneyu(
         tied[label], tied[~label], method="asymptotic", use_continuity=False
     ).pvalue
-    assert auroc_p_value(tied, label) == pytest.approx(expected, rel=1e-6 if n > 30 else 0.1)
+    assert auroc_p_value(label, tied) == pytest.approx(expected, rel=1e-6 if n > 30 else 0.1)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.booleans()), min_size=1, max_size=20))
 def test_the_difference_of_two_aurocs(rows):
     a, b, positive = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    difference, low, high, p = auroc_difference(a, b, positive)
-    assert difference == pytest.approx(auroc(a, positive) - auroc(b, positive), abs=1e-12, nan_ok=True)
+    difference, low, high, p = auroc_difference(positive, a, b)
+    assert difference == pytest.approx(auroc(positive, a) - auroc(positive, b), abs=1e-12, nan_ok=True)
     if not math.isnan(low):
         assert low < difference < high and 0 <= p <= 1
         assert (p < 0.05) == (low > 0 or high < 0)
-        assert auroc_difference(b, a, positive) == pytest.approx((-difference, -high, -low, p))
+        assert auroc_difference(positive, b, a) == pytest.approx((-difference, -high, -low, p))
 
 
 def test_delong_by_hand():
@@ -619,7 +629,7 @@ def test_delong_by_hand():
     # a, b = [3, 1, 0, 2], [1, 3, 0, 2] with two of each; every placement differs by +1/2 or -1/2.
     positive = [1] * 16 + [0] * 16
     a, b = [3, 1] * 8 + [0, 2] * 8, [1, 3] * 8 + [0, 2] * 8
-    difference, low, high, p = auroc_difference(a, b, positive)
+    difference, low, high, p = auroc_difference(positive, a, b)
     # Differences of the positives 1/2 and -1/2, variance 16/15 / 4; the negatives do not differ.
     half = 2.13145 * math.sqrt(16 / 15 / 4 / 16)  # t with 15 degrees of freedom
     assert difference == 0 and p == 1 and (low, high) == pytest.approx((-half, half), abs=1e-4)
@@ -630,21 +640,21 @@ def test_two_rankings_of_few_cases_are_not_compared():
     a, b = RNG.random(60), RNG.random(60)
     for few, compared in ((3, False), (FEWEST_OF_EACH - 1, False), (FEWEST_OF_EACH, True)):
         for label in (np.arange(60) < few, np.arange(60) >= few):
-            found = auroc_difference(a, b, label)
+            found = auroc_difference(label, a, b)
             assert not math.isnan(found[0]) and np.isfinite(found[1:]).all() == compared
 
 
 def test_delong_agrees_with_the_bootstrap_and_knows_equal_rankings():
     positive = RNG.integers(0, 2, 150)
     a, b = positive + RNG.normal(size=150), positive + 2 * RNG.normal(size=150)
-    found = auroc_difference(a, b, positive)
-    low, high = bootstrap_interval((a, b, positive), lambda x, y, z: auroc(x, z) - auroc(y, z))
+    found = auroc_difference(positive, a, b)
+    low, high = bootstrap_interval((a, b, positive), lambda x, y, z: auroc(z, x) - auroc(z, y))
     assert found[1:3] == pytest.approx((low, high), abs=0.03)
-    assert auroc_difference(a, 2 * a + 1, positive)[3] == 1
+    assert auroc_difference(positive, a, 2 * a + 1)[3] == 1
     # Perfect against perfectly wrong: no spread to judge by.
-    found = auroc_difference(range(40), range(40, 0, -1), [0] * 20 + [1] * 20)
+    found = auroc_difference([0] * 20 + [1] * 20, range(40), range(40, 0, -1))
     assert found[0] == 1 and math.isnan(found[3])
-    assert np.isnan(auroc_difference([1, 2], [2, 1], [1, 1])).all()
+    assert np.isnan(auroc_difference([1, 1], [1, 2], [2, 1])).all()
 
 
 def test_cases_needed_by_hand():

@@ -180,7 +180,7 @@ def test_logistic_regression_of_one_class_is_undefined_and_of_separated_ones_fin
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans()), min_size=1, max_size=20))
 def test_many_aurocs_are_those_of_each(rows):
     a, b, label = zip(*rows, strict=True)
-    assert aurocs([a, b], label) == pytest.approx([auroc(a, label), auroc(b, label)], nan_ok=True)
+    assert aurocs(label, [a, b]) == pytest.approx([auroc(label, a), auroc(label, b)], nan_ok=True)
 
 
 def test_intervals_of_several_statistics_are_those_of_each():

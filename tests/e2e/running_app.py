@@ -73,9 +73,9 @@ def _wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path
 
 
 def pages() -> dict[str, str]:
-    """Return the address of every page by its name; Compare shows the recorded runs."""
+    """Return the address of every page by its name; Compare shows the recorded runs of the same questions."""
     names = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
-    manifests = sorted((ROOT / "sample_data").glob("recorded_run*/run.json"))
+    manifests = (ROOT / "sample_data" / name / "run.json" for name in ("recorded_run", "recorded_run_short"))
     runs = [json.loads(one.read_text(encoding="utf-8"))["run_id"] for one in manifests]
     compare = "compare?" + "&".join(f"compare={run}" for run in runs)
     return {name: name for name in names} | {"overview": "", "compare": compare}

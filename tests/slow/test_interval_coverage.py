@@ -105,7 +105,7 @@ def test_bootstrap_of_an_auroc():
     rng = np.random.default_rng(2)
     truth = norm.cdf(1 / np.sqrt(2))  # two normal curves one standard deviation apart
     label = np.arange(100) < 40
-    intervals = [bootstrap_interval((rng.normal(0, 1, 100) + label, label), auroc, 200) for _ in range(120)]
+    intervals = [bootstrap_interval((label, rng.normal(0, 1, 100) + label), auroc, 200) for _ in range(120)]
     assert 0.88 <= covered(intervals, truth) <= 0.995
 
 

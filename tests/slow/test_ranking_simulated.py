@@ -27,7 +27,7 @@ def test_the_interval_of_an_auroc_covers(wrong, area):
     rng = np.random.default_rng(wrong)
     label = np.arange(N) < wrong
     for spread, least in ((1.0, 0.93), (2.0, 0.85)):
-        found = [auroc_interval(drawn(rng, wrong, area, spread), label)[1:] for _ in range(RUNS)]
+        found = [auroc_interval(label, drawn(rng, wrong, area, spread))[1:] for _ in range(RUNS)]
         covered = np.mean([low <= area <= high for low, high in found])
         assert covered >= least, (spread, covered)
         assert all(high - low > 0.02 for low, high in found), "no interval of width 0"
@@ -59,7 +59,7 @@ def test_a_useless_estimator_is_beyond_chance_as_often_as_promised(wrong):
     rng, runs = np.random.default_rng(2), 200
     correct = (np.arange(N) >= wrong).astype(float)
     every = [np.floor(3 * rng.normal(size=N)) for _ in range(runs)]
-    p = np.array([auroc_p_value(one, 1 - correct) for one in every])
+    p = np.array([auroc_p_value(1 - correct, one) for one in every])
     for level in (0.05, 0.2):
         assert np.count_nonzero(p <= level) <= binom.ppf(0.9999, runs, level)
     boards = [leaderboard({str(i): every[9 * run + i] for i in range(9)}, correct) for run in range(22)]

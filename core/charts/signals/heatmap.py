@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.charts.theme import empty_figure, new_figure, plain_text, safe_text, two_sided
-from core.report.signals import SPEARMAN, Pair, SignalAgreement
+from core.report.signals import SPEARMAN, SignalAgreement, SignalPair
 from core.text.display import DASH, count, number
 
 _NUMBERS_UP_TO = 16  # signals; in more the cells are too small for their numbers
@@ -56,14 +56,14 @@ def _data(agreement: SignalAgreement, kind: str) -> list[_Cell]:
     ]  # fmt: skip
 
 
-def _text(pair: Pair, kind: str) -> str:
+def _text(pair: SignalPair, kind: str) -> str:
     if pair.reason:
         return DASH
     shown = number(pair[kind].value)
     return shown if pair[kind].is_clear else f"({shown})"
 
 
-def _hover(pair: Pair, kind: str) -> str:
+def _hover(pair: SignalPair, kind: str) -> str:
     one = pair[kind]
     lines = [pair.first.title, f"and {pair.second.title}"]
     if pair.reason:

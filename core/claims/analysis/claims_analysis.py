@@ -13,7 +13,7 @@ import pandas as pd
 
 from core.claims import rafe
 from core.claims.analysis.answer import AnswerClaims, answer_claims, judges_of
-from core.claims.analysis.layout import MatrixLayout, Pair, ablated_answers, layout_of
+from core.claims.analysis.layout import JointPair, MatrixLayout, ablated_answers, layout_of
 from core.claims.analysis.question_tables import SILENT, question_table, ragchecker_table, was_extracted
 from core.claims.analysis.scores import claim_scores, passage_scores
 from core.claims.analysis.spans import claim_spans, sentences_of
@@ -74,7 +74,7 @@ class ClaimsAnalysis:
     influence: PassageInfluence = field(repr=False)
     layout: MatrixLayout = field(repr=False)
     scores: pd.DataFrame = field(repr=False)
-    pairs: list[Pair] = field(repr=False)
+    pairs: list[JointPair] = field(repr=False)
 
     @property
     def run(self) -> Run:

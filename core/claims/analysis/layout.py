@@ -17,7 +17,7 @@ from core.claims.causal import UNKNOWN, causal_labels
 from core.claims.types import Bools, Floats, Ints, Labels
 from core.run import Run
 
-Pair = tuple[int, int, int, float]
+JointPair = tuple[int, int, int, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class MatrixLayout:
         )
 
     @cached_property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[JointPair]:
         """Pairs of passages and the probability that they support a claim together, in the table's order.
 
         (claim, place, place, probability); places are those of the passages in their question. Pairs with an

@@ -11,7 +11,7 @@ import pandas as pd
 from core.claims import rafe
 from core.claims.analysis.layout import MatrixLayout
 from core.claims.ragchecker import METRICS, ragchecker_metrics
-from core.claims.three_valued import Share
+from core.claims.three_valued import KnownShare
 from core.claims.types import Bools, Floats, Ints
 from core.run import Run
 
@@ -122,7 +122,7 @@ def ragchecker_table(layout: MatrixLayout, relevant: Bools, silent: Bools, thres
 
 def _metrics(
     layout: MatrixLayout, query: int, relevant: Bools, counterpart: Floats, silent: bool, threshold: float
-) -> dict[str, Share]:
+) -> dict[str, KnownShare]:
     sides = []
     for of_answer in (True, False):
         claims, cells = layout.matrix(query, of_answer)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from core.claims import rafe
-from core.claims.analysis.layout import MatrixLayout, Pair
+from core.claims.analysis.layout import JointPair, MatrixLayout
 from core.claims.decomposition.relevance import is_relevant
 from core.claims.matrix import (
     IRRELEVANT,
@@ -36,7 +36,7 @@ def relevance(claims: pd.DataFrame, of_answer: Bools) -> Bools:
     return relevant
 
 
-def claim_scores(layout: MatrixLayout, pairs: Sequence[Pair], threshold: float) -> pd.DataFrame:
+def claim_scores(layout: MatrixLayout, pairs: Sequence[JointPair], threshold: float) -> pd.DataFrame:
     """Return the scores of every claim, of answers and references alike, in the order of the layout.
 
     ``pairs`` are those that reach the threshold: two passages that only together support a claim make it

@@ -84,7 +84,7 @@ def question_claims(
     )
 
 
-def rows_of(questions: Iterable[QuestionClaims], judge: str) -> dict[str, list[dict[str, Any]]]:
+def claim_rows(questions: Iterable[QuestionClaims], judge: str) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of the three tables, for questions in the order of the run.
 
     ``support`` has one row for each relevant claim and each passage with a word; its probability is NaN where
@@ -168,7 +168,7 @@ def _joint_rows(question: QuestionClaims, judge: str) -> list[dict[str, Any]]:
 def read_question(
     query_id: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], passages: Sequence[tuple[str, str]]
 ) -> QuestionClaims:
-    """Return what `rows_of` wrote about a question, given its rows of each table; missing values are None."""
+    """Return what `claim_rows` wrote of a question, given its rows of each table; missing values are None."""
     claims = [
         Claim(
             row["text"],

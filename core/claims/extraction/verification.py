@@ -18,7 +18,7 @@ from core.claims.extraction.counterparts import (
 from core.claims.extraction.question_claims import ANSWER, REFERENCE, QuestionClaims
 from core.claims.extraction.texts import QuestionTexts
 from core.claims.types import ClaimGroup, Ints, Verifier
-from core.claims.verifiers.checked import CheckedVerifier, Scores, VerifierError, most_alike_sentences
+from core.claims.verifiers.checked import CheckedVerifier, SupportScores, VerifierError, most_alike_sentences
 from core.claims.verifiers.joint import joint_support
 from core.claims.verifiers.offline import OfflineVerifier
 from core.errors import BackendError
@@ -154,7 +154,7 @@ class Verification:
 
 
 def _filled(
-    known: QuestionClaims, asked: Pairings, found: Sequence[Scores], sentences: Sequence[Ints]
+    known: QuestionClaims, asked: Pairings, found: Sequence[SupportScores], sentences: Sequence[Ints]
 ) -> QuestionClaims:
     """Put the scores into place."""
     for (rows, columns), scores, places in zip(asked.cells, found, sentences, strict=False):
@@ -171,7 +171,7 @@ def _filled(
     return replace(known, counterparts=tuple(labels))
 
 
-def _why(found: Sequence[Scores]) -> Counter[str]:
+def _why(found: Sequence[SupportScores]) -> Counter[str]:
     """Count unscored cells by reason."""
     reasons: Counter[str] = Counter()
     for scores in found:

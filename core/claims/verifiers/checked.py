@@ -25,7 +25,7 @@ class VerifierError(LeadlineError):
     """A verifier failed on some claims and passages."""
 
 
-class Scores(NamedTuple):
+class SupportScores(NamedTuple):
     """The verdicts of a verifier on one group.
 
     ``agreement`` is NaN where verdicts were not repeated. ``reason`` says why cells are unscored, if any are.
@@ -50,7 +50,7 @@ class CheckedVerifier:
         self._verifier = verifier
         self._is_alive = is_alive
 
-    def judge(self, groups: Sequence[ClaimGroup]) -> list[Scores]:
+    def judge(self, groups: Sequence[ClaimGroup]) -> list[SupportScores]:
         """Judge each group.
 
         A `BackendError` is raised where the model cannot be reached, `Cancelled` and `CacheError` as they
@@ -68,9 +68,9 @@ class CheckedVerifier:
             foreign = f"The verifier failed ({error_text(error)})."
             raise VerifierError(str(error) if isinstance(error, LeadlineError) else foreign) from error
         nothing = (np.zeros((len(claims), len(passages))) for claims, passages in groups)
-        return [next(found) if empty.size else Scores(empty, empty, None) for empty in nothing]
+        return [next(found) if empty.size else SupportScores(empty, empty, None) for empty in nothing]
 
-    def _judged(self, groups: Sequence[ClaimGroup]) -> list[Scores]:
+    def _judged(self, groups: Sequence[ClaimGroup]) -> list[SupportScores]:
         verifier = self._verifier
         if hasattr(verifier, "judge_many"):
             judged = [(j.probability, j.agreement, "; ".join(j.reasons)) for j in verifier.judge_many(groups)]
@@ -82,7 +82,9 @@ class CheckedVerifier:
             raise ValueError(f"it gave {len(judged)} matrices for {len(groups)}")
         return [self._checked(group, *found) for group, found in zip(groups, judged, strict=True)]
 
-    def _checked(self, group: ClaimGroup, probability: object, agreement: object, reason: str) -> Scores:
+    def _checked(
+        self, group: ClaimGroup, probability: object, agreement: object, reason: str
+    ) -> SupportScores:
         shape = len(group[0]), len(group[1])
         try:
             found = np.array(probability, dtype=np.float64)
@@ -101,7 +103,7 @@ class CheckedVerifier:
         self._is_alive |= n_failed < found.size
         if not (isinstance(agreement, np.ndarray) and agreement.shape == shape):
             agreement = np.full(shape, np.nan)
-        return Scores(found, agreement, (reason or _NO_ANSWER) if n_failed else None)
+        return SupportScores(found, agreement, (reason or _NO_ANSWER) if n_failed else None)
 
 
 class FunctionVerifier:

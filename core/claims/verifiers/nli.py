@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from core.claims.types import ClaimGroup, Floats
-from core.llm.nli import CrossEncoderNLI, Pair
+from core.llm.nli import CrossEncoderNLI, TextPair
 from core.text.words import has_words
 
 
@@ -37,7 +37,7 @@ class NLIVerifier:
         """Return `support` for many (claims, passages); each distinct pair is read once, in batches."""
         results = [np.full((len(claims), len(passages)), np.nan) for claims, passages in groups]
         cells = [
-            (g, i, j, Pair(passage, claim))
+            (g, i, j, TextPair(passage, claim))
             for g, (claims, passages) in enumerate(groups)
             for i, claim in enumerate(claims)
             for j, passage in enumerate(passages)

@@ -3,6 +3,7 @@
 import html
 import re
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -141,10 +142,16 @@ def verdicts_of(diagnosis):
     return {name: getattr(validation, name)(checked) for name in names} | {"pass_rate_by_day": days}
 
 
-@pytest.fixture(scope="module", params=list(RUNS))
-def drawn(request):
-    diagnosis = Diagnosis(with_telling_ids(RUNS[request.param]()), SETTINGS.get(request.param))
+@cache
+def drawn_of(name):
+    """A run with telling ids and its figures."""
+    diagnosis = Diagnosis(with_telling_ids(RUNS[name]()), SETTINGS.get(name))
     return diagnosis, figures_of(diagnosis)
+
+
+@pytest.fixture(params=list(RUNS), scope="module")
+def drawn(request):
+    return drawn_of(request.param)
 
 
 def doors_of(figure):
@@ -161,7 +168,7 @@ def test_every_figure_is_drawn_here():
     found = [
         (name.partition(" ")[0], figure)
         for run in ("worked", "simulated", "calibrated", "stopped")
-        for name, figure in figures_of(Diagnosis(RUNS[run](), SETTINGS.get(run))).items()
+        for name, figure in drawn_of(run)[1].items()
     ]
     assert own <= {name for name, _ in found}
     drawn = {name for name, figure in found if figure.data}

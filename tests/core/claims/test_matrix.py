@@ -15,7 +15,7 @@ from core.claims.matrix import (
     passage_importance,
     support_maximum,
 )
-from core.claims.three_valued import Share, any_true, share, thresholded
+from core.claims.three_valued import KnownShare, any_true, share, thresholded
 
 nan = math.nan
 matrices = st.tuples(st.integers(1, 7), st.integers(1, 7)).flatmap(
@@ -106,7 +106,7 @@ def test_one_yes_settles_any_whatever_is_unknown():
 
 def test_a_share_says_what_it_leaves_out():
     found = share(np.array([1, 1, 0, nan]))
-    assert found == Share(pytest.approx(2 / 3), 3, 1, None)
+    assert found == KnownShare(pytest.approx(2 / 3), 3, 1, None)
     # Were the unknown value 0 it would be 2 of 4, were it 1 it would be 3 of 4.
     assert found.low == pytest.approx(0.5) and found.high == pytest.approx(0.75)
     for values, reason in ((np.array([nan]), "unscored"), (np.empty(0), "no_claims")):

@@ -28,7 +28,7 @@ def test_the_best_is_first_and_what_has_no_value_last():
     assert best.n == 120 and best.n_wrong == int((CORRECT == 0).sum())
     assert best.auroc[1] < best.auroc[0] < best.auroc[2] and best.p_value < 0.001
     assert (best.auprc, best.prr, best.aurc) == (
-        auprc(SCORES[best.name], 1 - CORRECT),
+        auprc(1 - CORRECT, SCORES[best.name]),
         prr(-SCORES[best.name], CORRECT),
         aurc(-SCORES[best.name], CORRECT),
     )

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from core.claims.extraction.question_claims import (
     CLAIM_TABLES,
+    claim_rows,
     question_claims,
     read_question,
     rows_by_question,
-    rows_of,
 )
 from core.claims.types import Claim
 from core.run import Run
@@ -31,7 +31,7 @@ def run_of(tables, ids=("q",), passages=PASSAGES):
 
 
 def tables_of(questions):
-    return {name: pd.DataFrame(rows) for name, rows in rows_of(questions, "me").items() if rows}
+    return {name: pd.DataFrame(rows) for name, rows in claim_rows(questions, "me").items() if rows}
 
 
 def read(run, passages=PASSAGES):
@@ -115,10 +115,10 @@ def test_a_claim_that_no_passage_supports_is_not_supported_and_a_pair_supports_i
 
 def test_a_question_without_passages_or_claims():
     bare = question_claims("q", [Claim("red")], [], [])
-    rows = rows_of([bare, question_claims("r", [], [], PASSAGES)], "me")
+    rows = claim_rows([bare, question_claims("r", [], [], PASSAGES)], "me")
     assert [(row["verdict"], row["scored"]) for row in rows["claims"]] == [(None, False)]
     assert rows["support"] == rows["joint_support"] == []
-    assert rows_of([], "me") == {name: [] for name in CLAIM_TABLES}
+    assert claim_rows([], "me") == {name: [] for name in CLAIM_TABLES}
     assert read(run_of({})).claims == ()
 
 
