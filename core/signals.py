@@ -19,7 +19,7 @@ from core.text.display import number
 
 _DECIMALS = 9  # of a value, so that equal ones are equal however they were summed
 _WAYS = {"better": 1, "more confident": 1, "worse": -1, "more uncertain": -1}
-_TABLE = "signals"
+_TABLE, OF_TABLE = "signals", "Confidence signals"  # the table, and the owner of its columns
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -174,7 +174,7 @@ def _of_table(diagnosis: Analyses) -> list[Signal]:
     aligned = raw.set_index("query_id").reindex(diagnosis.run.queries["query_id"])
     return [
         Signal(
-            diagnosis.diagnostics[0].name, one.name, one.meaning.rstrip("."), "Confidence signals", "{:.2f}",
+            diagnosis.diagnostics[0].name, one.name, one.meaning.rstrip("."), OF_TABLE, "{:.2f}",
             one.direction.removeprefix("higher = "), _floats(aligned[one.name]), bounds=_bounds(one.range),
         )
         for one in table.columns if one.type in ("float", "int")

@@ -2,7 +2,7 @@ import streamlit as st
 
 from ui import headlines, job_panel, show, worklist
 from ui.router import require_entrypoint
-from ui.sections.confidence import calibrate, combined, compare, run, whatif
+from ui.sections.confidence import calibrate, combined, run, whatif
 
 require_entrypoint()
 headlines.heading("confidence")
@@ -18,19 +18,15 @@ if show.needs_run():
         if usable:
             st.subheader("Does the confidence mean what it says?", anchor=False)
             run.reliability()
-            st.subheader("What does the threshold let through?", anchor=False)
-            run.threshold()
+            run.decision()
 
             with show.more("Answers by band"):
                 run.bands()
-            with show.more("Try other weights and thresholds"):
+            with show.more("Try other signals and weights"):
                 whatif.draw()
 
-        with show.more("Calibrate: learn weights and a map from labels"):
+        with show.more("Learn weights and a map from labels"):
             calibrate.draw()
-        if usable:
-            with show.more("Compare two configurations"):
-                compare.draw()
         with show.more("Combined uncertainty"):
             combined.draw()
         run.again()

@@ -2,27 +2,27 @@ import streamlit as st
 
 from ui import headlines, job_panel, show, worklist
 from ui.router import require_entrypoint
-from ui.sections.conformal import labels, run, store
+from ui.sections.conformal import labels, run, store, whatif
 
 require_entrypoint()
 headlines.heading("conformal")
 
 job_panel.draw("conformal")
 if show.needs_run():
-    if headlines.lacks("conformal"):
-        run.first()
-    else:
+    is_calibrated = not headlines.lacks("conformal")
+    if is_calibrated:
         headlines.body("conformal")
         run.again()
 
-        st.subheader("From which confidence on to answer?", anchor=False)
-        run.certificate()
+    st.subheader("From which confidence on to answer?", anchor=False)
+    whatif.draw()
 
+    if is_calibrated:
         st.subheader("What is promised, and is it kept?", anchor=False)
         run.promises()
 
         st.subheader("Which answers are flagged?", anchor=False)
-        with show.more("Score, flagged answers, sets, claims, drift and groups"):
+        with show.more("Flagged answers, sets, claims, drift and groups"):
             run.flagged()
             st.subheader("Answers in a set", anchor=False)
             run.sets()
@@ -30,12 +30,15 @@ if show.needs_run():
             st.subheader("Do new questions still look like the calibration?", anchor=False)
             run.drift()
             run.groups()
+    else:
+        run.first()
 
-        with show.more("How many labels do I need?"):
-            labels.needed()
+    with show.more("How many labels do I need?"):
+        labels.needed()
 
-        with show.more("Calibration store"):
-            store.draw()
+    with show.more("Calibration store"):
+        store.draw()
 
+    if is_calibrated:
         st.subheader("Questions", anchor=False)
         worklist.door("conformal")

@@ -41,13 +41,14 @@ AREAS = {
     "influence": ("core/influence", ""),
     "likelihood": ("core/likelihood", ""),
     "claims": ("core/claims", ""),
+    "calibration": ("core/calibration", ""),
     "conformal": ("core/conformal", ""),
     "confidence": ("core/confidence", ""),
     "text": ("core/text", ""),
     "validation": ("core/validation", ""),
     "cache": (
         "core/database.py core/llm/cache.py",
-        "tests/core/llm/test_cache.py tests/core/conformal/test_store.py",
+        "tests/core/llm/test_cache.py tests/core/calibration/test_store.py",
     ),
     "exports": (
         "core/report/exports.py core/spreadsheet.py core/influence/export.py",

@@ -49,7 +49,7 @@ RULES = {
     "core.diagnostics": "core.socket " + " ".join(f"core.{name}.diagnostic" for name in NAMES),
     "core.{d}": BASE,
     "core.{d}.step": f"{BASE} core.{{d}} core.pipeline core.llm",
-    "core.{d}.diagnostic": f"{BASE} core.{{d}} core.{{d}}.step",
+    "core.{d}.diagnostic": f"{BASE} core.calibration core.{{d}} core.{{d}}.step",
     "core.claims": f"{BASE} core.claims.decomposition core.claims.verifiers",
     "core.claims.step": f"{BASE} core.claims core.claims.decomposition core.claims.verifiers core.pipeline core.llm",
     "core.uncertainty.diagnostic": f"{BASE} core.uncertainty core.uncertainty.step core.llm",
@@ -57,16 +57,17 @@ RULES = {
     # Neither knows the other: who extracts claims must not know who verifies them.
     "core.claims.decomposition": f"{BASE} core.claims core.llm",
     "core.claims.verifiers": f"{BASE} core.claims core.llm",
-    # Its scores are kept in a file that several processes share.
-    "core.conformal": f"{BASE} core.database core.conformal.labelled core.conformal.rag",
-    "core.conformal.step": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
-    "core.conformal.labelled": f"{BASE} core.conformal core.llm core.pipeline",
-    "core.conformal.rag": f"{BASE} core.conformal core.conformal.labelled core.pipeline core.llm",
-    # Names of rag_uq are found here too, though they belong to the other two.
-    "core.confidence": f"{BASE} core.confidence.elsewhere",
+    # What the two roads from labels to a decision share; its scores are in a file that several processes share.
+    "core.calibration": f"{BASE} core.database",
+    "core.conformal": f"{BASE} core.calibration core.conformal.labelled core.conformal.rag",
+    "core.conformal.step": f"{BASE} core.calibration core.conformal core.conformal.labelled core.pipeline core.llm",
+    "core.conformal.labelled": f"{BASE} core.calibration core.conformal core.llm core.pipeline",
+    "core.conformal.rag": f"{BASE} core.calibration core.conformal core.conformal.labelled core.pipeline core.llm",
+    # The names of the source documents are found here too, though they belong to the other two.
+    "core.confidence": f"{BASE} core.calibration core.confidence.elsewhere",
     "core.confidence.elsewhere": "core.conformal core.conformal.rag core.uncertainty core.uncertainty.mc_dropout",
     # Lexical scores are those of the retriever, and a calibration is a file.
-    "core.confidence.step": f"{BASE} core.files core.confidence core.pipeline core.llm core.retrieval",
+    "core.confidence.step": f"{BASE} core.files core.calibration core.confidence core.pipeline core.llm core.retrieval",
     "core.context_score": "core.errors",
     # What it counts over time is kept in a file that several processes share.
     "core.validation": f"{BASE} core.database",
@@ -83,24 +84,23 @@ RULES = {
     "core.charts": "core.text core.stats core.diagnosis core.socket",
     # Compares diagnostics, so it takes a report and knows none of them.
     "core.charts.signals": "core.text core.signals core.conditions core.charts core.report",
-    "core.charts.{d}": "core.text core.arrays core.stats core.socket core.conditions core.context_score core.rows "
+    "core.charts.{d}": "core.text core.calibration core.arrays core.stats core.socket core.conditions core.context_score core.rows "
     "core.charts core.{d}",
     "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.severity core.spreadsheet core.sources core.diagnosis core.socket core.signals core.diagnostics "
     "core.reviews core.verdict core.worklist",
     "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.severity core.diagnosis core.socket "
     "core.diagnostics core.report core.reviews core.cli.calibrate core.cli.validate",
-    # A command that has no meaning without its diagnostic: it fills the store of conformal prediction.
+    "core.cli.learned": "core.text core.stats core.confidence",
+    # A command that has no meaning without its diagnostics: it fills the store of a calibration.
     "core.cli.calibrate": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnosis core.socket "
-    "core.diagnostics core.cli core.cli.weights core.conformal core.conformal.rag",
+    "core.diagnostics core.cli core.cli.learned core.calibration core.confidence core.conformal core.conformal.labelled core.conformal.rag",
     # Its own business is one answer, not a run.
     "core.cli.validate": "core.errors core.text core.sources core.cli core.context_score core.validation",
-    # What it learns are the weights of the confidence.
-    "core.cli.weights": "core.errors core.run core.text core.stats core.sources core.diagnosis core.socket core.cli core.confidence",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
     "core.pipeline core.presets core.charts core.diagnosis core.socket core.diagnostics core.report core.reviews core.verdict core.conditions core.rows core.worklist",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis core.socket "
-    "core.charts core.charts.{d} core.conditions core.context_score core.rows core.{d} core.{d}.step core.{d}.diagnostic",
+    "core.charts core.charts.{d} core.calibration core.conditions core.context_score core.rows core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",
     "pages.{d}": "ui ui.sections.{d}",
     "dashboard": "ui",

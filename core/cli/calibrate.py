@@ -1,21 +1,31 @@
-"""The command that calibrates: answers with known truth become scores in a store, or weights in a file."""
+"""The command that calibrates: answers with known truth become a calibration in a store."""
 
 from __future__ import annotations
 
 import inspect
+import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from core import diagnostics
+from core.calibration.in_use import AUTO, COLUMNS, WEIGHTED, in_use, kept_method, read_weights
+from core.calibration.in_use import provenance as provenance_in_use
+from core.calibration.provenance import Provenance
+from core.calibration.saved import Method, digest
+from core.calibration.weighted import confidences, configured
+from core.cli.files import log_report
+from core.cli.learned import learned_facts, learned_text
 from core.cli.live import Work, begun, opened_work, step_types
 from core.cli.options import Given, LiveOptions, field_options, setting_options
 from core.cli.output import log, print_json, print_text, stoppable
-from core.cli.weights import learned_weights
-from core.conformal import CalibrationStore, ConformalRAG, cases_of, labels_needed
+from core.confidence import Labelled, Learned, labelled_run
+from core.confidence import labelled as labelled_rows
+from core.confidence import learn as learn_from
+from core.conformal import CalibrationStore, Case, ConformalRAG, cases_of, labels_needed
 from core.conformal.definitions import DEFAULT_ALPHA
 from core.conformal.rag import SCORE, statement, summary
-from core.conformal.scores import AUTO
 from core.diagnosis import Diagnosis
 from core.errors import Cancelled, InputError
 from core.llm import CompletionCache, default_cache_path
@@ -25,15 +35,17 @@ from core.pipeline.steps import asks_questions, options_of
 from core.run import Run
 from core.socket import settings_of
 from core.sources.continue_run import is_run
+from core.sources.rows import read_rows
 from core.text.display import count, number
 
-_SETTINGS = ("alpha", "score")
+_SETTINGS = ("alpha", "weights")
+_COLUMNS = ("query", "answer", "expected_answer", "is_correct", *COLUMNS)
 # Of the step that answers and of the one that samples.
 _ANSWER_OPTIONS, _SAMPLE_OPTIONS = ("style", "max_tokens"), ("samples", "seed")
 
 
 def calibration_options() -> list[inspect.Parameter]:
-    """Return the options beside the store: data, model, retrieval, prompt, samples, α and score."""
+    """Return the options beside the store: data, model, retrieval, prompt, samples, α and signals."""
     steps = step_types()
     answering = next(name for name, kind in steps.items() if asks_questions(kind))
     return [
@@ -49,61 +61,111 @@ def calibrate(
     labelled: Annotated[
         str,
         typer.Argument(
-            help="Questions with reference answers, JSON Lines or CSV; for --weights, answers with their "
-            "signals and labels; or a saved run."
+            help="Questions with reference answers, or answers with signals and labels, JSON Lines or CSV; "
+            "or a saved run."
         ),
     ],
     given: Given,
-    store: Annotated[str | None, typer.Option("--store", help="File of the calibration scores.")] = None,
-    weights: Annotated[
-        str | None, typer.Option("--weights", help="File of the weights and the map to be learned.")
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --weights.")] = False,
+    store: Annotated[str, typer.Option("--store", help="File of the calibration.")],
+    learn: Annotated[
+        bool,
+        typer.Option(
+            "--learn",
+            help="Learn weights and a map to a probability from half of the questions; the others calibrate.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Calibrate on answers whose truth is known, so that new answers can be flagged with a promise.
+    """Calibrate on answers whose truth is known, so that new answers can be given or withheld with a promise.
 
-    A question with reference answers is asked once, and again for each sample; a saved run is taken as it is.
-    The same command resumes a stopped calibration. With --weights, the weights of the confidence signals are
-    learned from answers that are there; no model is asked.
+    A question with reference answers is asked once, and again for each sample; a saved run, or a file of
+    answers with their signals, is taken as it is. The same command resumes a stopped calibration.
     """
-    if weights is not None and store is None:
-        learned, text = learned_weights(labelled, weights, overwrite)
-        print_json(learned) if as_json else print_text(text)
-        return
-    if store is None or weights is not None:
-        raise InputError(
-            "Give either --store (scores of conformal prediction) or --weights (weights of the confidence)."
-        )
     settings = given.get("settings", {})
     alpha = float(settings.get("alpha", DEFAULT_ALPHA))
-    saved = is_run(labelled)
-    found = _from_run(labelled, store, settings, alpha) if saved else _asked(labelled, store, given, alpha)
+    answers = _answers(labelled)
+    if answers is None and learn:
+        raise InputError("--learn is for answers with their signals: a saved run, or a file that has them.")
+    taught: Learned | None = None
+    if is_run(labelled):
+        found, taught = _from_run(labelled, store, settings, alpha, learn)
+    elif answers is not None:
+        found, taught = _from_file(answers, store, settings, alpha, learn)
+    else:
+        found = _asked(labelled, store, given, alpha)
     facts = {"store": store, "alpha": alpha, **found, "labels_needed": labels_needed(alpha)}
     facts["statement"] = "" if facts["reason"] else statement(alpha)
+    if taught is not None:
+        facts["learned"] = learned_facts(taught)
     if as_json:
         print_json(facts)
     else:
-        print_text(_text(facts))
+        print_text("\n".join([*([] if taught is None else learned_text(taught)), _text(facts)]))
 
 
-def _from_run(folder: str, path: str, settings: Any, alpha: float) -> dict[str, Any]:
+def _answers(source: str) -> Labelled | None:
+    """Return the labelled answers of a file that has the signals of the confidence; None for questions."""
+    if is_run(source) or not Path(source).is_file():
+        return None
+    table, report = read_rows(source, source, _COLUMNS)
+    if not {*COLUMNS} & {*table}:
+        return None
+    log_report(report, source)
+    rows = labelled_rows(table)
+    if not rows.n:
+        raise InputError(f"{source} has no answer with a label and all signals{rows.left_out(': ')}.")
+    return rows
+
+
+def _from_run(
+    folder: str, path: str, settings: Any, alpha: float, learn: bool
+) -> tuple[dict[str, Any], Learned | None]:
     diagnosis = Diagnosis(Run.load(folder), settings)
-    cases, provenance = cases_of(diagnosis)
+    taught = _taught(labelled_run(diagnosis, teaching=True), in_use(diagnosis).method) if learn else None
+    used = in_use(diagnosis, None if taught is None else taught.method)
+    cases, provenance = cases_of(diagnosis, used.method if taught is not None else None)
     if not cases:
-        raise InputError(
-            f"The run {folder} has no answer with a reference answer; nothing can be calibrated."
-        )
+        raise InputError(f"The run {folder} has no labelled answer; nothing can be calibrated.")
+    return _stored(path, cases, provenance, kept_method(used), alpha, used.score), taught
+
+
+def _from_file(
+    rows: Labelled, path: str, settings: Any, alpha: float, learn: bool
+) -> tuple[dict[str, Any], Learned | None]:
+    text = str(settings.get("weights", AUTO))
+    start = Method(configured(None if text == AUTO else read_weights(text)))
+    taught = _taught(rows.half(), start) if learn else None
+    method = start if taught is None else taught.method
+    confidence = method.map(confidences(rows.signals, method.weighting))
+    cases = [
+        Case(question, "", "", "", round(1 - value, 9), right == 1)
+        for question, value, right in zip(rows.questions, confidence.tolist(), rows.correct, strict=True)
+        if digest(question) not in method.learned_from
+    ]
+    provenance, kept = provenance_in_use({}, WEIGHTED, method), json.dumps(method.used().to_json())
+    return _stored(path, cases, provenance, kept, alpha, None), taught
+
+
+def _taught(rows: Labelled, start: Method) -> Learned:
+    log(f"Learning from {count(rows.n, 'answer')}; thousands take minutes.")
+    found = learn_from(rows, start.weighting)
+    if found.proposed is None:
+        raise InputError(f"Nothing can be learned: {found.weights.reason}.")
+    return found
+
+
+def _stored(
+    path: str, cases: list[Case], provenance: Provenance, method: str | None, alpha: float, score: Any
+) -> dict[str, Any]:
     with CalibrationStore(path, provenance) as store:
-        new = store.add(cases, provenance)
-        found = summary(store, alpha, diagnosis["conformal"].score)
-        skipped = len(cases) - new
-        return {**found, "new_calibrated": new, "skipped": skipped, "n_failed": 0, "failure": ""}
+        new = store.add(cases, provenance, method=method)
+        found = summary(store, alpha, score)
+        return {**found, "new_calibrated": new, "skipped": len(cases) - new, "n_failed": 0, "failure": ""}
 
 
 def _asked(source: str, path: str, given: Given, alpha: float) -> dict[str, Any]:
-    if given.get("settings", {}).get("score", AUTO) not in (AUTO, SCORE):
-        raise InputError(f"Questions are calibrated by {SCORE}; --score is for saved runs.")
+    if given.get("settings", {}).get("weights", AUTO) not in (AUTO, SCORE):
+        raise InputError(f"Questions are calibrated by {SCORE}; --weights is for answers with signals.")
     work = opened_work(source, given)
     with stoppable() as cancelled, CompletionCache(work.live.cache or default_cache_path()) as cache:
         run = begun(work, cancelled)

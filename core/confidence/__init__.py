@@ -8,18 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.confidence.combined import (
-    LAMBDAS,
-    combined_decision,
-    combined_uncertainty,
-    retrieval_uncertainty,
-)
-from core.confidence.compare import Compared, compare_confidences, compare_weightings
-from core.confidence.labelled import Labelled, labelled
-from core.confidence.learning import Learned, cross_fitted, held_out, labelled_run, learn
-from core.confidence.mapping import ConfidenceMap, Mapped, Quality, calibrate_map, fit_map, quality
-from core.confidence.saved import SavedCalibration, from_json, to_json
-from core.confidence.weighted import (
+from core.calibration.mapping import ConfidenceMap, Mapped, Quality, calibrate_map, fit_map, quality
+from core.calibration.saved import Method, SavedCalibration
+from core.calibration.weighted import (
     RANGES,
     THRESHOLD,
     THRESHOLD_VARIABLE,
@@ -35,6 +26,15 @@ from core.confidence.weighted import (
     range_warning,
     weigh,
 )
+from core.confidence.combined import (
+    LAMBDAS,
+    combined_decision,
+    combined_uncertainty,
+    retrieval_uncertainty,
+)
+from core.confidence.compare import Compared, compare_confidences, compare_weightings
+from core.confidence.labelled import Labelled, labelled
+from core.confidence.learning import Learned, labelled_run, learn
 from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
 from core.context_score import Adjustment, Band, ContextScore, Failure, band, context_score
 
@@ -66,6 +66,7 @@ __all__ = [
     "LearnedWeights",
     "Labelled",
     "Mapped",
+    "Method",
     "Quality",
     "RangeWarning",
     "Adjustment",
@@ -83,11 +84,8 @@ __all__ = [
     "confidences",
     "configured",
     "context_score",
-    "cross_fitted",
     "fit_map",
-    "from_json",
     "half_up",
-    "held_out",
     "labelled",
     "labelled_run",
     "learn",
@@ -95,7 +93,6 @@ __all__ = [
     "quality",
     "range_warning",
     "retrieval_uncertainty",
-    "to_json",
     "weigh",
 ]
 

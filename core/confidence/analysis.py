@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from core.arrays import Floats
-from core.confidence.combined import combined_decision, combined_uncertainty, retrieval_uncertainty
-from core.confidence.labelled import COLUMNS
-from core.confidence.mapping import ConfidenceMap, Quality, quality
-from core.confidence.weighted import (
+from core.arrays import Bools, Floats
+from core.calibration.decision import WhatIf, whatif
+from core.calibration.in_use import COLUMNS, DEFAULT, WITHOUT_ANSWER, shares_of
+from core.calibration.mapping import NO_MAP, ConfidenceMap, Quality, quality
+from core.calibration.weighted import (
     RangeWarning,
     Weighting,
     confidences,
@@ -22,8 +21,8 @@ from core.confidence.weighted import (
     normalised,
     range_warning,
 )
+from core.confidence.combined import combined_decision, combined_uncertainty, retrieval_uncertainty
 from core.context_score import GREEN, ORANGE, RED, band
-from core.errors import InputError
 from core.run import Run
 from core.signals import Signal
 from core.stats import (
@@ -42,38 +41,7 @@ from core.stats import (
 )
 from core.text.display import count
 
-_NO_MAP = ConfidenceMap()
-DEFAULT, SETTING, CALIBRATED = "default", "setting", "calibration"
-_WITHOUT_ANSWER = ("abstained", "empty", "error")
 _DRAWS = 500  # of correctness, for the error that chance alone gives
-
-
-class WhatIf(NamedTuple):
-    """What a confidence and a threshold let through.
-
-    Attributes
-    ----------
-    threshold : float
-        An answer passes from this confidence on, after rounding half-up to two places.
-    n, n_passing : int
-        Answers with a confidence; those that pass.
-    n_labelled, n_correct : int
-        Of those that pass: with a label, and correct.
-    coverage, accuracy : float
-        ``n_passing / n`` and ``n_correct / n_labelled``, in [0, 1], higher is better; NaN without a case.
-    low, high : float
-        Wilson's 95 % interval of the accuracy.
-    """
-
-    threshold: float
-    n: int
-    n_passing: int
-    n_labelled: int
-    n_correct: int
-    coverage: float
-    accuracy: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +66,8 @@ class ConfidenceAnalysis:
         Weight times signal, in the order of ``weighting.weights``; they sum to ``raw_confidence``.
     queries : DataFrame
         One row per question: ``query_id, question, confidence, raw_confidence`` (before the map),
-        ``judged_confidence`` (that which is compared with the label: of an answer whose label the calibration
-        was learned from, by a calibration learned from others; else the confidence), ``band``,
+        ``judged_confidence`` (that which is compared with the label: missing where the calibration was
+        learned from it), ``band``,
         ``passes`` (whether the confidence, rounded half-up to two places, reaches the threshold),
         ``similarity, lexical, llm_score`` in their own units,
         ``retrieval_uncertainty, sampling_uncertainty, conformal_uncertainty, combined_uncertainty,
@@ -129,8 +97,8 @@ class ConfidenceAnalysis:
         Where the weights come from: `DEFAULT`, `SETTING` or `CALIBRATED`.
     reason : str
         Why there is no confidence at all; empty where there is.
-    n_cross_fitted : int or None
-        Labelled answers that the calibration in use was learned from; None where its file does not say.
+    n_taught : int
+        Labelled answers that weights and map in use were learned from.
     """
 
     run: Run
@@ -152,7 +120,7 @@ class ConfidenceAnalysis:
     choices: tuple[Signal, ...]
     origin: str
     reason: str
-    n_cross_fitted: int | None
+    n_taught: int
 
     @property
     def judged(self) -> Floats:
@@ -162,24 +130,10 @@ class ConfidenceAnalysis:
     @property
     def fit_note(self) -> str:
         """Whether the labels were used for fitting, and what was done about it; empty where they were not."""
-        if self.n_cross_fitted is None:
-            return (
-                "The calibration file does not say which answers it was learned from; if these are among "
-                "them, the numbers promise too much."
-            )
-        if not self.n_cross_fitted:
+        if not self.n_taught:
             return ""
-        used = count(self.n_cross_fitted, "labelled answer")
-        if np.isnan(self.judged[~np.isnan(self.correct) & ~np.isnan(self.confidence)]).any():
-            return (
-                f"The calibration was learned from {used} of this run. They are not used to judge it: they "
-                "are too few to learn from one part and judge the other."
-            )
-        order = "" if self.map.kind == "none" else "; AUROC and AURC are those before the map"
-        return (
-            f"The calibration was learned from {used} of this run. Each of them is judged by a calibration "
-            f"learned from the others (five folds){order}."
-        )
+        used = count(self.n_taught, "labelled answer")
+        return f"Weights and map were learned from {used} of this run. They do not judge it."
 
     @property
     def confidence(self) -> Floats:
@@ -224,7 +178,7 @@ class ConfidenceAnalysis:
         columns = ["band", "n", "n_labelled", "n_correct", "accuracy", "low", "high"]
         return pd.DataFrame(rows, columns=pd.Index(columns))
 
-    def by(self, weighting: Weighting, mapped: ConfidenceMap = _NO_MAP) -> Floats:
+    def by(self, weighting: Weighting, mapped: ConfidenceMap = NO_MAP) -> Floats:
         """Return the confidence by another weighting and map; InputError where a signal of it is unknown."""
         found = np.array(mapped(confidences(self.measured, weighting)))
         found[self.queries["reason"].eq("no_answer").to_numpy(dtype=bool, na_value=False)] = math.nan
@@ -242,44 +196,6 @@ class ConfidenceAnalysis:
         """
         found = self.by(self.other(weights, threshold))
         return whatif(found, self.correct, threshold), quality(found, self.correct)
-
-    def curve(self, weighting: Weighting | None = None) -> pd.DataFrame:
-        """Return one `WhatIf` per row, for thresholds from 0 to 1 in steps of 0.05.
-
-        Another ``weighting`` as in `by`, without a map.
-        """
-        found = self.judged if weighting is None else self.by(weighting)
-        rows = [whatif(found, self.correct, place / 20) for place in range(21)]
-        return pd.DataFrame(rows, columns=WhatIf._fields)
-
-
-def shares_of(weights: Mapping[str, float]) -> dict[str, float]:
-    """Return weights as shares of their sum; InputError where that is not a number above 0."""
-    total = sum(weights.values())
-    if not (math.isfinite(total) and total > 0 and min(weights.values()) >= 0):
-        raise InputError("Weights must be numbers of at least 0, and one of them above 0.")
-    return {name: weight / total for name, weight in weights.items()}
-
-
-def whatif(confidence: Floats, correct: Floats, threshold: float) -> WhatIf:
-    """Return what a threshold lets through.
-
-    Parameters
-    ----------
-    confidence : ndarray, shape (n,)
-        In [0, 1]; NaN where undefined.
-    correct : ndarray, shape (n,)
-        1, 0 or NaN.
-    threshold : float
-        In [0, 1].
-    """
-    passes = half_up(confidence) >= threshold
-    n, n_passing = int(np.count_nonzero(~np.isnan(confidence))), int(passes.sum())
-    right = correct[passes & ~np.isnan(correct)]
-    accuracy = float(right.mean()) if right.size else math.nan
-    coverage = n_passing / n if n else math.nan
-    counts = n, n_passing, right.size, int(right.sum())
-    return WhatIf(threshold, *counts, coverage, accuracy, *wilson_interval(accuracy, right.size))
 
 
 def ece_by_chance(bins: tuple[ReliabilityBin, ...], seed: int = 0) -> tuple[float, float]:
@@ -308,8 +224,7 @@ def analyse_confidence(
     reliable: pd.Series,
     *,
     mc_confidence: Floats | None = None,
-    cross_fitted: Floats | None = None,
-    n_cross_fitted: int | None = 0,
+    taught: Bools | None = None,
     choices: tuple[Signal, ...] = (),
     origin: str = DEFAULT,
     reason: str = "",
@@ -331,9 +246,8 @@ def analyse_confidence(
         conformal prediction, in [0, 1]; NaN where undefined.
     reliable : Series of boolean, length n_questions
         The decision of conformal prediction; NA where it has none.
-    cross_fitted : ndarray, shape (2, n_questions), optional
-        What answers whose label the calibration was learned from are judged by, before the map and with it;
-        infinite for others.
+    taught : ndarray of bool, shape (n_questions,), optional
+        The questions that weights and map were learned from.
     """
     unit = {name: normalised(values, *weighting.ranges[name]) for name, values in signals.items()}
     weights = np.array([*weighting.weights.values()])
@@ -342,15 +256,15 @@ def analyse_confidence(
     contributions[:, weights == 0] = 0.0
     q = run.queries
     frame = q[["query_id", "question"]].reset_index(drop=True)
-    without = q["answer_status"].isin(_WITHOUT_ANSWER).to_numpy(dtype=bool)
+    without = q["answer_status"].isin(WITHOUT_ANSWER).to_numpy(dtype=bool)
     raw = confidences(signals, weighting)
     raw[without | bool(reason)] = math.nan
     frame["confidence"], frame["raw_confidence"] = mapped(raw), raw
-    frame["judged_confidence"] = order = frame["confidence"]
-    if cross_fitted is not None:
-        before, after = cross_fitted
-        frame["judged_confidence"] = frame["confidence"].where(np.isinf(after), after)
-        order = frame["raw_confidence"].where(np.isinf(before), before)
+    learned = np.zeros(len(frame), dtype=np.bool_) if taught is None else taught
+    frame["judged_confidence"], order = (
+        frame["confidence"].mask(learned),
+        frame["raw_confidence"].mask(learned),
+    )
     shown = half_up(frame["confidence"])
     for column, name in COLUMNS.items():
         frame[column] = signals[name]
@@ -388,5 +302,5 @@ def analyse_confidence(
         tuple(one for one in warnings if one is not None),
         found, auroc_interval(correct, order), auroc_p_value(correct, order),
         ece_by_chance(bins), bins, brier_parts(confidence, correct), correct, choices, origin, reason,
-        n_cross_fitted,
+        int(np.count_nonzero(learned & ~np.isnan(correct))),
     )  # fmt: skip

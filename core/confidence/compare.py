@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from core.arrays import Floats
+from core.calibration.weighted import Weighting, confidences, half_up
 from core.confidence.labelled import Labelled
-from core.confidence.weighted import Weighting, confidences, half_up
 from core.stats import auroc, auroc_difference, holm, paired_interval, paired_permutation_test
 
 

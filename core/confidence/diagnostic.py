@@ -3,52 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from core.arrays import Floats
-from core.confidence.analysis import (
-    CALIBRATED,
-    DEFAULT,
-    SETTING,
-    ConfidenceAnalysis,
-    analyse_confidence,
-    shares_of,
-)
+from core.calibration.in_use import COLUMNS, THRESHOLD_SETTING, in_use, threshold_in_use
+from core.calibration.saved import digest
+from core.calibration.weighted import RANGES
+from core.confidence.analysis import ConfidenceAnalysis, analyse_confidence
 from core.confidence.definitions import DEFINITIONS, METRICS
 from core.confidence.findings import findings
-from core.confidence.labelled import COLUMNS
-from core.confidence.learning import held_out
-from core.confidence.mapping import ConfidenceMap
 from core.confidence.numbers import numbers
-from core.confidence.saved import SavedCalibration, from_json
 from core.confidence.step import ConfidenceStep
-from core.confidence.weighted import RANGES, THRESHOLD, Weighting, configured
 from core.errors import InputError
-from core.run import Run
-from core.signals import confidence, label_free, signals_of
-from core.socket import EARLIER, Analyses, Diagnostic, Export, Need, QuestionColumn, Setting
+from core.socket import EARLIER, Analyses, Diagnostic, Export, Need, QuestionColumn
 from core.spreadsheet import csv_bytes
-from core.text.display import shorten
-
-AUTO = "auto"
-THRESHOLD_SETTING = Setting(
-    "confidence_threshold",
-    "Confidence threshold",
-    THRESHOLD,
-    "An answer passes from this confidence on. At the default, that of the run's calibration counts, or of the "
-    "environment variable RAG_CONFIDENCE_THRESHOLD.",
-)
-WEIGHTS_SETTING = Setting(
-    "weights",
-    "Weights of the signals",
-    AUTO,
-    "Weights of the confidence, as similarity=0.45,lexical=0.35,llm=0.2; also of other signals, as "
-    "<diagnostic>.<column>=0.3. auto: those of the run's calibration, or the default.",
-)
 
 
 def confidence_csv(diagnosis: Analyses) -> bytes:
@@ -65,102 +36,29 @@ def reliability_csv(diagnosis: Analyses) -> bytes:
     return csv_bytes(pd.DataFrame(diagnosis["confidence"].bins, columns=columns), diagnosis.run.data_source)
 
 
-def read_weights(text: str) -> dict[str, float]:
-    """Return weights written as ``name=number,…`` as shares of their sum; InputError for anything else."""
-    found: dict[str, float] = {}
-    for one in text.split(","):
-        name, _, value = (part.strip() for part in one.partition("="))
-        try:
-            weight = float(value)
-        except ValueError:
-            weight = math.nan
-        if not name or name in found or not (math.isfinite(weight) and weight >= 0):
-            raise InputError(
-                f"Weights must read name=number,name=number with numbers of at least 0, got {shorten(text)!r}."
-            )
-        found[name] = weight
-    return shares_of(found)
-
-
-def write_weights(weights: Mapping[str, float]) -> str:
-    """Return weights as `read_weights` reads them."""
-    return ",".join(f"{name}={weight:.4g}" for name, weight in weights.items())
-
-
-def _saved(run: Run) -> SavedCalibration | None:
-    """Return the calibration that the run keeps; InputError where it cannot be read."""
-    options = run.manifest.get("steps", {}).get("confidence", {}).get("options", {})
-    content = options.get("calibration")
-    return None if content is None else from_json(str(content).encode())
-
-
-def _weighting(
-    settings: Mapping[str, Any], saved: SavedCalibration | None, names: Iterable[str]
-) -> tuple[Weighting, ConfidenceMap, str]:
-    """Return the weighting and the map of some settings, and where they come from."""
-    text, threshold = str(settings["weights"]), float(settings["confidence_threshold"])
-    given = None if threshold == THRESHOLD else threshold
-    kept = None if saved is None else saved.weighting
-    weights, mapped, origin = None, ConfidenceMap(), DEFAULT
-    if text.strip() != AUTO:
-        weights, origin = read_weights(text), SETTING
-    elif saved is not None and kept is not None:
-        weights, mapped, origin = dict(kept.weights), saved.map, CALIBRATED
-    if given is None and kept is not None:
-        given = kept.threshold
-    unit = dict.fromkeys((*names, *(weights or ())), (0.0, 1.0))
-    ranges = {**unit, **RANGES, **({} if kept is None else kept.ranges)}
-    return configured(weights, ranges, given), mapped, origin
-
-
 def _analyse(diagnosis: Analyses) -> ConfidenceAnalysis:
-    run = diagnosis.run
-    earlier = [diagnosis.diagnostic(name) for name in diagnosis.read_by("confidence")]
-    every = signals_of(diagnosis, earlier, secondary=True)
-    nothing = np.full(len(run.queries), math.nan)
-    own = {COLUMNS[one.name]: one.values for one in every if one.name in COLUMNS}
-    # More confidence without a limit has no place in [0, 1].
-    choices = tuple(
-        one
-        for one in label_free(every)
-        if one.name not in COLUMNS and (one.bounds is not None or one.way < 0)
-    )
-    signals: dict[str, Floats] = {name: own.get(name, nothing) for name in COLUMNS.values()}
-    signals |= {one.key: confidence(one) for one in choices}
-    titles = {name: METRICS[column].title for column, name in COLUMNS.items()}
-    titles |= {one.key: one.title for one in choices}
-    reason, saved = "", None
+    run, used = diagnosis.run, in_use(diagnosis)
+    method, weighting, reason = used.method, used.method.weighting, used.reason
     try:
-        saved = _saved(run)
-        weighting, mapped, origin = _weighting(diagnosis.settings, saved, signals)
+        weighting = replace(weighting, threshold=threshold_in_use(diagnosis.settings))
     except InputError as error:
-        weighting, mapped, origin, reason = Weighting(), ConfidenceMap(), DEFAULT, str(error)
-    unknown = [name for name, weight in weighting.weights.items() if weight and name not in signals]
-    if unknown:
-        reason = f"The run has no signal {shorten(', '.join(unknown))}; it has {', '.join(signals)}."
-    signals |= {name: nothing for name in weighting.weights if name not in signals}
-    ranges = {name: weighting.ranges.get(name, (0.0, 1.0)) for name in signals}
-    outcome = next((one for one in every if one.is_outcome), None)
-    correct = nothing if outcome is None else outcome.values
-    kept = saved if origin == CALIBRATED else None
-    cross_fitted, n_cross_fitted = held_out(run.queries["question"], signals, correct, kept)
+        reason = str(error)
     conformal, samples = diagnosis["conformal"].queries, diagnosis["uncertainty"].queries
     verdict = conformal["verdict"].map({"In line": True, "Flagged": False}).astype("boolean")
     return analyse_confidence(
         run,
-        signals,
-        {name: titles.get(name, name) for name in signals},
-        correct,
-        Weighting(weighting.weights, ranges, weighting.threshold),
-        mapped,
+        used.signals,
+        used.titles,
+        used.correct,
+        weighting,
+        method.map,
         _unit(samples["agreement"]),
         _unit(conformal["confidence"]),
         verdict,
         mc_confidence=1 - _unit(samples["embedding_variance"]),
-        cross_fitted=cross_fitted,
-        n_cross_fitted=n_cross_fitted,
-        choices=choices,
-        origin=origin,
+        taught=run.queries["question"].astype(str).map(digest).isin(method.learned_from).to_numpy(),
+        choices=tuple(one for one in used.choices if one.name not in COLUMNS),
+        origin=used.origin,
         reason=reason,
     )
 
@@ -177,7 +75,7 @@ CONFIDENCE = Diagnostic(
     numbers=numbers,
     findings=findings,
     reads=EARLIER,
-    settings=(THRESHOLD_SETTING, WEIGHTS_SETTING),
+    settings=(THRESHOLD_SETTING,),
     needs=(
         Need(
             "signals",

@@ -1,24 +1,21 @@
-"""Everything that labelled answers teach: weights, a map, what both change, and the file to keep."""
+"""Everything that labelled answers teach: weights, a map, and what both change."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-import pandas as pd
 
-from core.arrays import Floats
+from core.calibration.in_use import in_use
+from core.calibration.mapping import KINDS, ConfidenceMap, Mapped, calibrate_map
+from core.calibration.saved import Method, digest
+from core.calibration.weighted import Weighting, confidences
 from core.confidence.compare import Compared, compare_confidences
-from core.confidence.labelled import COLUMNS, Labelled
-from core.confidence.mapping import KINDS, ConfidenceMap, Mapped, calibrate_map
-from core.confidence.saved import SavedCalibration, digest
-from core.confidence.weighted import RANGES, WEIGHTS, Weighting, confidences
-from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights, cross_validated
+from core.confidence.labelled import Labelled
+from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
 from core.errors import InputError
-from core.signals import signals_of
 from core.socket import Analyses
 
 
@@ -38,7 +35,7 @@ class Learned:
     maps : mapping of str to Mapped
         ``platt`` and ``isotonic``, fitted to the confidence by the weights to be kept: of learned ones, the
         cross-validated confidence.
-    saved : SavedCalibration
+    method : Method
         The weights to be kept, and the map with the lowest cross-validated Brier score if that is lower than
         without a map.
     """
@@ -47,7 +44,7 @@ class Learned:
     proposed: LearnedWeights | None
     compared: tuple[Compared, ...]
     maps: Mapping[str, Mapped]
-    saved: SavedCalibration
+    method: Method
 
 
 def learn(rows: Labelled, default: Weighting, n_resamples: int = 2_000, n_refits: int = 500) -> Learned:
@@ -79,108 +76,44 @@ def learn(rows: Labelled, default: Weighting, n_resamples: int = 2_000, n_refits
     maps = {kind: calibrate_map(kept, rows.correct, kind) for kind in KINDS if kind != "none"}
     chosen = weights.best.weights if weights.best is not None else default.weights
     weighting = Weighting(chosen, default.ranges, default.threshold)
-    method = "" if weights.best is None else weights.best.method
     learned_from = frozenset(map(digest, rows.questions))
-    saved = SavedCalibration(weighting, _best_map(maps), weights.n, weights.n_correct, method, learned_from)
-    return Learned(weights, proposed, compared, MappingProxyType(maps), saved)
+    return Learned(
+        weights, proposed, compared, MappingProxyType(maps), Method(weighting, _best_map(maps), learned_from)
+    )
 
 
-def cross_fitted(rows: Labelled, saved: SavedCalibration) -> Floats:
-    """Return the confidence of each answer by weights and a map learned, as the saved ones, from others.
-
-    Labels that a calibration was learned from make it look better than it is: on them an isotonic map has a
-    calibration error of 0. The order of the answers is that before the map. Maps of several folds do not keep
-    it: where many of the others are correct, few of the fold are, so that a useless confidence has an AUROC
-    below 0.5.
+def labelled_run(diagnosis: Analyses, teaching: bool = False) -> Labelled:
+    """Return the answers of a run that have a label and every signal of the confidence in use.
 
     Parameters
     ----------
-    rows : Labelled
-        The answers that it was learned from; their order does not matter.
-    saved : SavedCalibration
-        Its ranges, its method and the kind of its map are used.
-
-    Returns
-    -------
-    ndarray, shape (2, n)
-        Before the map, and with it as in `Learned.maps`, in [0, 1]; NaN with too few labels. Cost: at most
-        ten fits.
-    """
-    way = saved.weighting
-    start = Weighting(WEIGHTS, {**RANGES, **way.ranges})
-    found = cross_validated(rows, start, saved.method) if saved.method else confidences(rows.signals, way)
-    if saved.map.kind == "none":
-        return np.array([found, found])
-    return np.array([found, calibrate_map(found, rows.correct, saved.map.kind).tested])
-
-
-def held_out(
-    questions: pd.Series, signals: Mapping[str, Floats], correct: Floats, saved: SavedCalibration | None
-) -> tuple[Floats | None, int | None]:
-    """Return what answers whose label a calibration was learned from are to be judged by.
-
-    Parameters
-    ----------
-    questions : Series of str, length n
-        Of a run.
-    signals : mapping of str to ndarray, each of shape (n,)
-        In their own units.
-    correct : ndarray, shape (n,)
-        1, 0 or NaN.
-    saved : SavedCalibration or None
-        None: no calibration is in use.
-
-    Returns
-    -------
-    confidence : ndarray, shape (2, n), or None
-        `cross_fitted`, infinite for all other answers; None where there is nothing to replace.
-    n_used : int or None
-        Labels of the run that it was learned from; None where the file does not say.
-    """
-    if saved is None or saved.learned_from is None:
-        return None, 0 if saved is None else None
-    own = {name: signals[name] for name in COLUMNS.values() if name in signals}
-    weighed = [np.isfinite(own[name]) for name in saved.weighting.weights if name in own]
-    known = questions.astype(str).map(digest).isin(saved.learned_from).to_numpy()
-    used = np.all([known, ~np.isnan(correct), *weighed], axis=0)
-    found = np.full((2, used.size), math.inf)
-    if used.any():
-        asked = tuple(questions[used].astype(str))
-        rows = Labelled(
-            asked, {name: one[used] for name, one in own.items()}, correct[used], len(asked), 0, 0
-        )
-        found[:, used] = cross_fitted(rows, saved)
-    return found, int(used.sum())
-
-
-def labelled_run(diagnosis: Analyses) -> Labelled:
-    """Return the answers of a run that have every confidence signal and a label.
+    diagnosis : Analyses
+        Of the run; no LLM calls.
+    teaching : bool
+        Only those to half of the questions, chosen by a digest of their text: weights and map are learned
+        from these, and thresholds are calibrated on the others.
 
     Raises
     ------
     InputError
-        The run has no confidence signals, or nothing says which of its answers are correct.
+        Nothing says which of its answers are correct.
     """
-    signals = signals_of(diagnosis)
-    by_name = {one.name: one.values for one in signals}
-    outcome = next((one.values for one in signals if one.is_outcome), None)
-    if not all(column in by_name for column in COLUMNS):
-        raise InputError(f"The run {diagnosis.run.name!r} has no confidence signals.")
-    if outcome is None or np.isnan(outcome).all():
-        raise InputError(
-            f"The run {diagnosis.run.name!r} has no answer with a reference answer; nothing can be learned."
-        )
-    values = {name: by_name[column] for column, name in COLUMNS.items()}
-    has_label = ~np.isnan(outcome)
-    whole = has_label & np.all([np.isfinite(one) for one in values.values()], axis=0)
-    return Labelled(
-        tuple(diagnosis.run.queries["question"][whole].astype(str)),
-        {name: one[whole] for name, one in values.items()},
-        outcome[whole],
-        int(np.count_nonzero(whole)),
+    used, run = in_use(diagnosis), diagnosis.run
+    if np.isnan(used.correct).all():
+        raise InputError(f"The run {run.name!r} has no labelled answer; nothing can be learned.")
+    names = [name for name, weight in used.method.weighting.weights.items() if weight]
+    has_label = ~np.isnan(used.correct)
+    whole = has_label & np.all([np.isfinite(used.signals[name]) for name in names], axis=0)
+    questions = run.queries["question"].astype(str)
+    found = Labelled(
+        tuple(questions[whole]),
+        {name: used.signals[name][whole] for name in names},
+        used.correct[whole],
+        0,
         int(np.count_nonzero(~has_label)),
         int(np.count_nonzero(has_label & ~whole)),
     )
+    return found.half() if teaching else found
 
 
 def _best_map(maps: Mapping[str, Mapped]) -> ConfidenceMap:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from core.confidence.analysis import ConfidenceAnalysis, whatif
+from core.calibration.decision import whatif
+from core.confidence.analysis import ConfidenceAnalysis
 from core.confidence.definitions import BANDS
 from core.context_score import NO_BAND
 from core.socket import REASON, Number
@@ -74,7 +75,7 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
         Number("confidence_threshold_used", value=analysis.weighting.threshold if n else None),
         Number("confidence_origin", value=analysis.origin if n else None),
         Number("confidence_map", value=analysis.map.kind if n else None),
-        Number("n_cross_fitted", value=analysis.n_cross_fitted if labelled else None),
+        Number("n_taught", value=analysis.n_taught if labelled else None),
     )  # fmt: skip
 
 

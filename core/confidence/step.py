@@ -13,10 +13,7 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Floats
-from core.confidence.labelled import COLUMNS
-from core.confidence.saved import MAX_BYTES, from_json, to_json
-from core.errors import InputError
-from core.files import read_file
+from core.calibration.in_use import COLUMNS
 from core.llm.embeddings import shared_embedder
 from core.llm.json_text import json_values
 from core.llm.structured import canonical
@@ -63,15 +60,8 @@ class ConfidenceStep(PerQuestion):
     self_score : bool
         Whether the model states its confidence in each answer: one call each, at temperature 0. Without it no
         model is called.
-    calibration : str or None
-        Path of a file of `core.confidence.to_json`. The run keeps what is in it.
     given : tuple of str
         Columns that came with the run: found on opening.
-
-    Raises
-    ------
-    InputError
-        On opening, a calibration that cannot be read.
 
     Notes
     -----
@@ -94,14 +84,6 @@ class ConfidenceStep(PerQuestion):
             title="Ask the model",
         ),
     ] = True
-    calibration: Annotated[
-        str | None,
-        Option(
-            "--confidence-calibration",
-            "File of calibrated weights; else the default weights.",
-            title="Calibration file",
-        ),
-    ] = None
     given: tuple[str, ...] = ()
 
     @property
@@ -110,10 +92,9 @@ class ConfidenceStep(PerQuestion):
         return self.self_score
 
     def open(self, run: Run, asker: Asker) -> StepWork:
-        """Return the step at work, with the content of the calibration in place of its path."""
-        saved = None if self.calibration is None else _content(self.calibration)
+        """Return the step at work."""
         model = model_facts(asker.llm) if self.self_score and asker.llm is not None else None
-        return PerQuestion.open(_OnRun(self.self_score, saved, run, model), run, asker)
+        return PerQuestion.open(_OnRun(self.self_score, run, model), run, asker)
 
     def calls(self, question: AskedQuestion) -> Sequence[Call]:
         """Return the call that asks for the confidence; none without an answer."""
@@ -130,9 +111,7 @@ class ConfidenceStep(PerQuestion):
 class _OnRun(ConfidenceStep):
     """The step on a run: lexical scores need all of its passages."""
 
-    def __init__(
-        self, self_score: bool, calibration: str | None, run: Run, model: Mapping[str, Any] | None
-    ) -> None:
+    def __init__(self, self_score: bool, run: Run, model: Mapping[str, Any] | None) -> None:
         before = run.manifest.get("steps", {}).get(self.name, {})
         there, given = run["signals"], before.get("options", {}).get("given")
         # At first whatever is there came from a file.
@@ -141,7 +120,7 @@ class _OnRun(ConfidenceStep):
             for name in COLUMNS
             if (name in given if isinstance(given, list) else bool(there[name].notna().any()))
         )
-        super().__init__(self_score, calibration, came)
+        super().__init__(self_score, came)
         self._run, self._model, self._before = run, model, before
         known = {name: there.dropna(subset=[name]) for name in COLUMNS}
         self._known: Mapping[str, Mapping[str, float]] = {
@@ -228,16 +207,6 @@ class _OnRun(ConfidenceStep):
         own = [places[text] for text in _texts(question)]
         shares = index.shares(str(question.query["question"]), own) if own else None
         return None if shares is None else 100 * _best(shares)
-
-
-def _content(path: str) -> str:
-    """Return the content of a calibration file, checked."""
-    try:
-        content = read_file(path, MAX_BYTES)
-    except OSError as error:
-        reason = error.strerror or "it cannot be read"
-        raise InputError(f"The calibration file {path} cannot be read: {reason}.") from error
-    return to_json(from_json(content)).decode()
 
 
 def _text(passage: Mapping[Any, Any]) -> str:

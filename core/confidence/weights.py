@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.arrays import Bools, Floats
+from core.calibration.weighted import Weighting, normalised
 from core.confidence.labelled import Labelled
-from core.confidence.weighted import Weighting, normalised
 from core.errors import InputError
 from core.stats import (
     Interval,
@@ -133,7 +133,7 @@ def calibrate_weights(
     -----
     The grid maximises the AUROC, ties nearest the default. Logistic regression has coefficients of at least
     0, since a signal must not lower the confidence, divided by their sum: only their ratios matter to a
-    ranking, and a map (`core.confidence.mapping`) sees to the scale. All answers to a question are in the
+    ranking, and a map (`core.calibration.mapping`) sees to the scale. All answers to a question are in the
     same fold and the same resample. The interval of the gain takes the cross-validated confidences as given,
     so it leaves out how they would vary with another training set: on labels that carry no information the
     default was given up in 48 of 1,200 data sets at the level 0.95.
@@ -159,30 +159,6 @@ def calibrate_weights(
     best = max(significant, key=lambda one: one.auroc, default=None)
     reason = "" if best else "the gain over the default is not significant"
     return WeightCalibration(*counts, auroc(correct, start), learned, best, reason)
-
-
-def cross_validated(rows: Labelled, default: Weighting, method: str, seed: int = 0) -> Floats:
-    """Return the confidence of each answer by weights that a method learns from other questions.
-
-    Parameters
-    ----------
-    rows, default, seed
-        As for `calibrate_weights`.
-    method : str
-        One of `METHODS`.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        In the order of the rows; NaN where there are too few labels. Cost: five fits.
-    """
-    names = [*default.weights]
-    given = np.array([default.weights[name] for name in names])
-    unit, correct, question, order = _sorted(rows, default, names)
-    tested = np.full(correct.size, math.nan)
-    if not _shortage(correct, question):
-        tested = _held_out(METHODS[method], unit, correct, _folds(question, correct, seed), given)
-    return tested[np.argsort(order)]
 
 
 def grid_weights(unit: Floats, correct: Bools, default: Floats) -> Floats:

@@ -1,10 +1,12 @@
 """Statements about new answers with a promised probability: conformal prediction and risk control."""
 
+from core.calibration.provenance import Provenance, provenance_of
+from core.calibration.store import CalibrationStore, Case
+from core.calibration.store_table import StoreError
 from core.conformal.coverage import coverage_band
 from core.conformal.drift import Drift, drift_martingale, online_p_values
 from core.conformal.labelled import cases_of, context_text
 from core.conformal.mondrian import GroupThreshold, group_p_values, group_thresholds
-from core.conformal.provenance import Provenance, provenance_of
 from core.conformal.rag import ConformalRAG, ConformalResult
 from core.conformal.risk_control import Backoff, RiskControl, control_risk, factuality_backoff
 from core.conformal.selective import Certificate, Tested, certify_threshold
@@ -16,12 +18,9 @@ from core.conformal.split import (
     p_values,
     threshold_rank,
 )
-from core.conformal.store import Calibrated, CalibrationStore, Case
-from core.conformal.store_table import StoreError
 
 __all__ = [
     "Backoff",
-    "Calibrated",
     "CalibrationStore",
     "Case",
     "Certificate",

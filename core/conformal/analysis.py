@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Bools, Floats
+from core.calibration.decision import WhatIf, whatif
+from core.calibration.weighted import half_up
 from core.conformal.coverage import shortfall
 from core.conformal.definitions import (
     CALIBRATION,
@@ -41,7 +43,7 @@ from core.conformal.promises import (
     with_groups,
 )
 from core.conformal.scores import distance
-from core.conformal.selective import Certificate, certify_threshold
+from core.conformal.selective import Certificate, Tested, certify_threshold
 from core.conformal.split import conformal_threshold, threshold_rank
 from core.run import Run
 from core.signals import Signal, confidence, confident, nonconformity
@@ -93,8 +95,9 @@ class ConformalAnalysis:
     kept_claims : KeptClaims or None
         None where no claim of an answer was compared with a reference answer.
     final, final_threshold
-        The certificate, and the threshold of the score, from all labels, those that test among them: what to
-        use, and what `certify_threshold` and the command ``calibrate`` give for the same labels.
+        The certificate, and the threshold of the score, from all labels, those that test among them, and also
+        where nothing calibrates: what to use, and what `certify_threshold` and the command ``calibrate`` give
+        for the same labels.
     parts : tuple of (int, int)
         Labels of each threshold of the score, and the answers that have a verdict by it.
     is_random_half : bool
@@ -143,6 +146,13 @@ class ConformalAnalysis:
         name = kind if kind in groups.index else OTHERS
         found = groups.reindex([name]).iloc[0]
         return int(found["n_calibration"]) if found.notna().any() else 0, float(found["threshold"])
+
+    def at(self, threshold: float) -> tuple[WhatIf, Tested | None]:
+        """Return what a threshold lets through of the run, and its test by all labels; None off the grid."""
+        q = self.queries
+        right = q["correct"].astype("Float64").to_numpy(dtype=np.float64, na_value=math.nan)
+        found = whatif(q["confidence"].to_numpy(dtype=np.float64), right, threshold)
+        return found, next((row for row in self.final.table if math.isclose(row.threshold, threshold)), None)
 
     @property
     def n_by_chance(self) -> float:
@@ -317,17 +327,16 @@ def analyse_conformal(
         frame.loc[judged, "reason"] = [None if one else "few_labels" for one in known.tolist()]
     of_correct, groups = with_groups(of_correct, found, ((correct == 1) & tested)[judged], alpha)
     coverages[OF_CORRECT] = of_correct
-    certificate = certify_threshold(confident(cases.scores, score), cases.correct, alpha, DELTA)
+    # An answer passes as its confidence is shown.
+    certificate = certify_threshold(half_up(confident(cases.scores, score)), cases.correct, alpha, DELTA)
+    shown = half_up(frame["confidence"])
     if certificate.threshold is not None:
-        sure = frame["confidence"] >= certificate.threshold
+        sure = pd.Series(shown >= certificate.threshold, frame.index)
         frame["answered"] = sure.astype("boolean").mask(frame["confidence"].isna() | own)
     final, final_threshold = certificate, conformal_threshold(calibrating, alpha)
     if store is None:
-        labelled = own | tested
-        sure = confident(values[labelled], score)
-        final = certify_threshold(sure, correct[labelled], alpha, DELTA)
-        every = np.where((correct == 1) & labelled, values, math.nan)
-        final_threshold = conformal_threshold(every, alpha)
+        final = certify_threshold(shown, correct, alpha, DELTA)
+        final_threshold = conformal_threshold(np.where(correct == 1, values, math.nan), alpha)
     streams = store is not None and np.isfinite(cases.scores).any()
     if streams:
         frame.loc[judged, "drift_p"] = online_p_values(cases.scores, values[judged], SEED)

@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from core.calibration.in_use import WEIGHTS_SETTING, in_use
 from core.conformal.analysis import OWN, ConformalAnalysis, analyse_conformal, nothing_known, truth_of
 from core.conformal.definitions import DEFAULT_ALPHA, DEFINITIONS
 from core.conformal.findings import findings
 from core.conformal.numbers import numbers
 from core.conformal.promises import Calibration
 from core.conformal.recovery import recover
-from core.conformal.scores import AUTO, chosen
-from core.conformal.snapshot import Snapshot
 from core.conformal.step import ConformalStep
-from core.signals import label_free, signals_of
 from core.socket import EARLIER, Analyses, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
 
@@ -29,14 +27,6 @@ ALPHA = Setting(
     0.5,
     0.01,
 )
-SCORE = Setting(
-    "score",
-    "Score",
-    AUTO,
-    "Signal that says without a reference answer how typical an answer is: <diagnostic>.<column>, or auto.",
-)
-
-
 _NOTHING = Calibration(np.empty(0), np.empty(0), ())
 
 
@@ -61,41 +51,31 @@ def _claims(claims: Any) -> pd.DataFrame:
 
 
 def _analyse(diagnosis: Analyses) -> ConformalAnalysis:
-    run = diagnosis.run
-    earlier = [diagnosis.diagnostic(name) for name in diagnosis.read_by("conformal")]
-    signals = signals_of(diagnosis, earlier, secondary=True)
-    scores = label_free(signals)
-    outcome = next((one for one in signals if one.is_outcome), None)
-    name, origin = str(diagnosis.settings["score"]), OWN
-    store: Calibration | None = None
-    stale: tuple[str, ...] = ()
+    run, used = diagnosis.run, in_use(diagnosis)
     options = run.manifest.get("steps", {}).get("conformal", {}).get("options", {})
-    saved = options.get("calibration")
-    if saved is not None:
-        origin, store, stale = "store", _NOTHING, ("what the run keeps of it cannot be read",)
-        kept = Snapshot.from_json(saved)
-        if kept is not None:
-            name, origin, stale = kept.score if name == AUTO else name, kept.store, kept.misfits(run.manifest)
-            if name != kept.score:
-                stale = (*stale, f"calibrated with the score {kept.score}, chosen is {name}")
-            # What does not fit calibrates nothing.
-            store = _NOTHING if stale else Calibration(kept.scores, kept.correct, kept.kinds)
+    origin, store = OWN, None
+    if options.get("calibration") is not None:
+        origin = "store" if used.saved is None else used.saved.store
+        # What does not fit calibrates nothing.
+        store = _NOTHING
+        if used.saved is not None and not used.stale:
+            store = Calibration(used.saved.scores, used.saved.correct, used.saved.kinds)
     elif not run.queries["calibrates"].fillna(False).any():
         origin = ""
     return analyse_conformal(
         run,
         diagnosis.once(truth_of if origin else nothing_known),
-        np.full(len(run.queries), np.nan) if outcome is None else outcome.values,
-        chosen(scores, name),
-        scores,
+        used.correct,
+        used.score,
+        used.choices,
         float(diagnosis.settings["alpha"]),
         meanings=diagnosis["uncertainty"].samples,
         claims=_claims(diagnosis["claims"]),
         store=store,
         origin=origin,
-        stale=stale,
+        stale=used.stale,
         # A file may say itself which questions calibrate; the step draws a half.
-        is_random_half=saved is None and "seed" in options,
+        is_random_half=store is None and "seed" in options,
     )
 
 
@@ -107,7 +87,7 @@ CONFORMAL = Diagnostic(
     numbers=numbers,
     findings=findings,
     reads=EARLIER,
-    settings=(ALPHA, SCORE),
+    settings=(ALPHA, WEIGHTS_SETTING),
     needs=(
         Need(
             "queries",

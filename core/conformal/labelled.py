@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 
-import pandas as pd
-
-from core.conformal.provenance import Provenance, provenance_of
-from core.conformal.store import Case, query_hash
+from core.calibration.in_use import in_use, provenance
+from core.calibration.provenance import Provenance
+from core.calibration.saved import Method, digest
+from core.calibration.store import Case, query_hash
 from core.errors import InputError
 from core.llm.prompts import NumberedPassage, passage_block
 from core.pipeline.rows import AskedQuestion, questions_of
+from core.signals import nonconformity
 from core.socket import Analyses
 
 # A text, or passages in the order of the prompt: texts, or pairs of title and text.
@@ -59,43 +61,45 @@ def _context(question: AskedQuestion) -> str:
     return context_text([(one["title"] or "", one["text"] or "") for one in question.passages])
 
 
-def cases_of(diagnosis: Analyses) -> tuple[list[Case], Provenance]:
+def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[Case], Provenance]:
     """Return the answers of a run that have a reference answer and a score, and what identifies the scores.
 
     Parameters
     ----------
     diagnosis : Analyses
-        Of the run; its setting ``score`` chooses the score. No LLM calls.
+        Of the run; its setting ``weights`` chooses the score. No LLM calls.
+    method : Method, optional
+        The confidence in place of the one in use; the answers that it was learned from are left out.
 
     Raises
     ------
     InputError
         The run has no such score.
     """
-    run = diagnosis.run
-    analysis = diagnosis["conformal"]
-    if analysis.score is None:
-        there = ", ".join(one.key for one in analysis.scores)
+    run, used = diagnosis.run, in_use(diagnosis, method)
+    if used.score is None:
+        there = ", ".join(one.key for one in used.choices)
         way_out = f"it has {there}" if there else "sample answers or verify claims first"
         raise InputError(f"The run {run.manifest['name']!r} has no such score to calibrate; {way_out}.")
-    source = analysis.score.source
-    provenance = provenance_of(run.manifest, analysis.score.key, source)
+    source = used.score.source
     # A score from fewer samples than the others is another function.
     asked = run.manifest.get("steps", {}).get(source, {}).get("samples")
     n = run["samples"]["query_id"].value_counts()
     question = questions_of(run)
     cases = []
-    for row in analysis.queries[["query_id", "score", "correct"]].itertuples(index=False):
-        found = question(row.query_id)
+    scores = nonconformity(used.score).tolist()
+    for query_id, score, right in zip(run.queries["query_id"], scores, used.correct.tolist(), strict=True):
+        found = question(query_id)
         references, answer = found.query["reference_answers"], found.query["answer"]
-        whole = asked is None or n.get(row.query_id, 0) == asked
-        if references is not None and isinstance(answer, str) and whole:
+        whole = asked is None or n.get(query_id, 0) == asked
+        taught = digest(str(found.query["question"])) in used.method.learned_from
+        if references is not None and isinstance(answer, str) and whole and not taught:
             cases.append(
                 Case(
                     str(found.query["question"]), _context(found), answer,
-                    references_text([*references]), float(row.score),
-                    None if pd.isna(row.correct) else bool(row.correct),
+                    references_text([*references]), score,
+                    None if math.isnan(right) else bool(right),
                     found.query["kind"],
                 )
             )  # fmt: skip
-    return cases, provenance
+    return cases, provenance(run.manifest, used.score.key, used.method)

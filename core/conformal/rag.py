@@ -16,13 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from core.arrays import Floats
+from core.calibration.provenance import provenance_of
+from core.calibration.store import CalibrationStore, Case, query_hash
+from core.calibration.weighted import half_up
 from core.conformal.arguments import rate, same_length
 from core.conformal.definitions import DELTA
 from core.conformal.labelled import Context, context_text, numbered, references_text
-from core.conformal.provenance import provenance_of
 from core.conformal.selective import certify_threshold
-from core.conformal.split import p_values
-from core.conformal.store import CalibrationStore, Case, query_hash
+from core.conformal.split import conformal_threshold, label_shortage, p_values
 from core.errors import BackendError, InputError
 from core.llm.cache import CompletionCache
 from core.llm.functions import as_llm
@@ -263,13 +265,13 @@ class ConformalRAG:
         """
         check_model(self._llm, model)
         asked = self._ask(Asker(self._llm, self._cache), question, context)
-        found = self.store.calibrated(self.alpha, without=query_hash(question, context_text(context)))
-        p_value = float(p_values(found.scores, [asked.score])[0]) if found.scores.size else math.nan
-        reason = asked.failure or asked.undefined or found.reason
+        scores = _calibrating(self.store, without=query_hash(question, context_text(context)))
+        p_value = float(p_values(scores, [asked.score])[0]) if scores.size else math.nan
+        reason = asked.failure or asked.undefined or label_shortage(scores.size, self.alpha, "correct answer")
         metadata = {
             "score": asked.score,
-            "threshold": found.threshold,
-            "n_calibration": found.scores.size,
+            "threshold": conformal_threshold(scores, self.alpha),
+            "n_calibration": scores.size,
             "reason": reason,
             "statement": statement(self.alpha),
             "samples": asked.samples,
@@ -282,12 +284,12 @@ class ConformalRAG:
 
         With ``threshold`` and ``alpha``. NaN where there is no score.
         """
-        found = self.store.calibrated(self.alpha)
-        scores = found.scores if found.scores.size else np.array([math.nan])
+        found = _calibrating(self.store)
+        scores = found if found.size else np.array([math.nan])
         values = {name: float(getattr(np, name)(scores)) for name in ("mean", "std", "min", "max", "median")}
         quartiles = {f"q{share}": float(np.percentile(scores, share)) for share in (25, 75)}
-        count = {"count": found.scores.size}
-        return {**count, **values, **quartiles, "threshold": found.threshold, "alpha": self.alpha}
+        threshold = {"threshold": conformal_threshold(found, self.alpha), "alpha": self.alpha}
+        return {"count": found.size, **values, **quartiles, **threshold}
 
     def close(self) -> None:
         """Close the store; the instance cannot be used afterwards."""
@@ -336,25 +338,32 @@ def summary(store: CalibrationStore, alpha: float, signal: Signal | None = None)
 
     ``signal`` is that of the scores, by default one from 0 to 1.
     """
-    found = store.calibrated(alpha)
-    n = found.scores.size
-    rows = store.usable()
+    rows = store.usable(texts=False)
     scores, right = (
         rows[name].to_numpy(dtype=np.float64, na_value=math.nan)
         for name in ("nonconformity_score", "correct")
     )
-    certificate = certify_threshold(confident(scores, signal), right, alpha, DELTA)
+    certificate = certify_threshold(half_up(confident(scores, signal)), right, alpha, DELTA)
+    found, n_labels = scores[right == 1], int(np.count_nonzero(~np.isnan(right)))
+    n = found.size
     return {
         "n_samples": n,
-        "mean_score": float(found.scores.mean()) if n else math.nan,
-        "threshold": found.threshold,
+        "mean_score": float(found.mean()) if n else math.nan,
+        "threshold": conformal_threshold(found, alpha),
         "total_calibrated": len(store),
-        "n_labels": found.n_labels,
+        "n_labels": n_labels,
         "n_correct": n,
-        "reason": found.reason,
+        "reason": label_shortage(n, alpha, "correct answer"),
         "certified_threshold": certificate.threshold,
         "certified_missing": certificate.missing,
     }
+
+
+def _calibrating(store: CalibrationStore, without: str = "") -> Floats:
+    """Return the scores of the correct answers of a store, without that of a question that is asked now."""
+    rows = store.usable(texts=False)
+    chosen = rows["correct"].fillna(False) & (rows["query_hash"] != without)
+    return rows.loc[chosen, "nonconformity_score"].to_numpy(dtype=np.float64)
 
 
 def statement(alpha: float) -> str:

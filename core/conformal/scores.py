@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from core.arrays import Floats
-from core.signals import Signal
 from core.text.overlap import rouge_l
-
-AUTO = "auto"
-# Without a choice: agreement of the answer with its own samples, else how weakly its claims are supported.
-PREFERRED = ("uncertainty.agreement_rouge_l", "claims.mean_uncertainty")
-
-
-def chosen(scores: Sequence[Signal], name: str = AUTO) -> Signal | None:
-    """Return the score of a name; for `AUTO` the first of `PREFERRED`, else the first of all.
-
-    The choice must not look at labels: the best on the calibration labels would break the guarantee.
-    """
-    by_key = {one.key: one for one in scores}
-    if name != AUTO:
-        return by_key.get(name)
-    return next((by_key[key] for key in PREFERRED if key in by_key), next(iter(scores), None))
 
 
 def distance(answers: pd.Series, references: pd.Series) -> Floats:

@@ -8,8 +8,9 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from core.calibration.in_use import provenance
+from core.calibration.saved import SavedCalibration, read_store
 from core.conformal.labelled import hash_of
-from core.conformal.snapshot import Snapshot, snapshot
 from core.errors import InputError
 from core.pipeline.asking import Asker
 from core.pipeline.rows import Rows, questions_of
@@ -65,18 +66,18 @@ class _Work(StepWork):
     batch = 1_000_000  # the choice is made once for all
 
     def __init__(self, step: ConformalStep, run: Run) -> None:
-        self._snapshot: Snapshot | None = None
+        self._saved: SavedCalibration | None = None
         hashes = frozenset[str]()
         if step.store is not None:
-            self._snapshot, hashes = snapshot(step.store)
-            misfits = self._snapshot.misfits_so_far(run.manifest)
+            self._saved, hashes = read_store(step.store)
+            misfits = self._misfits(run)
             if misfits:
                 raise InputError(
                     f"The calibration store {step.store} does not fit this run: {'; '.join(misfits)}. "
                     "Calibrate with the set-up of the run."
                 )
         # A store that has grown calibrates anew.
-        stored = None if self._snapshot is None else self._snapshot.to_json()
+        stored = None if self._saved is None else self._saved.to_json()
         self.settings: Mapping[str, Any] = {"seed": step.seed, "calibration": stored}
         queries = run.queries
         labelled = np.sort(
@@ -85,9 +86,17 @@ class _Work(StepWork):
         chosen = np.random.default_rng(step.seed).permutation(labelled)[: (len(labelled) + 1) // 2]
         self._calibrating = frozenset(_stored(run, hashes) if stored else chosen)
 
+    def _misfits(self, run: Run) -> tuple[str, ...]:
+        """Say in which parts the run's own score, as far as it is there, is another one."""
+        saved = self._saved
+        assert saved is not None
+        own = provenance(run.manifest, saved.score, saved.method)
+        is_yet = saved.score.partition(".")[0] not in run.manifest.get("steps", {})
+        return saved.provenance.differences(own, ("score",) if is_yet else ())
+
     def todo(self, run: Run) -> Sequence[str]:
         """Return the questions that have no side yet; none where nothing can calibrate."""
-        if self._snapshot is None and not self._calibrating:
+        if self._saved is None and not self._calibrating:
             return []
         return run.queries.loc[run.queries["calibrates"].isna(), "query_id"].to_list()
 
@@ -100,7 +109,7 @@ class _Work(StepWork):
         calibrates = run.queries["calibrates"].fillna(False)
         labelled = run.queries["reference_answers"].notna()
         n = int(calibrates.sum())
-        nothing = self._snapshot is None and not self._calibrating
+        nothing = self._saved is None and not self._calibrating
         notes = ["No question has a reference answer: nothing can be calibrated."] if nothing else []
         return {"n_calibration": n, "n_test": int((labelled & ~calibrates).sum()), "notes": notes}
 

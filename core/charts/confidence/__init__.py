@@ -1,7 +1,6 @@
 """Figures of the confidence, one module each."""
 
 from core.charts.confidence.reliability import reliability_diagram
-from core.charts.confidence.threshold import threshold_curve
 from core.charts.confidence.waterfall import waterfall
 
-__all__ = ["reliability_diagram", "threshold_curve", "waterfall"]
+__all__ = ["reliability_diagram", "waterfall"]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
+from core.calibration.weighted import half_up
 from core.charts.theme import (
     AXIS,
     DASHED,
@@ -18,7 +19,6 @@ from core.charts.theme import (
     safe_text,
 )
 from core.confidence.analysis import ConfidenceAnalysis
-from core.confidence.weighted import half_up
 from core.context_score import Band, band
 from core.rows import places_of
 from core.text.display import number

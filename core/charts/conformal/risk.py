@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
+from core.calibration.weighted import half_up
 from core.charts.bins import thinned
-from core.charts.conformal.shared import void
 from core.charts.theme import (
     STYLES,
     Floats,
@@ -23,64 +23,71 @@ from core.charts.theme import (
 )
 from core.conditions import where
 from core.conformal.analysis import ConformalAnalysis
-from core.conformal.definitions import CALIBRATION, TEST
+from core.conformal.definitions import FINDINGS
 from core.conformal.selective import Certificate
 from core.stats import risk_coverage
 from core.text.display import count, number, p_text, percent
 
+_HALF = 0.005 + 5e-12  # of the second decimal, to which a confidence is rounded
 _WRAP = 44  # characters of a line on a phone
 
 
 class _Data(NamedTuple):
     certificate: Certificate
     table: pd.DataFrame  # one row per place: share, risk, certified, low, high (thresholds), door, hover
-    coverage: Floats  # of the tested answers
+    coverage: Floats  # of the labelled answers of the run
     risk: Floats
-    n_test: int
-    missing: str  # how many labels a certificate would take; "" where there is one
+    n: int  # of them
+    chosen: tuple[float, float, str] | None  # share, risk and hover of the threshold in use
 
 
-def certified_risk(analysis: ConformalAnalysis) -> go.Figure:
-    """Draw the share of incorrect answers against the share answered.
+def certified_risk(analysis: ConformalAnalysis, threshold: float | None = None) -> go.Figure:
+    """Draw the share of incorrect answers against the share answered, by all labels.
 
-    A mark for each threshold on the confidence, by the calibration labels: filled where it is certified that
-    at most α of its answers are incorrect. The star is the lowest certified one; the line is the
-    risk–coverage curve of the tested questions. Marks lead to the incorrect answers behind them. Empty
-    without a calibration label.
+    A mark for each threshold on the confidence: filled where it is certified that at most α of its answers
+    are incorrect. The star is the lowest certified one, the diamond the ``threshold`` in use; the line is the
+    risk–coverage curve of the labelled questions of the run. Marks lead to the incorrect answers behind them.
+    Empty without a label.
     """
-    return _draw(_data(analysis))
+    return _draw(_data(analysis, threshold))
 
 
-def _data(analysis: ConformalAnalysis) -> _Data | str:
+def _data(analysis: ConformalAnalysis, threshold: float | None) -> _Data | str:
     """Return the marks and the curve, or why there are none."""
-    if why := void(analysis):
-        return why
-    found = analysis.certificate
+    if analysis.stale:
+        return FINDINGS["stale_calibration"].meaning
+    found = analysis.final
     if not found.n:
-        return "No calibration question has both a confidence and a label."
+        return "No question has both a confidence and a label."
     table = found.to_frame()
     # A start within a tie is no threshold to answer from.
     table = table[(table["n_answered"] > 0) & table["threshold"].notna()]
     # Thresholds that let the same answers through are one mark.
     places = [_place(analysis, rows) for _, rows in table.groupby("n_answered", sort=False)]
-    tested = analysis.queries[(analysis.queries["role"] == TEST) & analysis.queries["correct"].notna()]
-    tested = tested[tested["confidence"].notna()]
-    coverage, risk = risk_coverage(tested["confidence"], tested["correct"].astype(float))
-    return _Data(found, pd.DataFrame(places), coverage, risk, len(tested), found.missing)
+    known = analysis.queries[analysis.queries["correct"].notna() & analysis.queries["confidence"].notna()]
+    coverage, risk = risk_coverage(half_up(known["confidence"]), known["correct"].astype(float))
+    chosen = None
+    if threshold is not None and len(known):
+        passes = half_up(known["confidence"]) >= threshold
+        n, wrong = int(passes.sum()), int((passes & ~known["correct"].astype(bool)).sum())
+        if n:
+            said = f"Threshold {number(threshold)}: {wrong:,} of {count(n, 'labelled answer')} incorrect"
+            chosen = (100 * n / len(known), 100 * wrong / n, said)
+    return _Data(found, pd.DataFrame(places), coverage, risk, len(known), chosen)
 
 
 def _place(analysis: ConformalAnalysis, rows: pd.DataFrame) -> dict[str, Any]:
     rows = rows[rows["certified"]] if rows["certified"].any() else rows
-    one, found = rows.iloc[-1], analysis.certificate
+    one, found = rows.iloc[-1], analysis.final
     n, wrong = int(one["n_answered"]), int(one["n_wrong"])
     low, high = float(one["threshold"]), float(rows["threshold"].iloc[0])
-    # The labels of a store are no questions of this run.
-    own = analysis.queries[analysis.queries["role"] == CALIBRATION]
-    there = (own["confidence"] >= low) & (own["correct"] == False).fillna(False)  # noqa: E712
+    # The labels of a store are no questions of this run, and a confidence passes as it is shown.
+    least = low - _HALF
+    own = analysis.queries
+    there = (own["confidence"] >= least) & (own["correct"] == False).fillna(False)  # noqa: E712
     door = ""
     if wrong and wrong == there.sum():
-        asked = where("conformal", "queries", role=CALIBRATION, confidence=(low, None), correct=False)
-        door = where_door(asked)
+        door = where_door(where("conformal", "queries", confidence=(least, None), correct=False))
     if one["certified"]:
         verdict = f"Certified: {p_text(one['p_value'])}, at most {one['level']:.2g} needed"
     elif not (rows["level"] > 0).any():
@@ -109,8 +116,8 @@ def _draw(data: _Data | str) -> go.Figure:
         return empty_figure(data)
     found, table = data.certificate, data.table
     figure = new_figure(_alt(data), "Share answered, the surest first (%)", "Incorrect among them (%)", 440)
-    if data.n_test:
-        _add_tested(figure, data)
+    if data.n:
+        _add_line(figure, data)
     add_line(figure, f"Allowed: α = {percent(found.alpha)}", [0, 100], [100 * found.alpha] * 2)
     best = (table["low"] == found.threshold) & table["certified"]
     for name, style, look, chosen in (
@@ -129,8 +136,13 @@ def _draw(data: _Data | str) -> go.Figure:
             {**marker(style, 16 if style == "influence" else 10), **look},
             rows["hover"], [*rows["door"]], cliponaxis=False,
         )  # fmt: skip
-    if data.missing:
-        lines = textwrap.wrap(f"Nothing is certified with {count(found.n, 'label')}: {data.missing}", _WRAP)
+    if data.chosen is not None:
+        share, risk, hover = data.chosen
+        add_marks(
+            figure, "Threshold in use", [share], [risk], marker("highlight", 13), [hover], cliponaxis=False
+        )
+    if found.missing:
+        lines = textwrap.wrap(f"Nothing is certified with {count(found.n, 'label')}: {found.missing}", _WRAP)
         figure.add_annotation(
             text="<br>".join(lines), x=0.5, y=1, xref="paper", yref="paper", yanchor="bottom", showarrow=False
         )
@@ -141,16 +153,16 @@ def _draw(data: _Data | str) -> go.Figure:
     return figure
 
 
-def _add_tested(figure: go.Figure, data: _Data) -> None:
-    kept = thinned(data.n_test)
+def _add_line(figure: go.Figure, data: _Data) -> None:
+    kept = thinned(data.n)
     figure.add_scatter(
-        name=f"Tested ({data.n_test:,})",
+        name=f"Labelled ({data.n:,})",
         mode="lines",
         x=100 * data.coverage[kept],
         y=100 * data.risk[kept],
         line={"color": STYLES["highlight"].color, "width": 2.5, "dash": "dash"},
         customdata=[
-            f"The surest {percent(at)} of {count(data.n_test, 'tested answer')}: {percent(risk)} incorrect"
+            f"The surest {percent(at)} of {count(data.n, 'labelled answer')}: {percent(risk)} incorrect"
             for at, risk in zip(data.coverage[kept], data.risk[kept], strict=True)
         ],
         hovertemplate="%{customdata}<extra></extra>",
@@ -160,17 +172,12 @@ def _add_tested(figure: go.Figure, data: _Data) -> None:
 def _alt(data: _Data) -> str:
     found = data.certificate
     said = (
-        f"nothing is certified ({data.missing})"
+        f"nothing is certified ({found.missing})"
         if found.threshold is None
         else f"certified from a confidence of {number(found.threshold)} on, which answers "
         f"{found.n_answered:,} with {found.n_wrong:,} incorrect"
     )
-    tested = (
-        f"; of {count(data.n_test, 'tested answer')} {percent(float(data.risk[-1]))} are incorrect"
-        if data.n_test
-        else ""
-    )
     return (
         f"Share of incorrect answers against the share answered, from each confidence on, by "
-        f"{count(found.n, 'calibration label')}, {percent(found.alpha)} allowed: {said}{tested}."
+        f"{count(found.n, 'label')}, {percent(found.alpha)} allowed: {said}."
     )

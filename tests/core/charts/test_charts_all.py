@@ -54,7 +54,6 @@ CALIBRATED = {
 }
 CONFIDENT = {
     "reliability_diagram": confidence.reliability_diagram,
-    "threshold_curve": confidence.threshold_curve,
 }
 VALIDATED = {
     "flag_rates": validation.flag_rates,

@@ -4,7 +4,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from core.charts.confidence import reliability_diagram, threshold_curve, waterfall
+from core.charts.confidence import reliability_diagram, waterfall
 from core.charts.theme import alt_text, has_doors
 from core.conditions import matching
 from core.confidence import ConfidenceMap
@@ -30,78 +30,6 @@ def doors(trace):
 
 def at(trace, threshold):
     return list(trace.x).index(threshold)
-
-
-def test_what_a_threshold_lets_through_by_hand():
-    figure = threshold_curve(TOY)
-    passing, right = named(figure, "Pass (of 5)"), named(figure, "Correct among them")
-    shares = dict(zip(passing.x, passing.y, strict=True))
-    # Half up, 0.595 is 0.60.
-    assert [shares[one] for one in (0, 0.3, 0.35, 0.6, 0.65, 0.7, 0.75, 0.9, 0.95)] == pytest.approx(
-        [100, 100, 80, 80, 60, 60, 40, 20, 0]
-    )
-    correct = dict(zip(right.x, right.y, strict=True))
-    assert [correct[one] for one in (0, 0.6, 0.7, 0.85)] == pytest.approx([50, 100 / 3, 50, 100])
-    assert max(correct) == 0.9  # nothing passes beyond it
-    assert set(named(figure, "Base rate 50 %").y) == {50}
-    assert list(named(figure, "Threshold 0.60").x) == [0.6, 0.6]
-    assert passing.marker.symbol != right.marker.symbol
-    assert alt_text(figure) == (
-        "Share of answers that pass and share of correct ones among them, by threshold on the confidence: at 0.60 of "
-        "5 answers 80 % pass; 33 % of the 3 labelled ones among them are correct, of all 4 labelled 50 %."
-    )
-
-
-def test_marks_of_a_threshold_lead_to_those_that_pass_and_to_the_wrong_ones():
-    figure, diagnosis = threshold_curve(TOY), diagnosis_of(TOY)
-    passing, right = named(figure, "Pass"), named(figure, "Correct")
-    assert matching(diagnosis, doors(passing)[at(passing, 0.6)]) == ("q1", "q2", "q3", "q6")
-    assert matching(diagnosis, doors(passing)[0]) == ("q1", "q2", "q3", "q4", "q6")
-    assert doors(passing)[-1] == ""
-    assert matching(diagnosis, doors(right)[at(right, 0.6)]) == ("q2", "q3")
-    assert doors(right)[at(right, 0.9)] == ""
-    # Wilson's interval of 1 of 3 is 6.1 to 79.2 per cent.
-    assert right.customdata[at(right, 0.6)][1].split("<br>") == [
-        "Threshold 0.60",
-        "1 of 3 labelled answers that pass",
-        "are correct (33 %; 95 %: 6–79 %)",
-        "2 incorrect answers",
-        "Click to list these questions",
-    ]
-    band = named(figure, "95 % interval")
-    half = len(band.x) // 2
-    low, high = (
-        dict(zip(band.x[half:], band.y[half:], strict=True)),
-        dict(zip(band.x[:half], band.y[:half], strict=True)),
-    )
-    assert (low[0.6] < 33 < high[0.6]) or (high[0.6] < 33 < low[0.6])
-
-
-def test_other_weights_have_lines_of_their_own():
-    figure = threshold_curve(TOY, TOY.other({"llm": 3.0}, 0.6))
-    dashed = named(figure, "Pass, other weights")
-    # Stated alone: 0.8, 0.7, 0.59, 0.1, 0.5, 0.7, so all six have a confidence.
-    shares = dict(zip(dashed.x, dashed.y, strict=True))
-    assert [shares[one] for one in (0.5, 0.6, 0.75)] == pytest.approx([500 / 6, 300 / 6, 100 / 6])
-    right = named(figure, "Correct, other weights")
-    assert dict(zip(right.x, right.y, strict=True))[0.6] == pytest.approx(50)
-    assert dashed.line.dash == right.line.dash == "dash"
-    assert "Pass, other weights" not in names(threshold_curve(TOY))
-
-
-def test_without_labels_only_what_passes_is_drawn():
-    figure = threshold_curve(scored([(1, 0.8, NAN), (0.2, 0.2, NAN)]))
-    assert names(figure) == ["Pass (of 2)", "Threshold 0.60"]
-    assert alt_text(figure).endswith("at 0.60 of 2 answers 50 % pass; no answer is labelled.")
-    assert not reliability_diagram(scored([(1, 0.8, NAN)])).data
-    assert (
-        alt_text(reliability_diagram(scored([(1, 0.8, NAN)]))) == "No answer with a confidence has a label."
-    )
-
-
-def test_labels_of_answers_that_do_not_pass_only():
-    figure = threshold_curve(scored([(0.9, 0.9, NAN), (0.2, 0.2, 1)]))
-    assert "none of them is labelled, of all 1 labelled 100 %" in alt_text(figure)
 
 
 # Ten answers of confidence 0.9, five of them correct; one of 0.1 that is wrong; 0.2 lies on the edge of its bin.
@@ -215,7 +143,7 @@ def test_a_signal_without_weight_has_no_row():
     )
 
 
-@pytest.mark.parametrize("draw", [threshold_curve, reliability_diagram, lambda one: waterfall(one, "q1")])
+@pytest.mark.parametrize("draw", [reliability_diagram, lambda one: waterfall(one, "q1")])
 def test_without_weights_every_figure_says_why(draw):
     figure = draw(scored([(1, 1, 1)], reason="The weights name a signal that the run lacks."))
     assert not figure.data and alt_text(figure) == "The weights name a signal that the run lacks."
@@ -223,7 +151,6 @@ def test_without_weights_every_figure_says_why(draw):
 
 def test_other_empty_figures_say_why():
     assert alt_text(waterfall(TOY, "nobody")) == "This run has no such question."
-    assert alt_text(threshold_curve(scored([(NAN, 1, 1)]))) == "No answer has a confidence."
 
 
 def test_titles_of_signals_are_shown_as_they_are():
@@ -234,5 +161,4 @@ def test_titles_of_signals_are_shown_as_they_are():
 
 def test_many_answers_stay_small():
     analysis = scored([(i % 101 / 100, i % 7 / 6, i % 3 > 0) for i in range(20_000)])
-    for draw in (threshold_curve, reliability_diagram):
-        assert len(draw(analysis).to_json()) < 60_000
+    assert len(reliability_diagram(analysis).to_json()) < 60_000

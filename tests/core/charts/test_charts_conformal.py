@@ -39,9 +39,9 @@ TOY = calibrated(TOY_ROWS)
 SETS = calibrated(
     [(CALIBRATES, 0.1, 1)] * 4 + [(TESTS, 0.1, 1)] * 4, meanings=[[True, True, False, True]] * 8
 )
-# Thirteen calibration labels: eight correct ones at a confidence of 0.82 and five wrong ones at 0.12.
+# Thirteen labels, whatever half they are of: eight correct ones at a confidence of 0.82 and five wrong ones at 0.12.
 CERTIFIED = calibrated(
-    [(CALIBRATES, 0.18, 1)] * 8 + [(CALIBRATES, 0.88, 0)] * 5 + [(TESTS, 0.1, 1), (TESTS, 0.3, 0)], 0.4
+    [(CALIBRATES, 0.18, 1)] * 4 + [(TESTS, 0.18, 1)] * 4 + [(CALIBRATES, 0.88, 0)] * 5, 0.4
 )
 UNCALIBRATED = calibrated([(NEW, 0.1, None), (NEW, 0.2, None)])
 
@@ -227,8 +227,11 @@ def test_certified_risk_by_hand():
     assert (list(other.x), list(other.y)) == ([100], [pytest.approx(500 / 13)])
     assert best.marker.symbol != other.marker.symbol
     assert set(named(figure, "Allowed: α = 40 %").y) == {40}
-    tested = named(figure, "Tested (2)")
-    assert (list(tested.x), list(tested.y)) == ([50, 100], [0, 50])
+    line = named(figure, "Labelled (13)")
+    assert (line.x[-1], line.y[-1], line.y[0]) == (100, pytest.approx(500 / 13), 0)
+    # From 0.1 on all are given, and five of thirteen are wrong.
+    moved = named(certified_risk(CERTIFIED, 0.1), "Threshold in use")
+    assert (list(moved.x), list(moved.y)) == ([100], [pytest.approx(500 / 13)])
     assert matching(diagnosis_of(CERTIFIED), doors(other)[0]) == tuple(f"q{i}" for i in range(9, 14))
     assert doors(best) == [""] and best.customdata[0][1].startswith(
         "Confidence from 0.15 to 0.80 on<br>8 of 13"
@@ -244,7 +247,7 @@ def test_risk_without_a_certificate_says_how_many_labels_would_do():
     assert figure.layout.annotations[0].text.replace("<br>", " ") == (
         "Nothing is certified with 3 labels: about 2 more labels would certify one"
     )
-    assert names(figure) == ["Allowed: α = 50 %", "Not certified"]
+    assert names(figure) == ["Labelled (3)", "Allowed: α = 50 %", "Not certified"]
 
 
 def streamed(p_values, log_martingale, alarm=None):
@@ -380,7 +383,7 @@ def test_any_number_of_labels_is_within_the_axis_and_quick(n, alpha):
     assert 10 ** figure.layout.xaxis.range[1] > max(x)
 
 
-@pytest.mark.parametrize("draw", [set_size, certified_risk, p_value_plot, martingale, group_coverage])
+@pytest.mark.parametrize("draw", [set_size, p_value_plot, martingale, group_coverage])
 def test_nothing_is_drawn_of_a_run_that_does_not_calibrate(draw):
     assert empty(draw(UNCALIBRATED)) == "No question of the run calibrates, and no store was given."
     assert empty(coverage_by_alpha(UNCALIBRATED, OF_CORRECT)).startswith("No question of the run calibrates")
@@ -404,7 +407,7 @@ def test_other_empty_figures_say_why():
         assert empty(draw(of_store)).startswith("No score of another question")
     unscored = calibrated([(CALIBRATES, np.nan, 1), (TESTS, np.nan, 1)])
     assert empty(score_histogram(unscored)) == "The chosen score has no value for this answer."
-    assert empty(certified_risk(unscored)) == "No calibration question has both a confidence and a label."
+    assert empty(certified_risk(unscored)) == "No question has both a confidence and a label."
     without = dataclasses.replace(TOY, score=None)
     assert empty(score_histogram(without)) == "The run has no signal that can be a score."
 

@@ -115,7 +115,6 @@ def confidences_of(diagnosis, query_id):
         return {}
     found = diagnosis["confidence"]
     return {
-        "threshold_curve": confidence.threshold_curve(found),
         "reliability_diagram": confidence.reliability_diagram(found),
         "waterfall": confidence.waterfall(found, query_id),
     }

@@ -195,6 +195,7 @@ def test_a_signal_keeps_what_is_done(questions, llm, tmp_path, capsys, number):
     ("arguments", "status", "message"),
     [
         (["{questions}"], 2, "--store"),
+        (["{questions}", "--store", "c.db", "--learn"], 2, "--learn is for answers with their signals"),
         (["nowhere.jsonl", "--store", "c.db"], 2, "nowhere.jsonl"),
         (
             ["{questions}", "--store", "{questions}"],
@@ -208,17 +209,17 @@ def test_a_signal_keeps_what_is_done(questions, llm, tmp_path, capsys, number):
             "samples must be a whole number from 2 to 100",
         ),
         (
-            ["{questions}", "--store", "c.db", "--score", "claims.mean_uncertainty"],
+            ["{questions}", "--store", "c.db", "--weights", "claims.mean_uncertainty"],
             2,
-            "--score is for saved runs",
+            "--weights is for answers with signals",
         ),
         (["{unlabelled}", "--store", "c.db"], 2, "No question of {unlabelled} has a reference answer"),
         (
-            ["{simulated}", "--store", "c.db", "--score", "x.y"],
+            ["{simulated}", "--store", "c.db", "--weights", "x.y"],
             2,
             "no such score to calibrate; sample answers or",
         ),
-        (["{unlabelled_run}", "--store", "c.db"], 2, "has no answer with a reference answer"),
+        (["{unlabelled_run}", "--store", "c.db"], 2, "has no labelled answer"),
     ],
 )
 def test_bad_input_is_one_line(arguments, status, message, questions, llm, tmp_path, monkeypatch, capsys):

@@ -1,7 +1,6 @@
 """The confidence of a run by hand: weights and thresholds from four places, bands, reasons, what it is worth."""
 
 import io
-import json
 import math
 from dataclasses import replace
 
@@ -9,22 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom, hypergeom
-from sklearn.metrics import roc_auc_score
 
+from core.calibration.in_use import provenance, read_weights, write_weights
 from core.confidence import (
     ConfidenceMap,
+    Method,
     SavedCalibration,
     Weighting,
-    calibrate_map,
-    fit_map,
     labelled_run,
     learn,
-    quality,
-    to_json,
 )
-from core.confidence.analysis import ece_by_chance, whatif
-from core.confidence.diagnostic import read_weights, write_weights
-from core.confidence.saved import digest
+from core.confidence.analysis import ece_by_chance
+from core.confidence.numbers import numbers
+from core.conformal import cases_of
 from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.report.exports import exporters
@@ -95,8 +91,8 @@ def test_an_answer_passes_as_it_is_shown():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", "similarity", "similarity=", "similarity=-1", "similarity=nan", "similarity=inf", "similarity=0",
-     "=1", "similarity=1,", "similarity=1,similarity=2", "<script>alert(1)</script>"],
+    ["", "similarity=", "similarity=-1", "similarity=nan", "similarity=inf", "similarity=0",
+     "=1", "similarity=1,", "similarity=1,similarity=2", "<script>=alert(1)</script>"],
 )  # fmt: skip
 def test_unusable_weights_are_a_reason_and_no_confidence(four, text):
     with pytest.raises(InputError):
@@ -124,30 +120,29 @@ def test_signals_of_other_diagnostics_join_as_confidences():
     assert all(found.titles[key] for key in keys)
 
 
-def calibrated(run, weighting, mapped=None, content=None):
-    saved = SavedCalibration(weighting, mapped or ConfidenceMap(), 20, 12, learned_from=frozenset())
-    options = {"calibration": to_json(saved).decode() if content is None else content}
-    return run.derive({"steps": {"confidence": {"options": options}}})
+def calibrated(run, method, score="confidence.confidence"):
+    """The run with a calibration whose weights and map are these; its scores do not matter here."""
+    kept = SavedCalibration(
+        "c.db", provenance(run.manifest, score, method), np.empty(0), np.empty(0), (), 0, method
+    )
+    return run.derive({"steps": {"conformal": {"options": {"calibration": kept.to_json()}}}})
 
 
 def test_a_calibration_that_the_run_keeps_is_used():
-    weighting = Weighting({"similarity": 1.0}, {"similarity": (0.0, 0.5)}, 0.8)
+    weighting = Weighting({"similarity": 1.0}, {"similarity": (0.0, 0.5)})
     halves = ConfidenceMap("isotonic", x=(0.0, 1.0), y=(0.0, 0.5))
-    run = calibrated(signal_run([0.25, 0.45]), weighting, halves)
+    run = calibrated(signal_run([0.25, 0.45]), Method(weighting, halves))
     found = analysed(run)
     assert found.queries["raw_confidence"].to_list() == pytest.approx([0.5, 0.9])
     assert found.queries["confidence"].to_list() == pytest.approx([0.25, 0.45])
-    assert (found.origin, found.weighting.threshold, found.map.kind) == ("calibration", 0.8, "isotonic")
-    assert analysed(run, confidence_threshold=0.4).queries["passes"].to_list() == [False, True]
+    assert (found.origin, found.map.kind) == ("calibration", "isotonic")
+    # The colours follow the map, and both views have one confidence.
+    assert found.queries["band"].to_list() == ["low", "medium"]
+    other = Diagnosis(run)["conformal"].queries["confidence"]
+    assert other.to_list() == pytest.approx(found.queries["confidence"].to_list())
     # Other weights are not what the map was fitted to; the declared range stays.
     other = analysed(run, weights="similarity=2")
     assert other.queries["confidence"].to_list() == pytest.approx([0.5, 0.9]) and other.map.kind == "none"
-
-
-@pytest.mark.parametrize("content", ["", "{}", 3, ["x"], json.dumps({"format": "another"})])
-def test_a_calibration_from_elsewhere_is_not_trusted(content):
-    found = analysed(calibrated(signal_run([0.5]), Weighting(), content=content))
-    assert "calibration" in found.reason and found.queries["reason"].to_list() == ["no_weights"]
 
 
 def test_the_threshold_of_the_environment(four, monkeypatch):
@@ -174,9 +169,6 @@ def test_what_the_confidence_is_worth_by_hand():
     assert said["confidence_brier"].chance == pytest.approx(0.25)
     assert (said["confidence_auroc"].value, said["confidence_auroc"].chance) == (0.5, 0.5)
     assert said["confidence_aurc"].chance == 0.5
-    curve = found.curve().set_index("threshold")
-    assert curve.loc[0.75, ["n", "n_passing", "n_labelled", "n_correct"]].to_list() == [5, 2, 2, 1]
-    assert curve.loc[1.0, "n_passing"] == 0 and math.isnan(curve.loc[1.0, "accuracy"])
 
 
 def test_other_weights_and_thresholds_change_what_passes():
@@ -202,10 +194,8 @@ def test_another_weighting_reads_the_signals_in_their_own_units(four):
     other = found.other({"lexical": 3, "llm": 1}, 0.4)
     assert (other.weights, other.threshold) == ({"lexical": 0.75, "llm": 0.25}, 0.4)
     assert other.ranges["lexical"] == (0.0, 100.0)
-    rows = found.curve(other).set_index("threshold")
     # 0.75 · 0.385 + 0.25 · 0.92, one half, 0.75 · 0.6 + 0.25 · 0.5.
     np.testing.assert_allclose(found.by(other), [0.51875, 0.5, 0.575, NAN])
-    assert rows.loc[[0.0, 0.5, 0.55, 0.6], "n_passing"].to_list() == [3, 3, 1, 0]
 
 
 def test_how_many_of_each_band_are_correct():
@@ -224,12 +214,6 @@ def test_weights_are_read_as_they_are_written():
         "similarity=0.3333,uncertainty.agreement=0.6667"
     )
     assert read_weights(write_weights({"llm": 1, "lexical": 3})) == {"llm": 0.25, "lexical": 0.75}
-
-
-def test_what_a_threshold_lets_through():
-    found = whatif(np.array([0.895, 0.894, NAN, 0.5]), np.array([1, 0, 1, NAN]), 0.9)
-    assert found[:5] == (0.9, 3, 1, 1, 1) and found.coverage == pytest.approx(1 / 3)
-    assert whatif(np.array([NAN]), np.array([1.0]), 0.0)[1:5] == (0, 0, 0, 0)
 
 
 def test_the_calibration_error_of_a_perfect_confidence():
@@ -382,7 +366,8 @@ def test_retrieval_sampling_and_conformal_prediction_in_one():
         ]
     )
     run = Run.create(run.manifest, **{**run.tables, "passages": passages})
-    q = analysed(run).queries
+    found = analysed(run)
+    q = found.queries
     # Equal scores: the largest entropy. The conformal score is the agreement with the samples, too.
     np.testing.assert_allclose(q["retrieval_uncertainty"], [1, 1, NAN])
     np.testing.assert_allclose(q["sampling_uncertainty"], [0, 0.2, 0.5], atol=1e-9)
@@ -398,7 +383,8 @@ def test_retrieval_sampling_and_conformal_prediction_in_one():
     embedded = analysed(run, by_embedding=True).queries
     variance = Diagnosis(run, {"by_embedding": True})["uncertainty"].queries["embedding_variance"]
     assert (embedded["is_reliable"].eq(False).fillna(False) == (1 - variance <= 0.7)).all()
-    assert facts(run)["mean_combined_uncertainty"].value == pytest.approx(0.28)
+    (mean,) = [one for one in numbers(found) if one.key == "mean_combined_uncertainty"]
+    assert mean.value == pytest.approx(0.28) and mean.n == 2
 
 
 def test_reliable_answers_are_counted_among_those_with_both_parts(four):
@@ -457,82 +443,23 @@ def test_exports(four):
     assert len(empty) == 0 and "confidence" in empty.columns
 
 
-def learned_on(run, **settings):
-    """The run, scored by a calibration that was learned from its own labels."""
-    found = learn(labelled_run(Diagnosis(run)), Weighting(threshold=0.5), 200, 20)
-    return found, run.derive(
-        {"steps": {"confidence": {"options": {"calibration": to_json(found.saved).decode()}}}}
-    )
-
-
 def test_a_calibration_is_not_judged_by_the_labels_that_it_was_learned_from():
-    """Reproduction: a map learned on a run of 60 and applied to it had ECE 0.00; cross-validated it has 0.15."""
+    """Reproduction: a map learned on a run of 60 and applied to it had ECE 0.00."""
     rng = np.random.default_rng(4)
     values = rng.random((3, 60))
     right = rng.random(60) < 0.2 + 0.6 * values[2]
     run = signal_run(values[0], 100 * values[1], values[2], correct=right.tolist())
-    found, scored = learned_on(run)
-    kind = found.saved.map.kind
-    assert kind != "none", "else there is nothing to leak"
-    analysis = analysed(scored)
-    leaking = quality(analysis.confidence, analysis.correct)
-    assert analysis.quality.ece == pytest.approx(found.maps[kind].after.ece)
-    assert analysis.quality.brier == pytest.approx(found.maps[kind].after.brier)
-    assert analysis.quality.ece > leaking.ece + 0.03 and analysis.quality.brier > leaking.brier
-    assert (
-        analysis.n_cross_fitted == 60 and "learned from 60 labelled answers of this run" in analysis.fit_note
-    )
-    assert analysis.fit_note in facts(scored)["confidence_ece"].note
-    # What an answer passes by is the calibration itself.
+    rows = labelled_run(Diagnosis(run), teaching=True)
+    found = learn(rows, Weighting(), 200, 20)
+    analysis = analysed(calibrated(run, found.method))
+    assert analysis.n_taught == rows.n and analysis.quality.n == 60 - rows.n
+    assert f"learned from {rows.n} labelled answers of this run. They do not judge it." in analysis.fit_note
+    assert analysis.queries["confidence"].notna().all(), "they have a confidence like all others"
+    # Nor do they calibrate: the cases are those of the other half.
+    cases, _ = cases_of(Diagnosis(run), found.method)
+    assert {one.question for one in cases} == {*run.queries["question"]} - {*rows.questions}
     np.testing.assert_allclose(
-        analysis.confidence, found.saved.map(analysis.by(found.saved.weighting)), atol=1e-12
+        [one.score for one in cases],
+        [1 - value for value in analysis.judged if not math.isnan(value)],
+        atol=1e-9,
     )
-    # Other questions are judged by it as it is.
-    others = scored.queries.assign(question=[f"Another {i}?" for i in range(60)])
-    fresh = Run.create(scored.manifest, **{**scored.tables, "queries": others})
-    new = analysed(fresh)
-    assert new.n_cross_fitted == 0 and new.fit_note == "" and new.quality.ece == pytest.approx(leaking.ece)
-
-
-def test_the_order_of_answers_that_a_map_was_learned_from_is_that_before_the_map():
-    """Reproduction: by the maps of five folds a useless confidence had an AUROC of 0.44 to 0.48 on average, and
-    "incorrect answers have the higher confidence" had p ≤ 0.05 in 7 to 10 % of runs, where 2.5 % are promised."""
-    rng = np.random.default_rng(0)
-    values, right = rng.beta(5, 2, 60), rng.random(60) < 0.7
-    run = signal_run(values, 100 * values, values, correct=right.tolist())
-    way = Weighting({"similarity": 1.0}, {"similarity": (0.0, 1.0)})
-    for kind in ("isotonic", "platt"):
-        fitted = calibrate_map(values, right, kind)
-        learned_from = frozenset(map(digest, run.queries["question"]))
-        saved = SavedCalibration(way, fit_map(values, right, kind), 60, int(right.sum()), "", learned_from)
-        if saved.map.kind == "none":
-            continue
-        found = analysed(
-            run.derive({"steps": {"confidence": {"options": {"calibration": to_json(saved).decode()}}}})
-        )
-        assert found.quality.ece == pytest.approx(fitted.after.ece), "judged by the maps of the folds"
-        before = roc_auc_score(right, values)
-        assert found.auroc[0] == found.quality.auroc == pytest.approx(before)
-        assert found.quality.auroc > fitted.after.auroc and "those before the map" in found.fit_note
-
-
-def test_a_map_never_reverses_the_order():
-    assert fit_map([0.1, 0.2, 0.8, 0.9], [1, 1, 0, 0], "platt") == ConfidenceMap()
-    assert fit_map([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], "platt").slope > 0
-
-
-def test_a_file_that_does_not_say_what_it_was_learned_from_is_not_trusted():
-    run = signal_run([0.2, 0.4, 0.9], correct=[False, True, True])
-    saved = SavedCalibration(
-        Weighting({"similarity": 1.0}, {"similarity": (0.0, 1.0)}), ConfidenceMap(), 3, 2
-    )
-    old = run.derive({"steps": {"confidence": {"options": {"calibration": to_json(saved).decode()}}}})
-    assert analysed(old).n_cross_fitted is None and "does not say" in analysed(old).fit_note
-    # Three are too few to learn from some and judge the others.
-    own = replace(
-        saved,
-        learned_from=frozenset(map(digest, run.queries["question"])),
-        map=ConfidenceMap("platt", 1.0, 0.0),
-    )
-    few = analysed(run.derive({"steps": {"confidence": {"options": {"calibration": to_json(own).decode()}}}}))
-    assert few.quality.n == 0 and "too few" in few.fit_note and few.queries["confidence"].notna().all()

@@ -9,7 +9,6 @@ import pytest
 
 import core.confidence.step as module
 from core.cli import main
-from core.confidence import ConfidenceMap, SavedCalibration, Weighting, to_json
 from core.confidence.step import SELF_SCORE, ConfidenceStep
 from core.diagnosis import Diagnosis
 from core.errors import InputError
@@ -212,40 +211,6 @@ def test_another_model_is_asked_and_its_own_signals_stay_its_own(embedder):
     assert quiet.manifest["steps"]["confidence"]["options"]["self_score"] is False
 
 
-def saved(path, **changes):
-    weighting = Weighting({"similarity": 1.0}, {"similarity": (0.0, 0.5)}, **changes)
-    path.write_bytes(to_json(SavedCalibration(weighting, ConfidenceMap(), 30, 20)))
-    return str(path)
-
-
-def test_a_calibration_file_is_kept_and_used_without_measuring_again(tmp_path, embedder):
-    vectors = embedder(alpha=0.4)
-    model = ScriptedLLM(lambda request: '{"confidence": 0.5}')
-    run = fill(run_of([["alpha"]]), ConfidenceStep(), llm=model)
-    path = saved(tmp_path / "c.json", threshold=0.9)
-    kept = fill(run, ConfidenceStep(calibration=path), llm=model)
-    assert (model.calls, vectors.n) == (1, 1) and column(kept, "llm_score") == [0.5]
-    (tmp_path / "c.json").unlink()
-    found = Diagnosis(kept)["confidence"]
-    assert found.queries["confidence"].to_list() == pytest.approx([0.8])
-    assert (found.origin, found.weighting.threshold) == ("calibration", 0.9)
-    with pytest.raises(InputError, match="cannot be read: No such file"):
-        fill(kept, ConfidenceStep(calibration=path), llm=model)
-    changed = fill(kept, ConfidenceStep(calibration=saved(tmp_path / "c.json", threshold=0.1)), llm=model)
-    assert Diagnosis(changed)["confidence"].weighting.threshold == 0.1 and model.calls == 1
-    assert Diagnosis(fill(changed, QUIET))["confidence"].origin == "default", "a fill without it lets it go"
-
-
-@pytest.mark.parametrize("content", ["", "no JSON", "{}", "[1]"])
-def test_a_file_that_is_no_calibration_is_refused(tmp_path, content):
-    path = tmp_path / "c.json"
-    path.write_text(content)
-    with pytest.raises(InputError, match="alibration"):
-        fill(run_of([["alpha"]]), ConfidenceStep(self_score=False, calibration=str(path)))
-    with pytest.raises(InputError, match="it is a folder"):
-        fill(run_of([["alpha"]]), ConfidenceStep(self_score=False, calibration=str(tmp_path)))
-
-
 @pytest.mark.parametrize("given", [None, 3, "similarity", ["odd"], {"similarity": 1}])
 def test_what_a_run_from_elsewhere_says_of_the_step_is_not_trusted(given):
     facts = {"options": {"given": given}}
@@ -284,7 +249,6 @@ def test_an_imported_run_without_texts_or_answers():
 def test_on_the_command_line(tmp_path, capsys):
     run_of([["alpha bravo", "charlie delta", "echo foxtrot"]]).save(tmp_path / "run")
     out = tmp_path / "out"
-    path = saved(tmp_path / "c.json")
     arguments = [
         "analyze",
         str(tmp_path / "run"),
@@ -294,7 +258,7 @@ def test_on_the_command_line(tmp_path, capsys):
         "--out",
         str(out),
     ]
-    assert main([*arguments, "--confidence-calibration", path]) == 0
+    assert main(arguments) == 0
     capsys.readouterr()
     assert main(["summary", str(out), "--weights", "lexical=1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["mean_confidence"] == pytest.approx(0.4 / 3)

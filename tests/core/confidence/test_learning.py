@@ -9,7 +9,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import core.confidence.learning
-from core.confidence import WEIGHTS, Weighting, calibrate_weights, from_json, labelled_run, learn, to_json
+from core.calibration.saved import digest
+from core.confidence import WEIGHTS, Method, Weighting, calibrate_weights, labelled_run, learn
 from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.run import Run
@@ -23,8 +24,8 @@ def test_planted_weights_are_kept_and_compared_on_other_answers():
     found = learn(rows, Weighting(threshold=0.5), *QUICK)
     best = found.weights.best
     assert best is not None and found.proposed is best
-    assert found.saved.weighting == Weighting(best.weights, threshold=0.5)
-    assert (found.saved.n, found.saved.n_correct) == (300, int(rows.correct.sum()))
+    assert found.method.weighting == Weighting(best.weights, threshold=0.5)
+    assert found.method.learned_from == frozenset(map(digest, rows.questions))
     accuracy, brier, ranking = found.compared
     unit = np.column_stack([*rows.signals.values()]) / [1, 100, 1]
     start = unit @ [0.45, 0.35, 0.20]
@@ -35,7 +36,8 @@ def test_planted_weights_are_kept_and_compared_on_other_answers():
     assert accuracy.a == pytest.approx(((start >= 0.495) == rows.correct).mean())
     # The maps are fitted to the same confidences.
     assert all(one.before.brier == pytest.approx(brier.b) for one in found.maps.values())
-    assert from_json(to_json(found.saved)) == found.saved
+    kept = Method.from_json(found.method.to_json())
+    assert (kept.weighting.weights, kept.map) == (found.method.weighting.weights, found.method.map)
 
 
 def test_without_information_the_default_is_kept_and_nothing_is_gained_on_other_answers():
@@ -44,7 +46,7 @@ def test_without_information_the_default_is_kept_and_nothing_is_gained_on_other_
     for _ in range(8):
         rows = made(rng.random((40, 3)), rng.random(40) < 0.5)
         found = learn(rows, Weighting(), *QUICK)
-        assert found.weights.best is None and dict(found.saved.weighting.weights) == dict(WEIGHTS)
+        assert found.weights.best is None and dict(found.method.weighting.weights) == dict(WEIGHTS)
         learned = found.weights.learned[0]
         unit = np.column_stack([*rows.signals.values()]) / [1, 100, 1]
         own = roc_auc_score(rows.correct, unit @ [*learned.weights.values()])
@@ -66,13 +68,13 @@ def test_the_map_is_saved_where_it_is_better_and_only_there():
     rng = np.random.default_rng(3)
     found = learn(made(0.5 + 0.02 * rng.random((200, 3)), np.arange(200) % 10 > 0), Weighting(), *QUICK)
     lowest = min(found.maps, key=lambda kind: found.maps[kind].after.brier)
-    assert found.saved.map == found.maps[lowest].map and found.saved.map.kind == lowest
+    assert found.method.map == found.maps[lowest].map and found.method.map.kind == lowest
     assert found.maps[lowest].after.brier == pytest.approx(0.09, abs=0.005)  # 0.9 · 0.1
     assert found.maps[lowest].before.brier > 0.2
     # A confidence that is 1 for the correct and 0 for the wrong ones cannot be repaired.
     right = np.arange(40) % 2
     found = learn(made(np.column_stack([right] * 3), right), Weighting(), *QUICK)
-    assert found.saved.map.kind == "none" and found.maps["isotonic"].before.brier == 0
+    assert found.method.map.kind == "none" and found.maps["isotonic"].before.brier == 0
 
 
 @pytest.mark.parametrize("n_right", [0, 30])
@@ -81,7 +83,7 @@ def test_too_few_labels_leave_the_default_without_a_map(n_right):
     found = learn(rows, Weighting(), *QUICK)
     assert found.proposed is None and found.compared == ()
     assert "too few labels" in found.weights.reason
-    assert found.saved.weighting == Weighting() and found.saved.map.kind == "none"
+    assert found.method.weighting == Weighting() and found.method.map.kind == "none"
 
 
 def test_what_is_compared_is_what_is_kept_though_another_has_a_higher_auroc(monkeypatch):
@@ -92,7 +94,7 @@ def test_what_is_compared_is_what_is_kept_though_another_has_a_higher_auroc(monk
     changed = replace(whole, learned=(kept, other), best=kept, reason="")
     monkeypatch.setattr(core.confidence.learning, "calibrate_weights", lambda *_: changed)
     found = learn(rows, Weighting(), *QUICK)
-    assert found.proposed is kept and found.saved.weighting.weights == kept.weights
+    assert found.proposed is kept and found.method.weighting.weights == kept.weights
 
 
 def test_confidences_are_in_the_order_of_the_rows():
@@ -131,16 +133,20 @@ def test_answers_of_a_run():
         "similarity": [0.2, 0.4], "lexical": [20, 40], "llm": [0.3, 0.1],
     }  # fmt: skip
     assert found.correct.tolist() == [1, 0]
-    assert (found.n_by_reference, found.n_unlabelled, found.n_without_signal) == (2, 1, 2)
+    assert (found.n_unlabelled, found.n_without_signal) == (1, 2)
+    # Any signal that is chosen will do.
+    assert labelled_run(Diagnosis(run, {"weights": "lexical"})).signals["lexical"].tolist() == [10, 20, 40]
 
 
-@pytest.mark.parametrize(
-    ("signals", "references", "message"),
-    [
-        ([], [["Paris"]], "has no confidence signals"),
-        ([("q0", 0.1, 10, 0.5)], [None], "has no answer with a reference answer"),
-    ],
-)
-def test_a_run_that_teaches_nothing(signals, references, message):
-    with pytest.raises(InputError, match=message):
-        labelled_run(Diagnosis(run_of(signals, references)))
+def test_half_of_the_questions_teach_and_all_answers_to_one_are_on_the_same_side():
+    signals = [(f"q{i}", i / 100, i, 0.5) for i in range(100)]
+    run = run_of(signals, [["Paris"]] * 100)
+    run = run.derive(queries=run.queries.assign(question=[f"Question {i // 2}?" for i in range(100)]))
+    teaching = labelled_run(Diagnosis(run), teaching=True)
+    assert 20 < teaching.n < 80 and all(teaching.questions.count(one) == 2 for one in teaching.questions)
+    assert labelled_run(Diagnosis(run), teaching=True).questions == teaching.questions
+
+
+def test_a_run_without_labels_teaches_nothing():
+    with pytest.raises(InputError, match="has no labelled answer"):
+        labelled_run(Diagnosis(run_of([("q0", 0.1, 10, 0.5)], [None])))

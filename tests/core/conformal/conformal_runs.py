@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from core.conformal.provenance import provenance_of
-from core.conformal.snapshot import Snapshot
+from core.calibration.provenance import provenance_of
+from core.calibration.saved import SavedCalibration
 from core.run import Run
 
 OTHERS = "bravo charlie delta echo foxtrot golf hotel india juliet kilo".split()
@@ -52,6 +52,6 @@ def against_store(run, same):
     """The run, calibrated by a store of correct answers that agreed with as many of ten samples as said."""
     source = provenance_of(run.manifest, "uncertainty.agreement_rouge_l", "uncertainty")
     scores = 1 - np.array(same) / 10
-    kept = Snapshot("s.db", source, scores, np.ones(len(same)), (None,) * len(same), 0)
+    kept = SavedCalibration("s.db", source, scores, np.ones(len(same)), (None,) * len(same), 0)
     steps = {**run.manifest["steps"], "conformal": {"options": {"calibration": kept.to_json()}}}
     return run.derive({"steps": steps})

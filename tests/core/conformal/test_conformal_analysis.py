@@ -203,12 +203,12 @@ def test_a_run_without_samples_takes_another_score_or_none():
     with_signals = conformal(Run.create({"source": "upload"}, queries=queries, signals=signals))
     assert with_signals.score.name == "similarity"
     assert with_signals.queries["score"].to_list() == pytest.approx([0.1, 0.6])
-    lexical = conformal(with_signals.run, score=f"{with_signals.score.source}.lexical")
+    lexical = conformal(with_signals.run, weights="lexical")
     assert lexical.queries["score"].to_list() == pytest.approx([0.5, 0.9])
 
 
 def test_an_unknown_score_gives_no_verdict():
-    found = conformal(nine(), score="nobody.knows")
+    found = conformal(nine(), weights="nobody.knows")
     assert found.score is None and (found.queries["reason"].iloc[9:] == "no_score").all()
     assert found.coverages[OF_DISTANCE].n_covered == 2, "what needs no score is there"
 

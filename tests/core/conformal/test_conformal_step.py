@@ -5,14 +5,15 @@ import json
 import numpy as np
 import pytest
 
+from core.calibration.in_use import provenance
+from core.calibration.provenance import Provenance, provenance_of
+from core.calibration.saved import SavedCalibration, read_store
+from core.calibration.store import CalibrationStore, Case
 from core.cli import main
 from core.conformal.definitions import DEFINITIONS, FINDINGS, OF_CORRECT, OF_SETS
 from core.conformal.findings import findings
 from core.conformal.labelled import cases_of
-from core.conformal.provenance import Provenance, provenance_of
-from core.conformal.snapshot import Snapshot, snapshot
 from core.conformal.step import ConformalStep
-from core.conformal.store import CalibrationStore, Case
 from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.pipeline import fill
@@ -131,11 +132,11 @@ def test_a_snapshot_survives_json(tmp_path):
     path = store_of(tmp_path / "s.db", run, [0.25, 0.5, 0.75], [True, False, None])
     with CalibrationStore(path) as store:
         store.exclude([1], "a duplicate")
-    kept = Snapshot.from_json(json.loads(json.dumps(snapshot(path)[0].to_json())))
-    assert (kept.score, kept.source, kept.store, kept.n_excluded) == (SCORE, "uncertainty", "s.db", 1)
+    kept = SavedCalibration.from_json(json.loads(json.dumps(read_store(path)[0].to_json())))
+    assert (kept.score, kept.store, kept.n_excluded, kept.method) == (SCORE, "s.db", 1, None)
     assert kept.scores.tolist() == [0.5, 0.75] and kept.kinds == ("who", "who")
     np.testing.assert_array_equal(kept.correct, [0, np.nan])
-    assert kept.misfits(run.manifest) == ()
+    assert kept.provenance == provenance(run.manifest, kept.score, None)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +177,7 @@ def test_a_calibration_goes_stale_when_the_run_is_sampled_anew(tmp_path):
     assert found.queries["p_value"].isna().all() and found.drift.n == 0, "it promises nothing any more"
     worst = changed.findings_of("conformal")[0]
     assert (worst.name, worst.severity, worst.tone) == ("stale_calibration", "high", BAD)
-    other = Diagnosis(filled, {"score": "uncertainty.entropy"})["conformal"]
+    other = Diagnosis(filled, {"weights": "uncertainty.entropy"})["conformal"]
     assert "chosen is uncertainty.entropy" in other.stale[0]
 
 
@@ -290,7 +291,7 @@ def test_the_command_line_calibrates(tmp_path, capsys):
     assert main(["analyze", str(tmp_path / "run"), "--steps", "conformal", "--out", out, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["conformal_alpha"] == 0.1 and facts["n_calibration"] == 8
-    assert main(["summary", out, "--alpha", "0.3", "--score", "uncertainty.entropy", "--json"]) == 0
+    assert main(["summary", out, "--alpha", "0.3", "--weights", "uncertainty.entropy", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["conformal_alpha"] == 0.3 and facts["conformal_score"] == "Semantic entropy"
     assert main(["summary", out, "--alpha", "0.6"]) == 2

@@ -399,7 +399,7 @@ def test_a_run_without_all_samples_of_a_question_leaves_it_out(tmp_path):
     with pytest.raises(
         InputError, match=r"has no such score to calibrate; it has .*uncertainty\.agreement_rouge_l"
     ):
-        cases_of(Diagnosis(run, {"score": "claims.mean_uncertainty"}))
+        cases_of(Diagnosis(run, {"weights": "claims.mean_uncertainty"}))
     with pytest.raises(InputError, match="sample answers or verify claims first"):
         cases_of(Diagnosis(begin(data, RunOptions(), llm, InfluenceStep())))
 

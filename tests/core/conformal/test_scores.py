@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.conformal.scores import chosen, distance
+from core.conformal.scores import distance
 from core.signals import Signal, confidence, label_free, nonconformity
 
 NAN = math.nan
@@ -54,16 +54,6 @@ def test_what_needs_a_label_or_has_no_direction_is_no_score():
         signal("toy.d", values=(NAN, NAN)),
     ]
     assert label_free([*others, usable]) == (usable,)
-
-
-def test_without_a_choice_agreement_with_the_samples_comes_first():
-    claims, agreement, other = (
-        signal(key) for key in ("claims.mean_uncertainty", "uncertainty.agreement_rouge_l", "toy.x")
-    )
-    assert chosen([other, claims, agreement]) is agreement
-    assert chosen([other, claims]) is claims
-    assert chosen([other]) is other and chosen([]) is None
-    assert chosen([other, claims], "toy.x") is other and chosen([other], "toy.y") is None
 
 
 def test_distance_is_that_to_the_nearest_reference():

@@ -13,9 +13,9 @@ METHOD = """
 3. **Weights.** The confidence is the weighted sum, by default 0.45, 0.35 and 0.20. If a signal with a weight
    is missing there is no confidence: a sum of the others would be another score.
 4. **Decision.** Rounded half-up to two places, an answer passes from the threshold on.
-5. **Calibration.** Weights are learned by a grid and by logistic regression and tested on answers they were
-   not learned from. They replace the default only if their gain is significant. Platt scaling or isotonic
-   regression then turns the sum into a probability.
+5. **Calibration.** Half of the labelled questions teach weights, by a grid and by logistic regression, tested
+   on answers they were not learned from. They replace those in use only if their gain is significant. Platt
+   scaling or isotonic regression then turns the sum into a probability. The other half calibrates thresholds.
 6. **Combined uncertainty.** 0.2 · retrieval + 0.4 · sampling + 0.4 · conformal prediction. Reliable means:
    the answer agrees with its samples by more than 0.7, and conformal prediction does not flag it.
 """

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from core.calibration.in_use import WEIGHTS_SETTING, write_weights
 from core.conditions import where
 from core.confidence.analysis import ConfidenceAnalysis
 from core.confidence.definitions import LABELS, METRICS
-from core.confidence.diagnostic import WEIGHTS_SETTING, write_weights
 from core.context_score import GREEN, ORANGE, RED
 from core.text.display import count, number, percent, share_interval
 from ui import cached, router, show, sources, step_form
@@ -16,7 +16,7 @@ from ui.plain import held, plain
 from ui.state import session
 
 FEWEST = 10  # labelled answers, below which a reliability diagram shows chance
-_CERTIFIES = "conformal"  # the diagnostic that finds a threshold with a guarantee
+CALIBRATES = "conformal"  # the diagnostic of the threshold
 BANDS = {one.word: one for one in (GREEN, ORANGE, RED)}
 
 
@@ -153,13 +153,7 @@ def reliability() -> None:
         show.export("reliability-csv", "Download bins (CSV)")
 
 
-def threshold() -> None:
-    """Draw what each threshold lets through, where some labels say how much of it is correct."""
-    analysis = found()
-    if not analysis.quality.n:
-        st.info("Unknown: no answer with a confidence is labelled.", icon=":material/inbox:")
-        return
-    show.chart("confidence", "threshold_curve")
-    st.caption("The base rate is what any threshold gives if confidence is unrelated to correctness.")
-    if (page := router.page_of(_CERTIFIES)) is not None:
-        sources.link(page, "Find a threshold with a guarantee")
+def decision() -> None:
+    """Lead to the threshold: what it lets through, and what can be promised of that."""
+    if (page := router.page_of(CALIBRATES)) is not None:
+        sources.link(page, "Move the threshold: answer or withhold")

@@ -1,26 +1,27 @@
-"""What if: other weights and another threshold, and what they would let through."""
+"""What if: other weights, and what they would change."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 
+import numpy as np
 import streamlit as st
 
-from core.confidence.analysis import ConfidenceAnalysis, whatif
-from core.confidence.diagnostic import AUTO, THRESHOLD_SETTING, WEIGHTS_SETTING, write_weights
-from core.confidence.labelled import COLUMNS
+from core.calibration.decision import whatif
+from core.calibration.in_use import AUTO, COLUMNS, WEIGHTS_SETTING, write_weights
+from core.calibration.weighted import Weighting
+from core.confidence import compare_confidences
+from core.confidence.analysis import ConfidenceAnalysis
 from core.text.display import count, number, percent
 from ui import cached, show
 from ui.plain import plain
-from ui.sections.confidence import run
-from ui.state import session, settings
-
-_HERE = "confidence_threshold_here"
+from ui.sections.confidence import measures, run
+from ui.state import settings
 
 
 def draw() -> None:
-    """Draw sliders for weights and threshold, what they change, and the curves of other weights."""
+    """Draw sliders for weights, and what they change."""
     analysis = run.found()
     weights = _weights(analysis)
     if not sum(weights.values()):
@@ -31,11 +32,10 @@ def draw() -> None:
     _effect(analysis, other.weights, changed)
     _buttons(other.weights, changed)
     if changed:
-        of = write_weights(other.weights)
-        curve = cached.chart("confidence", "threshold_curve", analysis, other, of=of)
-        show.figure(curve, "threshold_curve of other weights")
+        _compared(analysis, other)
     st.caption(
-        "Weights chosen on these answers look better on them than they are: *Calibrate* tests them on others."
+        "Weights chosen on these answers look better on them than they are: what is learned below is tested "
+        "on others. A promise needs weights chosen without these labels."
     )
 
 
@@ -76,27 +76,12 @@ def _weights(analysis: ConfidenceAnalysis) -> dict[str, float]:
                 0.05,
                 key=f"confidence_weight {name} {kept}",
             )
-        _threshold(analysis)
     return found
 
 
 def within(title: str) -> str:
     """Return a title as it reads within a sentence; one that begins with an abbreviation stays."""
     return title[:1].lower() + title[1:] if title[1:2].islower() else title
-
-
-def _threshold(analysis: ConfidenceAnalysis) -> None:
-    """Draw the threshold of the sidebar a second time; there is one value."""
-    chosen = float(settings()[THRESHOLD_SETTING.name])
-    st.session_state[_HERE] = chosen
-    one = THRESHOLD_SETTING
-    st.slider(one.title, one.low, one.high, step=one.step, key=_HERE, help=one.help, on_change=_move)
-    if not math.isclose(chosen, analysis.weighting.threshold):
-        st.caption(f"In use: {number(analysis.weighting.threshold)}, of the calibration or the environment.")
-
-
-def _move() -> None:
-    session().choose(THRESHOLD_SETTING.name, st.session_state[_HERE])
 
 
 def _effect(analysis: ConfidenceAnalysis, weights: Mapping[str, float], changed: bool) -> None:
@@ -137,6 +122,21 @@ def _effect(analysis: ConfidenceAnalysis, weights: Mapping[str, float], changed:
             ),
         ]
     )
+
+
+def _compared(analysis: ConfidenceAnalysis, other: Weighting) -> None:
+    """Draw the measures of the weights in use and of the others, with intervals and p-values."""
+    found = analysis.by(other)
+    both = ~np.isnan(analysis.judged) & ~np.isnan(found) & ~np.isnan(analysis.correct)
+    if both.any():
+        compared = cached.once(
+            f"confidence compared {write_weights(other.weights)}",
+            lambda _: compare_confidences(
+                analysis.judged[both], found[both], analysis.correct[both], (other.threshold, other.threshold)
+            ),
+        )
+        st.markdown(measures.said(compared, "Other weights"))
+        measures.table(compared, "In use", "Other weights")
 
 
 def _share(value: float) -> str:

@@ -8,16 +8,14 @@ import streamlit as st
 
 from core.conformal.analysis import OWN, ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, DEFAULT_ALPHA, METRICS, OF_CORRECT, OF_SETS
-from core.conformal.diagnostic import SCORE
 from core.conformal.findings import over_splits
 from core.conformal.promises import Coverage
-from core.conformal.scores import AUTO
 from core.conformal.split import labels_needed
 from core.text.display import about, count, number, percent
 from ui import cached, router, show, sources, step_form
-from ui.plain import held, plain, shortened
+from ui.plain import held, plain
 from ui.sections.conformal import alarms
-from ui.state import session, settings
+from ui.state import session
 
 _NOUNS = {OF_CORRECT: "correct answer", OF_SETS: "question"}
 
@@ -145,8 +143,7 @@ def sets() -> None:
 
 
 def flagged() -> None:
-    """Draw the choice of the score, and which answers are less typical by it than correct ones."""
-    _score()
+    """Draw which answers are less typical by the confidence than correct ones."""
     analysis = found()
     if analysis.score is None:
         return
@@ -173,83 +170,6 @@ def flagged() -> None:
             )
         show.chart("conformal", "score_histogram")
     show.export("conformal-csv", "Download verdicts (CSV)")
-
-
-def _score() -> None:
-    """Draw the choice of the score; the address carries it."""
-    analysis, chosen = found(), str(settings()[SCORE.name])
-    titles = {AUTO: "Automatic"} | {one.key: f"{one.title} ({one.owner})" for one in analysis.scores}
-    if not analysis.scores:
-        st.info(
-            "The run has no signal that says without a reference answer how typical an answer is: sample "
-            "answers or extract claims first.",
-            icon=":material/inbox:",
-        )
-        return
-    if chosen not in titles:
-        st.warning(
-            f"This run has no score “{plain(shortened(chosen, 80))}”; choose another.",
-            icon=":material/link_off:",
-        )
-    key = "conformal_score"
-    st.session_state[key] = chosen if chosen in titles else None
-    st.selectbox(
-        SCORE.title,
-        list(titles),
-        key=key,
-        format_func=lambda name: titles.get(name, name),
-        placeholder="Choose a score",
-        help="A signal that needs no reference answer. Do not choose the one that looks best on the tested "
-        "questions: that breaks the promise.",
-        on_change=_choose,
-        args=(key,),
-    )
-    if chosen == AUTO and analysis.score is not None:
-        st.caption(f"Automatic: {plain(titles[analysis.score.key])}.")
-
-
-def _choose(key: str) -> None:
-    name = st.session_state[key]
-    session().choose(SCORE.name, "" if name in (None, AUTO) else name)
-
-
-def certificate() -> None:
-    """Draw the certified confidence, or how many labels are missing, with the table of thresholds."""
-    analysis = found()
-    one, half = analysis.final, analysis.certificate
-    labels = count(one.n, "labelled answer")
-    if one.threshold is None:
-        show.sentence(
-            f"**No confidence can be certified** for at most {percent(one.alpha)} wrong on {labels}: "
-            f"{one.missing}."
-        )
-        return
-    show.sentence(
-        f"**Answer from a confidence of {number(one.threshold)} on:** {one.n_wrong:,} of "
-        f"{count(one.n_answered, 'answer')} there are wrong ({percent(one.risk)}), of {labels} in all. "
-        f"With probability {percent(1 - one.delta)} at most {percent(one.alpha)} of the answers given "
-        "are wrong."
-    )
-    if half is not one:
-        by_half = "certifies none" if half.threshold is None else f"certifies {number(half.threshold)}"
-        st.caption(
-            "From all labels, as `calibrate` and `certify_threshold` give it. The half that calibrates alone "
-            f"({count(half.n, 'label')}) {by_half}; the other half tests that one below."
-        )
-    show.chart("conformal", "certified_risk")
-    frame = half.to_frame().assign(certified=["✓" if row.certified else "" for row in half.table])
-    columns = {
-        "threshold": show.numeric("Confidence from", about="Empty: a start within a tie, no threshold"),
-        "certified": show.wide("Certified", "small"),
-        "n_answered": show.numeric("Answered", "localized", "Labelled answers with at least this confidence"),
-        "n_wrong": show.numeric("Wrong", "localized"),
-        "risk": show.numeric("Share wrong"),
-        "p_value": show.numeric("p", "%.3f", "How likely so few are wrong if a share of α is"),
-        "level": show.numeric("Level", "%.3f", "Certified where p is at most this; never where it is 0"),
-    }
-    with st.expander(f"Thresholds tested ({len(frame)})"):
-        show.table(frame, "Thresholds tested for the certificate", columns)
-        show.export("risk-csv", "Download thresholds (CSV)")
 
 
 def kept_claims() -> None:

@@ -7,12 +7,14 @@ from contextlib import closing
 import pandas as pd
 import streamlit as st
 
+from core.calibration.in_use import in_use, kept_method
 from core.conformal import CalibrationStore, cases_of
 from core.errors import InputError
 from core.text.display import count
 from ui import cached, files, show
 from ui.plain import plain
 from ui.sections.conformal import run as page
+from ui.state import session
 
 FILE = "calibration.db"
 
@@ -36,16 +38,24 @@ def draw() -> None:
 
 def _add(path: str) -> None:
     """Draw the button that adds the labelled questions of the run, and say how many are new."""
-    run_has_score = page.found().score is not None
-    cases, own = cached.once("calibration cases", cases_of) if run_has_score else ([], None)
+    key, learned = session().kept.get("confidence_learned", ("", None))
+    method = learned.method if learned is not None and key == session().run_key else None
+    if page.found().score is None:
+        st.caption("This run has no labelled question with a score: nothing can be added.")
+        return
+    cases, own = cached.once(f"calibration cases {method}", lambda d: cases_of(d, method))
     if not cases:
         st.caption("This run has no labelled question with a score: nothing can be added.")
         return
+    if method is not None:
+        st.caption(
+            "By the weights and the map learned on the page Confidence, without the questions that taught."
+        )
     label = f"Add this run's labelled questions ({len(cases):,})"
     if not st.button(label, icon=":material/playlist_add:", key="conformal_add"):
         return
     with closing(CalibrationStore(path, own)) as store:
-        n = store.add(cases, own)
+        n = store.add(cases, own, method=kept_method(in_use(cached.diagnosis(), method)))
     there = len(cases) - n
     known = f" {count(there, 'question was', 'questions were')} there already and stayed." if there else ""
     st.success(f"{count(n, 'score')} added.{known}", icon=":material/check:")

@@ -11,20 +11,27 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from core.arrays import Floats
-from core.conformal.provenance import Provenance
-from core.conformal.split import conformal_threshold, label_shortage
-from core.conformal.store_table import ELSEWHERE, PROVENANCE, TABLE, TYPES, WORDING, StoreError, set_up
+from core.calibration.provenance import Provenance
+from core.calibration.store_table import (
+    ELSEWHERE,
+    METHOD,
+    PROVENANCE,
+    TABLE,
+    TYPES,
+    WORDING,
+    StoreError,
+    set_up,
+)
 from core.database import Database
 from core.errors import InputError
 from core.spreadsheet import csv_bytes
 from core.text.strict import clean
 
+_NUMBERS = ("query_hash", "nonconformity_score", "correct", "kind", "excluded")
 _WRITTEN = tuple(name for name in TYPES if name not in ("id", "excluded"))
 
 
@@ -51,27 +58,6 @@ class Case:
     score: float
     correct: bool | None
     kind: str | None = None
-
-
-class Calibrated(NamedTuple):
-    """What the correct answers of a store give.
-
-    Attributes
-    ----------
-    scores : ndarray, shape (n_correct,)
-        Of the correct answers that are not excluded.
-    n_labels : int
-        Scores with a label, correct or not, that are not excluded.
-    threshold : float
-        The score that an answer as good as these exceeds with probability at most α; +inf for too few.
-    reason : str
-        Why it is infinite; empty where it is not.
-    """
-
-    scores: Floats
-    n_labels: int
-    threshold: float
-    reason: str
 
 
 def query_hash(question: str, context: str) -> str:
@@ -129,12 +115,28 @@ class CalibrationStore:
         with self._lock:
             return self._provenance()
 
-    def add(self, cases: Iterable[Case], provenance: Provenance, *, replace: bool = False) -> int:
+    @property
+    def method(self) -> str | None:
+        """How the calibrated confidence comes about, as it was given to `add`; None where nothing was."""
+        with self._lock:
+            there = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (METHOD,))
+            rows = self._db.execute(f"SELECT content FROM {METHOD} LIMIT 1") if there else []
+        return _text(rows[0][0]) if rows else None
+
+    def add(
+        self,
+        cases: Iterable[Case],
+        provenance: Provenance,
+        *,
+        replace: bool = False,
+        method: str | None = None,
+    ) -> int:
         """Store cases in one transaction, and return how many are new.
 
         A question with the same context that is there already stays as it is, so two processes that calibrate
         the same questions end up with one score for each. With ``replace`` it gets the new values, and stays
-        excluded if it was.
+        excluded if it was. ``method`` is how the confidence behind the scores comes about
+        (`core.calibration.saved.Method`); it is part of their provenance.
 
         Raises
         ------
@@ -153,6 +155,10 @@ class CalibrationStore:
             before = self._n_rows()
             for row in rows:
                 self._db.execute(insert, row)
+            if method is not None:
+                self._db.execute(f"CREATE TABLE IF NOT EXISTS {METHOD} (content TEXT NOT NULL)")
+                self._db.execute(f"DELETE FROM {METHOD}")
+                self._db.execute(f"INSERT INTO {METHOD} VALUES (?)", (method,))
             return self._n_rows() - before
 
     def has(self, question: str, context: str) -> bool:
@@ -173,27 +179,15 @@ class CalibrationStore:
         """
         return self._read([*TYPES])
 
-    def usable(self) -> pd.DataFrame:
-        """Return the rows of `frame` that calibrate: not excluded, and with a score."""
-        return _usable(self.frame())
+    def usable(self, texts: bool = True) -> pd.DataFrame:
+        """Return the rows of `frame` that calibrate: not excluded, and with a score.
 
-    def calibrated(self, alpha: float, without: str | None = None) -> Calibrated:
-        """Return the scores of the correct answers and their threshold.
-
-        Parameters
-        ----------
-        alpha : float
-            Between 0 and 1.
-        without : str, optional
-            The `query_hash` of a question to leave out: one that is asked now is not among those that it is
-            compared with.
+        Without ``texts``, which may be long, only what a calibration is computed from.
         """
-        # Without the texts, which may be long.
-        found = _usable(self._read(["query_hash", "nonconformity_score", "correct", "excluded"]))
-        labels = found[found["correct"].notna() & (found["query_hash"] != without)]
-        scores = labels.loc[labels["correct"].astype(bool), "nonconformity_score"].to_numpy(dtype=np.float64)
-        reason = label_shortage(scores.size, alpha, "correct answer")
-        return Calibrated(scores, len(labels), conformal_threshold(scores, alpha), reason)
+        rows = self._read(
+            [*TYPES] if texts else ["query_hash", "nonconformity_score", "correct", "kind", "excluded"]
+        )
+        return rows[rows["excluded"].isna() & rows["nonconformity_score"].notna()].reset_index(drop=True)
 
     def exclude(self, ids: Sequence[int], reason: str) -> None:
         """Leave rows out of the calibration; they stay in the store.
@@ -276,10 +270,6 @@ class CalibrationStore:
                 f"The calibration store {self.path} holds scores that cannot be compared with these: "
                 f"{'; '.join(differ)}; use what it was calibrated with {ELSEWHERE}."
             )
-
-
-def _usable(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows[rows["excluded"].isna() & rows["nonconformity_score"].notna()].reset_index(drop=True)
 
 
 def _row(case: Case, provenance: Provenance, now: str) -> tuple[object, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,7 +38,12 @@ class ConfidenceMap:
     slope, intercept : float
         Of ``platt``; 0 otherwise.
     x, y : tuple of float
-        Knots of ``isotonic``; empty otherwise.
+        Knots of ``isotonic``, x rising and y not falling in [0, 1]; empty otherwise.
+
+    Raises
+    ------
+    InputError
+        There is no such kind, or the parts are not those of one.
     """
 
     kind: str = "none"
@@ -45,6 +51,19 @@ class ConfidenceMap:
     intercept: float = 0.0
     x: tuple[float, ...] = ()
     y: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError(f"There is no map {self.kind!r:.40}; there are {', '.join(KINDS)}.")
+        line, knots = (self.slope, self.intercept), (*self.x, *self.y)
+        if (self.kind == "isotonic") != bool(self.x) or len(self.x) != len(self.y):
+            raise InputError("x and y of a map must be of equal length, and empty but for isotonic.")
+        if not all(map(math.isfinite, line)) or (self.kind != "platt" and any(line)):
+            raise InputError("slope and intercept of a map must be numbers, and 0 but for platt.")
+        if not all(0 <= one <= 1 for one in knots):
+            raise InputError("x and y of a map must lie in [0, 1].")
+        if any(a >= b for a, b in pairwise(self.x)) or any(a > b for a, b in pairwise(self.y)):
+            raise InputError("x of a map must rise, and y must not fall.")
 
     def __call__(self, confidence: ArrayLike) -> Floats:
         """Return the probability of each confidence, of the same shape; NaN stays."""
@@ -54,6 +73,9 @@ class ConfidenceMap:
         if self.kind == "isotonic":
             return np.asarray(np.interp(given, self.x, self.y), dtype=np.float64)
         return given
+
+
+NO_MAP = ConfidenceMap()
 
 
 @dataclass(frozen=True)
@@ -92,15 +114,12 @@ class Mapped:
         Of the cross-validated probability: each answer's by a map fitted to others.
     reason : str
         Why no map could be fitted; empty where it could.
-    tested : ndarray, shape (n,)
-        The cross-validated probabilities, in the order given; NaN where there is none.
     """
 
     map: ConfidenceMap
     before: Quality
     after: Quality
     reason: str
-    tested: Floats = field(repr=False, compare=False)
 
 
 def quality(confidence: ArrayLike, correct: ArrayLike) -> Quality:
@@ -142,9 +161,7 @@ def fit_map(confidence: ArrayLike, correct: ArrayLike, kind: str) -> ConfidenceM
         return (
             ConfidenceMap("isotonic", x=tuple(x.tolist()), y=tuple(y.tolist())) if x.size else ConfidenceMap()
         )
-    if kind == "none":
-        return ConfidenceMap()
-    raise InputError(f"There is no map {kind!r}; there are {', '.join(KINDS)}.")
+    return ConfidenceMap(kind)
 
 
 def calibrate_map(confidence: ArrayLike, correct: ArrayLike, kind: str, seed: int = 0) -> Mapped:
@@ -164,10 +181,7 @@ def calibrate_map(confidence: ArrayLike, correct: ArrayLike, kind: str, seed: in
     Mapped
         Undefined, with a reason, below 10 correct and 10 wrong answers. Cost: six fits.
     """
-    given = np.asarray(confidence, dtype=np.float64)
-    found = np.full(given.size, math.nan)
-    known = np.flatnonzero(~np.isnan(given + np.asarray(correct, dtype=np.float64)))
-    p, right = known_pairs(given, correct)
+    p, right = known_pairs(confidence, correct)
     order = np.lexsort((p, right))
     p, right = p[order], right[order]
     before, n_right = quality(p, right), int(right.sum())
@@ -175,12 +189,11 @@ def calibrate_map(confidence: ArrayLike, correct: ArrayLike, kind: str, seed: in
         reason = (
             f"too few labels: {n_right} correct and {p.size - n_right} wrong, at least {2 * _FOLDS} of each"
         )
-        return Mapped(ConfidenceMap(), before, Quality(0, *[math.nan] * 5), f"{reason} are needed", found)
+        return Mapped(ConfidenceMap(), before, Quality(0, *[math.nan] * 5), f"{reason} are needed")
     fold, tested = np.empty(p.size, dtype=np.int64), np.full(p.size, math.nan)
     shuffled = np.lexsort((np.random.default_rng(seed).permutation(p.size), right))
     fold[shuffled] = np.arange(p.size) % _FOLDS
     for number in range(_FOLDS):
         out = fold == number
         tested[out] = fit_map(p[~out], right[~out], kind)(p[out])
-    found[known[order]] = tested
-    return Mapped(fit_map(p, right, kind), before, quality(tested, right), "", found)
+    return Mapped(fit_map(p, right, kind), before, quality(tested, right), "")

@@ -48,7 +48,9 @@ class Provenance:
         )
 
 
-def provenance_of(manifest: Mapping[str, Any], score: str, step: str | None = None) -> Provenance:
+def provenance_of(
+    manifest: Mapping[str, Any], score: str, step: str | None = None, method: Mapping[str, Any] | None = None
+) -> Provenance:
     """Return what identifies the scores of a run.
 
     Parameters
@@ -60,6 +62,8 @@ def provenance_of(manifest: Mapping[str, Any], score: str, step: str | None = No
     step : str, optional
         The step whose answers it is computed from: number, temperatures and model of samples are part of
         the score function. Without effect where the run has no such step.
+    method : Mapping, optional
+        How several signals become the score: another one has other digits.
 
     Examples
     --------
@@ -67,9 +71,10 @@ def provenance_of(manifest: Mapping[str, Any], score: str, step: str | None = No
     Provenance(score='length', model='m · ce1d2cf52823', prompt='unknown', retriever='unknown')
     """
     facts = _mapping(_mapping(manifest.get("steps")).get(step or ""))
-    if facts:
+    if facts or method:
         kept = {name: facts[name] for name in _OF_STEP if name in facts}
-        score = f"{score} · {_digest({**kept, 'model': _plain(facts.get('model'), 'model')})}"
+        known = {**kept, "model": _plain(facts.get("model"), "model"), **(method or {})}
+        score = f"{score} · {_digest(known)}"
     return Provenance(
         score,
         _part(manifest, "model", "name"),

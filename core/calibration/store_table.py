@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from pathlib import Path
 
-from core.conformal.provenance import UNKNOWN, Provenance
+from core.calibration.provenance import UNKNOWN, Provenance
 from core.database import StoreWords, immediate
 from core.errors import InputError
 
 SCHEMA_VERSION = 1
 TABLE = "calibration_scores"
+METHOD = "calibration_method"  # at most one row, and only where a confidence is weighed
 # The score of stores that rag_uq has made: it needs the true answer, so a new answer has none.
 TRUTH_SCORE = "1 − ROUGE-L to the true answer"
 # Columns with their types in pandas; the first eight are those that rag_uq documents.

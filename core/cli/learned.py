@@ -1,59 +1,27 @@
-"""`calibrate --weights`: labelled answers become weights and a map of the confidence, in a small file."""
+"""What labelled answers taught `calibrate --learn`, in words and as plain values."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
 
-from core.cli.files import free_file, log_report, write_file
-from core.cli.output import log
-from core.confidence import Labelled, Learned, configured, labelled, labelled_run, learn, to_json
-from core.confidence.labelled import COLUMNS
-from core.diagnosis import Diagnosis
-from core.errors import InputError
-from core.run import Run
-from core.sources.continue_run import is_run
-from core.sources.rows import read_rows
+from core.confidence import Learned
 from core.stats import Interval
 from core.text.display import count, number, p_text
 
-_COLUMNS = ("query", "answer", "expected_answer", "is_correct", *COLUMNS)
 _MEASURES = {"accuracy": "accuracy", "brier": "Brier score", "auroc": "AUROC"}
 
 
-def learned_weights(source: str, path: str, overwrite: bool) -> tuple[dict[str, Any], str]:
-    """Learn from a file or a saved run, write the file of weights, and return the facts and the text."""
-    target = free_file(path, overwrite, "--weights")
-    rows = labelled_run(Diagnosis(Run.load(source))) if is_run(source) else _from_file(source)
-    if not rows.n:
-        raise InputError(f"{source} has no answer with a label and all signals{rows.left_out(': ')}.")
-    log(f"Learning from {count(rows.n, 'answer')}; thousands take minutes.")
-    found = learn(rows, configured())
-    if found.proposed is None:
-        raise InputError(f"Nothing can be learned from {source}: {found.weights.reason}.")
-    write_file(target, to_json(found.saved))
-    return _facts(path, rows, found), _text(path, rows, found)
-
-
-def _from_file(source: str) -> Labelled:
-    table, report = read_rows(source, source, _COLUMNS)
-    log_report(report, source)
-    return labelled(table)
-
-
-def _facts(path: str, rows: Labelled, found: Learned) -> dict[str, Any]:
-    weights, mapped = found.weights, found.saved.map
+def learned_facts(found: Learned) -> dict[str, Any]:
+    """Return what was learned as plain values."""
+    weights = found.weights
     return {
-        "file": path,
-        "n": rows.n,
+        "n": weights.n,
         "n_correct": weights.n_correct,
         "n_questions": weights.n_questions,
-        "n_by_reference": rows.n_by_reference,
-        "n_unlabelled": rows.n_unlabelled,
-        "n_without_signal": rows.n_without_signal,
         "keeps_default": weights.best is None,
         "reason": weights.reason,
-        "weights": dict(found.saved.weighting.weights),
+        "weights": dict(found.method.weighting.weights),
         "default_auroc": weights.default_auroc,
         "learned": [
             {name: value for name, value in vars(one).items() if name != "confidences"}
@@ -61,7 +29,7 @@ def _facts(path: str, rows: Labelled, found: Learned) -> dict[str, Any]:
         ],
         "compared_method": found.proposed.method if found.proposed else None,
         "compared": [one._asdict() for one in found.compared],
-        "map": mapped.kind,
+        "map": found.method.map.kind,
         "maps": {
             kind: {"before": asdict(one.before), "after": asdict(one.after), "reason": one.reason}
             for kind, one in found.maps.items()
@@ -69,16 +37,17 @@ def _facts(path: str, rows: Labelled, found: Learned) -> dict[str, Any]:
     }
 
 
-def _text(path: str, rows: Labelled, found: Learned) -> str:
-    weights, kind = found.weights, found.saved.map.kind
-    chosen = _named(found.saved.weighting.weights)
+def learned_text(found: Learned) -> list[str]:
+    """Return what was learned, line by line."""
+    weights, kind = found.weights, found.method.map.kind
+    chosen = _named(found.method.weighting.weights)
     if weights.best is None:
         lines = [f"Keep the default weights ({chosen}): {weights.reason}."]
     else:
         lines = [f"Use the weights learned by {weights.best.method}: {chosen}."]
     lines += [
-        f"n = {count(rows.n, 'answer')} to {count(weights.n_questions, 'question')}, {weights.n_correct:,} "
-        f"of them correct{rows.left_out('; ')}.",
+        f"Learned from {count(weights.n, 'answer')} to {count(weights.n_questions, 'question')}, "
+        f"{weights.n_correct:,} of them correct; these do not calibrate.",
         f"AUROC of the default {number(weights.default_auroc)} (0.50 by chance).",
     ]
     for one in weights.learned:
@@ -103,9 +72,9 @@ def _text(path: str, rows: Labelled, found: Learned) -> str:
         )
     with_map = "no map, since none lowers the Brier score" if kind == "none" else f"the map {kind}"
     held = "default" if weights.best is None else "learned"
-    lines.append(f"{path}: the {held} weights and {with_map}.")
+    lines.append(f"Kept: the {held} weights and {with_map}.")
     lines.append("Intervals: 95 %, of both gains at once. p: adjusted for three measures (Holm).")
-    return "\n".join(lines)
+    return lines
 
 
 def _named(weights: Any) -> str:
