@@ -79,7 +79,11 @@ QUERIES = Table(
                "\"I don't know\"), empty, or error (the model call failed).", values=ANSWER_STATUS),
         Column("status_reason", "str", "Why the answer is empty or in error, as the back end reports it."),
         Column("closed_book_answer", "str", "The answer to the same question with no passages at all."),
-        Column("reference_answers", "list", "Correct answers, if known.", aliases=("answers", "reference")),
+        Column("reference_answers", "list", "Correct answers, if known.",
+               aliases=("answers", "reference", "expected_answer", "correct_answer", "expected_output")),
+        Column("correct", "bool", "Whether the answer is correct, as a person or another program judged it; it goes before "
+               "a comparison with reference_answers.", aliases=("is_correct",)),
+        Column("correct_by", "str", "Who or what judged it: a name, or the column of the file."),
         Column("n_gold", "int", "Number of gold passages for this question in the collection.", range=(0, None)),
         Column("kind", "str", "Kind of the question, a label of its data set."),
         Column("language", "str", "Language code of the question, from its data set."),
@@ -289,6 +293,16 @@ SIGNALS = Table(
     ),
 )  # fmt: skip
 
+CONFIDENCES = Table(
+    "confidences", "Confidences of the baseline answer in an imported file, each under the name that the file gives it.",
+    ("query_id", "name"),
+    (
+        _QUERY,
+        Column("name", "str", "Name in the file, in small letters; what is no letter or digit is _.", required=True),
+        Column("value", "float", "The confidence.", range=(0, 1), direction="higher = more confident"),
+    ),
+)  # fmt: skip
+
 VERDICTS = Table(
     "verdicts", "Verdict of each validator on the baseline answer.", ("query_id", "validator"),
     (
@@ -332,6 +346,7 @@ TABLES: Mapping[str, Table] = {
         SUPPORT,
         JOINT_SUPPORT,
         SIGNALS,
+        CONFIDENCES,
         VERDICTS,
         REPORTED,
     )

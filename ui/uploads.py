@@ -19,6 +19,7 @@ from core.sources.influence_csv import MAPPABLE, suggest_mapping, template_csv
 from core.sources.mapping import check_mapping
 from core.sources.table import read_columns
 from core.text.display import count
+from core.text.matching import labelled
 from ui import cached, library, router, show, sources
 from ui.plain import plain, shortened
 from ui.state import session
@@ -297,13 +298,13 @@ def _loaded(kept: Mapping[str, Any]) -> None:
 
 def _next(run: Run) -> None:
     """Draw links to what can be found out of the answers at once: steps that ask no model."""
-    labelled = int(run.queries["reference_answers"].notna().sum())
+    n_labelled = int(labelled(run.queries).sum())
     refused = int((run.queries["answer_status"] == "abstained").sum())
     for one in diagnostics.DIAGNOSTICS:
         step, page = one.step, router.page_of(one.name)
         if step is None or page is None or answers(step) or one.lacks(run) is None:
             continue
-        if not step().needs_llm and has_labels(step, labelled):
+        if not step().needs_llm and has_labels(step, n_labelled):
             sources.link(page, f"{step.title} (no model needed)", one.icon.split("/")[-1].strip(":"))
     if refused:
         st.caption(f"{count(refused, 'answer declines', 'answers decline')} to answer.")

@@ -91,7 +91,7 @@ def _from_run(folder: str, path: str, settings: Any, alpha: float) -> dict[str, 
     cases, provenance = cases_of(diagnosis)
     if not cases:
         raise InputError(
-            f"The run {folder} has no answer with a reference answer; nothing can be calibrated."
+            f"The run {folder} has no answer with a label or a reference answer; nothing can be calibrated."
         )
     with CalibrationStore(path, provenance) as store:
         new = store.add(cases, provenance)

@@ -41,7 +41,7 @@ from core.stats import (
 from core.text.display import count
 
 _NO_MAP = ConfidenceMap()
-DEFAULT, SETTING, CALIBRATED = "default", "setting", "calibration"
+DEFAULT, SETTING, CALIBRATED, GIVEN = "default", "setting", "calibration", "file"
 _WITHOUT_ANSWER = ("abstained", "empty", "error")
 _DRAWS = 500  # of correctness, for the error that chance alone gives
 
@@ -123,7 +123,7 @@ class ConfidenceAnalysis:
     choices : tuple of Signal
         Signals of other diagnostics that could join, by their ``key``.
     origin : str
-        Where the weights come from: `DEFAULT`, `SETTING` or `CALIBRATED`.
+        Where the weights come from: `DEFAULT`, `SETTING`, `CALIBRATED`, or `GIVEN` by the file.
     reason : str
         Why there is no confidence at all; empty where there is.
     n_cross_fitted : int or None

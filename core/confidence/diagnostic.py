@@ -13,6 +13,7 @@ from core.arrays import Floats
 from core.confidence.analysis import (
     CALIBRATED,
     DEFAULT,
+    GIVEN,
     SETTING,
     ConfidenceAnalysis,
     analyse_confidence,
@@ -30,7 +31,7 @@ from core.confidence.weighted import RANGES, THRESHOLD, Weighting, configured
 from core.diagnosis import EARLIER, Diagnosis, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.errors import InputError
 from core.run import Run
-from core.signals import confidence, label_free, signals_of
+from core.signals import confidence, label_free, names_of_file, signals_of
 from core.spreadsheet import csv_bytes
 from core.text.display import shorten
 
@@ -47,7 +48,7 @@ WEIGHTS_SETTING = Setting(
     "Weights of the signals",
     AUTO,
     "Weights of the confidence, as similarity=0.45,lexical=0.35,llm=0.2; also of other signals, as "
-    "<diagnostic>.<column>=0.3. auto: those of the run's calibration, or the default.",
+    "<diagnostic>.<column>=0.3. auto: those of the run's calibration, else the confidence in its file, else the default.",
 )
 
 
@@ -95,22 +96,27 @@ def _saved(run: Run) -> SavedCalibration | None:
 
 
 def _weighting(
-    settings: Mapping[str, Any], saved: SavedCalibration | None, names: Iterable[str]
+    settings: Mapping[str, Any], saved: SavedCalibration | None, names: Iterable[str], given: str | None
 ) -> tuple[Weighting, ConfidenceMap, str]:
-    """Return the weighting and the map of some settings, and where they come from."""
+    """Return the weighting and the map of some settings, and where they come from.
+
+    ``given`` is the confidence that the run's file gives: without weights, it is the confidence.
+    """
     text, threshold = str(settings["weights"]), float(settings["confidence_threshold"])
-    given = None if threshold == THRESHOLD else threshold
+    least = None if threshold == THRESHOLD else threshold
     kept = None if saved is None else saved.weighting
     weights, mapped, origin = None, ConfidenceMap(), DEFAULT
     if text.strip() != AUTO:
         weights, origin = read_weights(text), SETTING
     elif saved is not None and kept is not None:
         weights, mapped, origin = dict(kept.weights), saved.map, CALIBRATED
-    if given is None and kept is not None:
-        given = kept.threshold
+    elif given is not None:
+        weights, origin = {given: 1.0}, GIVEN
+    if least is None and kept is not None:
+        least = kept.threshold
     unit = dict.fromkeys((*names, *(weights or ())), (0.0, 1.0))
     ranges = {**unit, **RANGES, **({} if kept is None else kept.ranges)}
-    return configured(weights, ranges, given), mapped, origin
+    return configured(weights, ranges, least), mapped, origin
 
 
 def _analyse(diagnosis: Diagnosis) -> ConfidenceAnalysis:
@@ -132,7 +138,9 @@ def _analyse(diagnosis: Diagnosis) -> ConfidenceAnalysis:
     reason, saved = "", None
     try:
         saved = _saved(run)
-        weighting, mapped, origin = _weighting(diagnosis.settings, saved, signals)
+        in_file = names_of_file(diagnosis)
+        given = next((one.key for one in choices if one.name in in_file), None)
+        weighting, mapped, origin = _weighting(diagnosis.settings, saved, signals, given)
     except InputError as error:
         weighting, mapped, origin, reason = Weighting(), ConfidenceMap(), DEFAULT, str(error)
     unknown = [name for name, weight in weighting.weights.items() if weight and name not in signals]
@@ -183,6 +191,7 @@ CONFIDENCE = Diagnostic(
             "signals",
             "No confidence signals: measure how well the passages fit the question, and ask the model how sure it is.",
             step="confidence",
+            other="confidences",
         ),
     ),
     exports=(

@@ -163,7 +163,8 @@ def labelled_run(diagnosis: Diagnosis) -> Labelled:
         raise InputError(f"The run {diagnosis.run.name!r} has no confidence signals.")
     if outcome is None or np.isnan(outcome).all():
         raise InputError(
-            f"The run {diagnosis.run.name!r} has no answer with a reference answer; nothing can be learned."
+            f"The run {diagnosis.run.name!r} has no answer with a label or a reference answer; "
+            "nothing can be learned."
         )
     values = {name: by_name[column] for column, name in COLUMNS.items()}
     has_label = ~np.isnan(outcome)

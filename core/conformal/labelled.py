@@ -46,8 +46,10 @@ def context_text(context: Context) -> str:
 
 
 def references_text(references: Sequence[str]) -> str:
-    """Return reference answers as one text: the only one, or JSON."""
-    return references[0] if len(references) == 1 else json.dumps([*references], ensure_ascii=False)
+    """Return reference answers as one text: the only one, or JSON; "" without any."""
+    if len(references) < 2:
+        return next(iter(references), "")
+    return json.dumps([*references], ensure_ascii=False)
 
 
 def hash_of(question: AskedQuestion) -> str:
@@ -60,7 +62,7 @@ def _context(question: AskedQuestion) -> str:
 
 
 def cases_of(diagnosis: Diagnosis) -> tuple[list[Case], Provenance]:
-    """Return the answers of a run that have a reference answer and a score, and what identifies the scores.
+    """Return the answers of a run that have a label and a score, and what identifies the scores.
 
     Parameters
     ----------
@@ -87,9 +89,10 @@ def cases_of(diagnosis: Diagnosis) -> tuple[list[Case], Provenance]:
     cases = []
     for row in analysis.queries[["query_id", "score", "correct"]].itertuples(index=False):
         found = question(row.query_id)
-        references, answer = found.query["reference_answers"], found.query["answer"]
+        references, answer = found.query["reference_answers"] or (), found.query["answer"]
+        known = len(references) > 0 or not pd.isna(row.correct)
         whole = asked is None or n.get(row.query_id, 0) == asked
-        if references is not None and isinstance(answer, str) and whole:
+        if known and isinstance(answer, str) and whole:
             cases.append(
                 Case(
                     str(found.query["question"]), _context(found), answer,

@@ -25,8 +25,9 @@ from core.sources.formats import (
     ragchecker,
 )
 from core.sources.formats.flat import default_id, renamed
+from core.sources.formats.judged import judged
 from core.sources.formats.records import Record, right_texts, run_of
-from core.sources.formats.types import Format, ReadRecords, as_dataset
+from core.sources.formats.types import Format, ReadRecords, as_dataset, not_used
 from core.sources.formats.writing import unmarked
 from core.sources.influence_csv import Imported, digest_of, mark_notes, read_influence_csv, upload_manifest
 from core.sources.mapping import MAPPABLE, suggest_mapping
@@ -117,15 +118,24 @@ def _imported(data: bytes, label: str, file_format: str, given: Mapping[str, str
     log = IssueLog()
     content.log_bad(log)
     read = found.read(content, log)
-    if not any(r.answer is not None or r.passages or r.samples for r in read.records):
-        raise InputError(_nothing_usable(content, read, log))
     records, remarks = _named(read.records)
+    records, said, taken = judged(records)
+    if not any(map(_says_something, records)):
+        raise InputError(_nothing_usable(content, read, log))
     how = "Auto-detected from field names" if file_format == "auto" else "Read as chosen"
-    notes = [f"{how}: {found.title} ({found.name}).", *content.notes, *read.notes, *remarks]
-    notes += mark_notes(marked)
-    report = log.report(len(records), content.rejected(read.rejected), notes, abilities(records))
+    notes = [f"{how}: {found.title} ({found.name}).", *content.notes, *read.notes]
+    ignored = [name for name in read.unused if name not in taken]
+    notes += [*not_used(ignored), *remarks, *said, *mark_notes(marked)]
+    rejected = content.rejected(read.rejected)
+    report = log.report(len(records), rejected, notes, abilities(records), ignored)
     manifest = upload_manifest(digest_of(data), label, report, {"format": found.name}, given, marked)
     return Imported(run_of(records, manifest), report)
+
+
+def _says_something(record: Record) -> bool:
+    """Return whether a record has more than a question."""
+    judged = record.correct is not None or record.confidences or record.signals
+    return bool(record.answer is not None or record.passages or record.samples or judged)
 
 
 def _is_influence(data: bytes, label: str, given: Mapping[str, str]) -> bool:
@@ -230,10 +240,16 @@ def _nothing_usable(content: Content, read: ReadRecords, log: IssueLog) -> str:
 def abilities(records: Sequence[Record]) -> tuple[list[str], list[str]]:
     """Return which analyses the records (one or more) allow, and what the others need."""
     enables, missing = possibilities(records, _ANALYSES)
+    if not any(record.passages for record in records) and any(map(_judged, records)):
+        return enables, [line for line in missing if "passages" not in line]
     needs = "needs answers with each passage left out"
     texts = any(passage.text and passage.text.strip() for record in records for passage in record.passages)
     how = "; continue live with the same passages" if texts else ", and passages with text"
     return enables, [f"influence vs retrieval: {needs}{how} to get them", *missing]
+
+
+def _judged(record: Record) -> bool:
+    return record.correct is not None or bool(record.confidences)
 
 
 def _has_claims(record: Record) -> bool:
@@ -245,13 +261,13 @@ _ANALYSES: tuple[tuple[str, Callable[[Record], bool], str], ...] = (
     ("retrieval metrics", lambda r: any(p.is_gold is not None for p in r.passages), "gold passages"),
     (
         "correct and incorrect answers",
-        lambda r: bool(r.references) and r.answer is not None,
-        "answers and correct answers to compare them with",
+        lambda r: r.correct is not None or (bool(r.references) and r.answer is not None),
+        "answers and correct answers to compare them with, or a column correct",
     ),
     (
         "confidence of the answers",
-        lambda r: bool(r.signals),
-        "similarity, lexical and llm_score, or the step that measures them",
+        lambda r: bool(r.signals or r.confidences),
+        "a column confidence, or similarity, lexical and llm_score, or the step that measures them",
     ),
     (
         "the file's own scores beside each question",

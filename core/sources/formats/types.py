@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from core.sources.content import Content
 from core.sources.fields import Rejected
 from core.sources.formats.records import Record
-from core.sources.report import IssueLog
+from core.sources.report import IssueLog, shorten
+
+_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +18,13 @@ class ReadRecords:
     """The result of a format's reader.
 
     ``rejected`` holds ``(number, reason, entry)`` of each entry that could not be used; the issue log says
-    the same with field and value.
+    the same with field and value. ``unused`` are the fields that no reader used.
     """
 
     records: Sequence[Record]
     rejected: Sequence[Rejected] = ()
     notes: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,13 @@ class Format:
     write: Callable[[Sequence[Record]], bytes] | None
     losses: tuple[str, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
+
+
+def not_used(names: Sequence[str]) -> list[str]:
+    """Return the note on fields that are only kept, if there are any."""
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    shown = ", ".join(map(shorten, names[:_SHOWN]))
+    return [f"Not used in calculations, only kept: {shown}{more}."] if names else []
 
 
 def as_dataset(name: str, corpus: bool = False) -> str:

@@ -138,7 +138,7 @@ def test_answers_of_a_run():
     ("signals", "references", "message"),
     [
         ([], [["Paris"]], "has no confidence signals"),
-        ([("q0", 0.1, 10, 0.5)], [None], "has no answer with a reference answer"),
+        ([("q0", 0.1, 10, 0.5)], [None], "has no answer with a label or a reference answer"),
     ],
 )
 def test_a_run_that_teaches_nothing(signals, references, message):
