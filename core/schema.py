@@ -165,7 +165,7 @@ SAMPLES = Table(
     (
         _QUERY,
         Column("sample_id", "str", "Identifies the sample within its question.", required=True),
-        Column("answer", "str", "The sampled answer."),
+        Column("answer", "str", "The sampled answer.", aliases=("sample", "sampled_answer")),
         Column("temperature", "float", "Sampling temperature.", range=(0, None)),
         Column("top_p", "float", "Nucleus sampling share.", range=(0, 1)),
         Column("seed", "int", "Seed of the call."),
@@ -213,7 +213,7 @@ CLAIMS = Table(
     (
         _QUERY,
         Column("claim_id", "str", "Identifies the claim within its question.", required=True),
-        Column("text", "str", "The claim, self-contained.", required=True),
+        Column("text", "str", "The claim, self-contained.", required=True, aliases=("claim", "claim_text", "statement")),
         Column("side", "str", "Whose claim it is: the answer's (also when empty) or the reference answer's.",
                values=("answer", "reference")),
         Column("counterpart", "str", "Label of the claim against the other text (the reference for a claim of the answer, "
@@ -259,7 +259,7 @@ SUPPORT = Table(
         Column("claim_id", "str", "The claim.", required=True),
         _PASSAGE,
         Column("probability", "float", "Probability that the passage supports the claim.", range=(0, 1),
-               direction="higher = better supported"),
+               direction="higher = better supported", aliases=("support", "supported", "entailment")),
         Column("label", "str", "The verifier's own label, if it gives one."),
         Column("judge", "str", "The verifier."),
         Column("agreement", "float", "Share of repeated verdicts that equal the majority.", range=(0.5, 1),

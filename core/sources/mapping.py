@@ -58,7 +58,7 @@ _EXAMPLES = (
 _EXAMPLE_INFLUENCE = ((1.0, 0.0, 0.0), (0.0, 0.5556, 0.0909), (0.0, 0.0, 0.0))
 
 
-def suggest_mapping(columns: Iterable[str]) -> Mapping[str, str]:
+def suggest_mapping(columns: Iterable[str], fields: Mapping[str, Column] = MAPPABLE) -> Mapping[str, str]:
     """Propose which column of a file holds which field, as schema field to column.
 
     A field's own name comes first, then its aliases, then either of them without regard to case, white space,
@@ -74,13 +74,13 @@ def suggest_mapping(columns: Iterable[str]) -> Mapping[str, str]:
     for plain in (str, _folded):
         for only_own_name in (True, False):
             by_name = {plain(column): column for column in reversed(list(free))}
-            for field, definition in MAPPABLE.items():
+            for field, definition in fields.items():
                 names = (field,) if only_own_name else definition.aliases
                 hit = next((by_name[plain(n)] for n in names if by_name.get(plain(n)) in free), None)
                 if hit is not None and field not in found:
                     found[field] = hit
                     del free[hit]
-    return {field: found[field] for field in MAPPABLE if field in found}
+    return {field: found[field] for field in fields if field in found}
 
 
 def check_mapping(mapping: Mapping[str, str], columns: Iterable[str], name: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from core.errors import InputError
+from core.run import Run
 from core.sources.columnar import is_columnar, is_saved_dataset, read_input
 from core.sources.content import Content, looks_like_json, read_content
 from core.sources.encoding import read_source
@@ -18,6 +19,7 @@ from core.sources.formats import (
     inspectorraget,
     jsonl,
     logged,
+    long,
     mtrag,
     openinference,
     rag_uncertainty,
@@ -26,7 +28,7 @@ from core.sources.formats import (
 )
 from core.sources.formats.flat import default_id, renamed
 from core.sources.formats.judged import judged
-from core.sources.formats.records import Record, right_texts, run_of
+from core.sources.formats.records import Record, records_of, right_texts, run_of
 from core.sources.formats.types import Format, ReadRecords, as_dataset, not_used
 from core.sources.formats.writing import unmarked
 from core.sources.influence_csv import Imported, digest_of, mark_notes, read_influence_csv, upload_manifest
@@ -40,7 +42,7 @@ from core.text.strict import finite
 INFLUENCE_CSV = "influence-csv"
 _MODULES = (ragas, ragchecker, inspectorraget, deepeval, openinference, rag_uncertainty, mtrag, jsonl)
 FORMATS: Mapping[str, Format] = MappingProxyType(
-    {f.name: f for f in (*(module.FORMAT for module in _MODULES), *logged.FORMATS)}
+    {f.name: f for f in (*(module.FORMAT for module in _MODULES), *logged.FORMATS, *long.FORMATS)}
 )
 IMPORT_FORMATS = ("auto", INFLUENCE_CSV, *FORMATS)
 
@@ -118,18 +120,21 @@ def _imported(data: bytes, label: str, file_format: str, given: Mapping[str, str
     log = IssueLog()
     content.log_bad(log)
     read = found.read(content, log)
-    records, remarks = _named(read.records)
+    made = Run.create({"source": "upload"}, **read.tables) if read.n_rows else None
+    records, remarks = _named(read.records if made is None else records_of(made))
     records, said, taken = judged(records)
     if not any(map(_says_something, records)):
         raise InputError(_nothing_usable(content, read, log))
     how = "Auto-detected from field names" if file_format == "auto" else "Read as chosen"
     notes = [f"{how}: {found.title} ({found.name}).", *content.notes, *read.notes]
     ignored = [name for name in read.unused if name not in taken]
-    notes += [*not_used(ignored), *remarks, *said, *mark_notes(marked)]
+    notes += [*not_used(ignored, kept=made is None), *remarks, *said, *mark_notes(marked)]
     rejected = content.rejected(read.rejected)
-    report = log.report(len(records), rejected, notes, abilities(records), ignored)
+    n_kept = len(records) if read.n_rows is None else read.n_rows
+    report = log.report(n_kept, rejected, notes, abilities(records), ignored)
     manifest = upload_manifest(digest_of(data), label, report, {"format": found.name}, given, marked)
-    return Imported(run_of(records, manifest), report)
+    run = run_of(records, manifest) if made is None else Run.create(manifest, **made.tables)
+    return Imported(run, report)
 
 
 def _says_something(record: Record) -> bool:
@@ -142,8 +147,9 @@ def _is_influence(data: bytes, label: str, given: Mapping[str, str]) -> bool:
     """Return whether a file is a table of questions and passages with the influence of each."""
     if is_columnar(data) or looks_like_json(data, label) or not set(given) <= set(MAPPABLE):
         return False
-    fields = {*suggest_mapping(read_columns(data, label)), *given}
-    if "question" not in fields:
+    columns = read_columns(data, label)
+    fields = {*suggest_mapping(columns), *given}
+    if "question" not in fields or long.is_long(columns):
         return False
     # Any file may have a score of that name; beside a passage it is meant here.
     by_rouge = "reported_rouge_l" in fields and bool(fields & {"passage_id", "text", "retrieval_rank"})
@@ -167,7 +173,7 @@ def _influence(source: bytes | str | os.PathLike[str], label: str, given: Mappin
 
 def _format_of(content: Content, file_format: str, given: Mapping[str, str]) -> tuple[Format, Content]:
     """Return the format of a file, and its content with the named columns under the format's own names."""
-    found = detect(content) if file_format == "auto" else FORMATS[file_format]
+    found = FORMATS[file_format] if file_format != "auto" else long.of_fields(given) or detect(content)
     if file_format == "auto" and not given and (shape := shape_of(content)):
         raise InputError(f"{content.name} is a data set in the form of {shape}: {as_dataset(content.name)}.")
     if found is None and given:
@@ -262,12 +268,12 @@ _ANALYSES: tuple[tuple[str, Callable[[Record], bool], str], ...] = (
     (
         "correct and incorrect answers",
         lambda r: r.correct is not None or (bool(r.references) and r.answer is not None),
-        "answers and correct answers to compare them with, or a column correct",
+        "answers and correct answers to compare them with",
     ),
     (
         "confidence of the answers",
         lambda r: bool(r.signals or r.confidences),
-        "a column confidence, or similarity, lexical and llm_score, or the step that measures them",
+        "similarity, lexical and llm_score, or the step that measures them",
     ),
     (
         "the file's own scores beside each question",

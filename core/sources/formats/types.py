@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pandas as pd
+
 from core.sources.content import Content
 from core.sources.fields import Rejected
 from core.sources.formats.records import Record
@@ -18,13 +20,16 @@ class ReadRecords:
     """The result of a format's reader.
 
     ``rejected`` holds ``(number, reason, entry)`` of each entry that could not be used; the issue log says
-    the same with field and value. ``unused`` are the fields that no reader used.
+    the same with field and value. ``unused`` are the fields that no reader used. A long table gives the
+    ``tables`` of the run, made of ``n_rows`` rows.
     """
 
     records: Sequence[Record]
     rejected: Sequence[Rejected] = ()
     notes: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    n_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +53,12 @@ class Format:
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
-def not_used(names: Sequence[str]) -> list[str]:
-    """Return the note on fields that are only kept, if there are any."""
+def not_used(names: Sequence[str], kept: bool = True) -> list[str]:
+    """Return the note on fields that are only kept, or not even that, if there are any."""
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     shown = ", ".join(map(shorten, names[:_SHOWN]))
-    return [f"Not used in calculations, only kept: {shown}{more}."] if names else []
+    how = "Not used in calculations, only kept" if kept else "Columns not used"
+    return [f"{how}: {shown}{more}."] if names else []
 
 
 def as_dataset(name: str, corpus: bool = False) -> str:

@@ -33,16 +33,16 @@ def first() -> None:
         if n:
             st.markdown(
                 f"**{n:,} of {count(of, 'question')}** with a label or a reference answer. A random half of "
-                "them calibrates, the other half tests what is promised. No model is called. The result is a new "
-                "run beside this one; the answers stay as they are."
+                "them calibrates, the other half tests what is promised. No model is called. The result is a "
+                "new run beside this one; the answers stay as they are."
             )
         else:
             st.markdown(
                 f"**None of {count(of, 'question')} has a label or a reference answer**, so nothing can "
                 f"be calibrated: at α = {DEFAULT_ALPHA:g} at least {labels_needed(DEFAULT_ALPHA)} correct "
                 "answers are needed. Say of some answers whether they are correct in the column `correct` of "
-                "your file, or write their reference answers into `reference_answers`, and upload it again; or "
-                "name a calibration store."
+                "your file, or write their reference answers into `reference_answers`, and upload it again; "
+                "or name a calibration store."
             )
             sources.link(router.DATA, "Upload a file", "upload", door="Upload")
         _form("Calibrate")
