@@ -21,7 +21,7 @@ from core.sources.checks import ColumnChecks
 from core.sources.encoding import read_source, to_utf8
 from core.sources.influence_rows import Rows, check_rows
 from core.sources.influence_tables import passage_table, query_table
-from core.sources.mapping import MAPPABLE, PUBLISHED_COLUMNS, check_mapping, suggest_mapping, template_csv
+from core.sources.mapping import MAPPABLE, PUBLISHED_COLUMNS, check_mapping, suggest_mapping
 from core.sources.report import IssueLog, ValidationReport, shorten
 from core.sources.table import RawTable, some_rows, table_of
 from core.spreadsheet import restore
@@ -32,7 +32,6 @@ __all__ = [
     "Imported",
     "read_influence_csv",
     "suggest_mapping",
-    "template_csv",
 ]
 
 _MARK_COLUMN = "data_source"

@@ -146,5 +146,8 @@ FORMAT = Format(
         "references": "answers",
         "samples": "samples",
         "id": "id",
+        "reference_answers": "answers",
+        "query_id": "id",
+        **{name: name for name in ("correct", "confidence", "kind", "language", *_NUMBERS, *SIGNALS)},
     },
 )

@@ -56,8 +56,9 @@ def format_of(name: str, title: str, row: str, telltale: tuple[str, ...], fields
 
     def recognise(content: Content) -> int:
         found = _mapped(content.names(), row, fields)
-        wanted = row in found and ("question" in found or "query_id" in found)
-        return 10 * sum(one in found for one in (row, *telltale)) if wanted else 0
+        n = sum(one in found for one in telltale)
+        wanted = row in found and "question" in found and (n > 0 or row not in _ELSEWHERE)
+        return 10 * (1 + n) if wanted else 0
 
     def read(content: Content, log: IssueLog) -> ReadRecords:
         content = content.opened()
@@ -69,13 +70,13 @@ def format_of(name: str, title: str, row: str, telltale: tuple[str, ...], fields
 
 
 def of_fields(fields: Iterable[str]) -> Format | None:
-    """Return the format of which a user named the field that every row needs, or None."""
+    """Return the format of which a user named fields that no other has, or None."""
     return next((one for one, row in zip(FORMATS, _ROWS, strict=True) if row in fields), None)
 
 
 def is_long(names: Iterable[str]) -> bool:
     """Return whether columns are those of a row for each claim or sample, whatever else they are."""
-    return any(row in _mapped(names, row, fields) for row, fields in _ROWS.items())
+    return any(row in _mapped(names, row, fields) for row, fields in _ROWS.items() if row not in _ELSEWHERE)
 
 
 def _mapped(names: Iterable[str], row: str, fields: Fields) -> dict[str, str]:
@@ -92,6 +93,8 @@ def _read(content: Content, log: IssueLog, row: str, fields: Fields) -> ReadReco
     frame = pd.DataFrame(cells, columns=list(content.columns) or None, dtype="str").fillna("")
     frame.index = pd.Index([number for number, _ in content.entries])
     mapping = _mapped(list(frame), row, fields)
+    if row == "sample" and row not in mapping and "answer" in mapping:
+        mapping[row] = mapping.pop("answer")
     if row not in mapping or "question" not in mapping:
         lacking = " and ".join(name for name in ("question", row) if name not in mapping)
         raise InputError(f"{content.name} has no column for {lacking}; its columns are {', '.join(frame)}.")
@@ -182,8 +185,15 @@ def _text(value: Any) -> str:
 _ROWS = {
     "claim": _fields("queries", "passages", "claims", "support"),
     "sample": _fields("queries", "samples"),
+    "text": _fields("queries", "passages"),
 }
+_ELSEWHERE = ("text",)  # what other files have, too, each in a way of its own
 FORMATS = (
     format_of("claims-csv", "Claims × passages", "claim", ("support", "passage_id"), _ROWS["claim"]),
     format_of("samples-csv", "Sampled answers, a row each", "sample", ("sample_id",), _ROWS["sample"]),
+    format_of(
+        "passages-csv", "Questions × passages", "text", ("passage_id", "retrieval_rank"), _ROWS["text"]
+    ),
 )
+# Every field of these, by name.
+FIELDS = {name: found for fields in reversed(_ROWS.values()) for name, found in fields.items()}

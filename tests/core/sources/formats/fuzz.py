@@ -19,7 +19,7 @@ from core.run import Run
 from core.sources.dataset import read_dataset
 from core.sources.formats import FORMATS, import_file
 from core.sources.formats.records import records_of
-from core.sources.mapping import template_csv
+from core.sources.templates import template_csv
 from tests.core.sources.formats import (
     test_format_deepeval,
     test_format_inspectorraget,
