@@ -72,10 +72,10 @@ def template_csv(kind: str = "influence") -> str:
     The comments come from the schema; `core.sources.formats.import_file` reads the file as it is.
     """
     if kind in _SMALL:
-        _, row, columns, rows = _SMALL[kind]
+        _, row, columns, small = _SMALL[kind]
         lines = [f"# One row per {row}. Lines that start with # are comments.\n"]
         lines += [f"# {name}: {_explained(name)}\n" for name in columns]
-        return "".join(lines) + csv_bytes(pd.DataFrame(rows, columns=columns)).decode("utf-8-sig")
+        return "".join(lines) + csv_bytes(pd.DataFrame(small, columns=columns)).decode("utf-8-sig")
     lines = ["# One row per question and retrieved passage. Lines that start with # are comments.\n"]
     fields = {column: field for field, column in suggest_mapping(_TEMPLATE_COLUMNS).items()}
     lines += [f"# {column}: {_explained(fields[column])}\n" for column in _TEMPLATE_COLUMNS]

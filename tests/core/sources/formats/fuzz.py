@@ -47,6 +47,7 @@ def _lines(values: list[Any]) -> bytes:
 EXAMPLES: dict[str, bytes] = {
     **{path.name: path.read_bytes() for path in sorted(FILES.iterdir()) if path.is_file()},
     "influence.csv": template_csv().encode(),
+    **{f"{kind}.csv": template_csv(kind).encode() for kind in ("labels", "claims", "samples")},
     "deepeval.json": _json(test_format_deepeval.CASES),
     "inspectorraget.json": _json(test_format_inspectorraget.FILE),
     "inspectorraget-1.json": _json(test_format_inspectorraget.V1),
