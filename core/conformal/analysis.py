@@ -47,7 +47,7 @@ from core.conformal.selective import Certificate, Tested, certify_threshold
 from core.conformal.split import conformal_threshold, threshold_rank
 from core.run import Run
 from core.signals import Signal, confidence, confident, nonconformity
-from core.text.matching import is_correct
+from core.text.matching import is_correct, labelled
 
 GROUPED_BY = ("kind", "language")
 SEED = 0
@@ -360,7 +360,7 @@ def _questions(run: Run, truth: Truth, correct: Floats, score: Signal | None) ->
     frame["kind"] = q[grouped] if grouped else pd.Series([None] * len(q), dtype="str")
     marked = q["calibrates"]
     frame["role"] = np.select(
-        [marked.eq(True).fillna(False), marked.notna() & q["reference_answers"].notna()],
+        [marked.eq(True).fillna(False), marked.notna() & labelled(q)],
         [CALIBRATION, TEST],
         NEW,
     )

@@ -48,8 +48,10 @@ def context_text(context: Context) -> str:
 
 
 def references_text(references: Sequence[str]) -> str:
-    """Return reference answers as one text: the only one, or JSON."""
-    return references[0] if len(references) == 1 else json.dumps([*references], ensure_ascii=False)
+    """Return reference answers as one text: the only one, or JSON; "" without any."""
+    if len(references) < 2:
+        return next(iter(references), "")
+    return json.dumps([*references], ensure_ascii=False)
 
 
 def hash_of(question: AskedQuestion) -> str:
@@ -62,7 +64,7 @@ def _context(question: AskedQuestion) -> str:
 
 
 def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[Case], Provenance]:
-    """Return the answers of a run that have a reference answer and a score, and what identifies the scores.
+    """Return the answers of a run that have a label and a score, and what identifies the scores.
 
     Parameters
     ----------
@@ -90,10 +92,11 @@ def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[Ca
     scores = nonconformity(used.score).tolist()
     for query_id, score, right in zip(run.queries["query_id"], scores, used.correct.tolist(), strict=True):
         found = question(query_id)
-        references, answer = found.query["reference_answers"], found.query["answer"]
+        references, answer = found.query["reference_answers"] or (), found.query["answer"]
+        known = len(references) > 0 or right == right
         whole = asked is None or n.get(query_id, 0) == asked
         taught = digest(str(found.query["question"])) in used.method.learned_from
-        if references is not None and isinstance(answer, str) and whole and not taught:
+        if known and isinstance(answer, str) and whole and not taught:
             cases.append(
                 Case(
                     str(found.query["question"]), _context(found), answer,
