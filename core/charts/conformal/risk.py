@@ -179,5 +179,5 @@ def _alt(data: _Data) -> str:
     )
     return (
         f"Share of incorrect answers against the share answered, from each confidence on, by "
-        f"{count(found.n, 'label')}, {percent(found.alpha)} allowed: {said}."
+        f"{count(found.n, 'labelled answer')}, {percent(found.alpha)} allowed: {said}."
     )
