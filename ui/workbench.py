@@ -122,4 +122,5 @@ def _every_section(query_id: str) -> None:
             sections.draw(one, query_id)
             if (page := router.page_of(one.name)) is not None:
                 sources.link(page, "Whole run")
-    st.caption("\\\n".join(lacking))
+    if lacking:
+        st.caption("\\\n".join(lacking))

@@ -7,14 +7,21 @@ from core.socket import EARLIER, TRUST, WHY
 from tests.app.conftest import PAGES
 
 NAMES = [one.name for one in DIAGNOSTICS]
-EVERY = {setting.name for one in DIAGNOSTICS for setting in one.settings}
+
+
+def own(one):
+    """The settings of a diagnostic that the sidebar draws: names that only a run knows are chosen on a page."""
+    return {each.name for each in one.settings if not each.is_choice or each.choices}
+
+
+EVERY = set().union(*map(own, DIAGNOSTICS))
 
 
 def acting(name):
     """The settings of a diagnostic and of all that it reads, directly or not."""
     one = DIAGNOSTICS[NAMES.index(name)]
     read = NAMES[: NAMES.index(name)] if one.reads == EARLIER else one.reads
-    return {setting.name for setting in one.settings}.union(*map(acting, read))
+    return own(one).union(*map(acting, read))
 
 
 ACT_ON = {
