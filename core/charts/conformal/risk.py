@@ -178,6 +178,6 @@ def _alt(data: _Data) -> str:
         f"{found.n_answered:,} with {found.n_wrong:,} incorrect"
     )
     return (
-        f"Share of incorrect answers against the share answered, from each confidence on, by "
-        f"{count(found.n, 'label')}, {percent(found.alpha)} allowed: {said}."
+        f"Share of incorrect answers against the share answered, from each confidence on, of "
+        f"{count(found.n, 'answer')} with a label, {percent(found.alpha)} allowed: {said}."
     )

@@ -11,6 +11,7 @@ import pytest
 from core.charts import claims, confidence, conformal, influence, retrieval_quality, uncertainty, validation
 from core.charts.compare import compare_figure
 from core.charts.theme import alt_text
+from core.conformal.promises import Calibration
 from core.influence import analyse, compare_reported
 from core.retrieval_quality.analysis import retrieval_quality as quality_of
 from core.socket import QuestionColumn
@@ -158,6 +159,10 @@ def hostile_figures():
         meanings=[[True, True, False, i < 38] for i in range(40)],
     )  # fmt: skip
     figures |= {name: draw(promises) for name, draw in CALIBRATED.items()}
+    # Drift is tested where a store calibrates.
+    store = Calibration(np.linspace(0, 1, 40), np.ones(40), [None] * 40)
+    streamed = calibrated(rows, store=store, origin="a store", question=HOSTILE, title=HOSTILE)
+    figures |= {name: CALIBRATED[name](streamed) for name in ("martingale", "p_value_plot")}
     sure = scored([(i / 40, i % 7 / 6, i % 2) for i in range(41)], titles=dict.fromkeys(TITLES, HOSTILE))
     figures |= {name: draw(sure) for name, draw in CONFIDENT.items()}
     figures["waterfall"] = confidence.waterfall(sure, "q5")

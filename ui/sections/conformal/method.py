@@ -6,8 +6,9 @@ import streamlit as st
 
 METHOD = """
 1. **Split.** Half of the questions with reference answers, chosen at random, calibrate. The other half tests.
-2. **Score.** Every answer gets a score that needs no reference answer: high = less typical, 1 − the confidence
-   of the page Confidence. It is the same function for calibrated and new answers; only then can they be compared.
+2. **Score.** Every answer gets a score that needs no reference answer: 1 − the confidence of the page
+   Confidence, high = less typical. It is the same function for calibrated and new answers; only then can
+   they be compared.
 3. **Threshold.** Of n calibration scores the ⌈(n + 1)(1 − α)⌉-th smallest: a new case of the same kind
    exceeds it with a probability of at most α. Where n is too small there is none, and nothing is promised.
 4. **Flag.** The p-value of an answer is the share of correct calibration answers, itself among them, that
