@@ -12,6 +12,7 @@ import pandas as pd
 
 from core.arrays import Bools, Floats
 from core.calibration.decision import WhatIf, whatif
+from core.calibration.labels import is_labelled
 from core.calibration.weighted import half_up
 from core.conformal.coverage import shortfall
 from core.conformal.definitions import (
@@ -360,7 +361,7 @@ def _questions(run: Run, truth: Truth, correct: Floats, score: Signal | None) ->
     frame["kind"] = q[grouped] if grouped else pd.Series([None] * len(q), dtype="str")
     marked = q["calibrates"]
     frame["role"] = np.select(
-        [marked.eq(True).fillna(False), marked.notna() & q["reference_answers"].notna()],
+        [marked.eq(True).fillna(False), marked.notna() & is_labelled(q)],
         [CALIBRATION, TEST],
         NEW,
     )

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 
 from core.calibration.in_use import in_use, provenance
+from core.calibration.labels import is_labelled
 from core.calibration.provenance import Provenance
 from core.calibration.saved import Method, digest
 from core.calibration.store import Case, query_hash
@@ -88,16 +89,19 @@ def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[Ca
     question = questions_of(run)
     cases = []
     scores = nonconformity(used.score).tolist()
-    for query_id, score, right in zip(run.queries["query_id"], scores, used.correct.tolist(), strict=True):
+    known = is_labelled(run.queries).tolist()
+    for query_id, score, right, label in zip(
+        run.queries["query_id"], scores, used.correct.tolist(), known, strict=True
+    ):
         found = question(query_id)
         references, answer = found.query["reference_answers"], found.query["answer"]
         whole = asked is None or n.get(query_id, 0) == asked
         taught = digest(str(found.query["question"])) in used.method.learned_from
-        if references is not None and isinstance(answer, str) and whole and not taught:
+        if label and isinstance(answer, str) and whole and not taught:
             cases.append(
                 Case(
                     str(found.query["question"]), _context(found), answer,
-                    references_text([*references]), score,
+                    references_text([*references]) if references is not None else "", score,
                     None if math.isnan(right) else bool(right),
                     found.query["kind"],
                 )

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from core.calibration.in_use import provenance
+from core.calibration.labels import is_labelled
 from core.calibration.saved import SavedCalibration, read_store
 from core.conformal.labelled import hash_of
 from core.errors import InputError
@@ -80,9 +81,7 @@ class _Work(StepWork):
         stored = None if self._saved is None else self._saved.to_json()
         self.settings: Mapping[str, Any] = {"seed": step.seed, "calibration": stored}
         queries = run.queries
-        labelled = np.sort(
-            queries.loc[queries["reference_answers"].notna(), "query_id"].to_numpy(dtype=object)
-        )
+        labelled = np.sort(queries.loc[is_labelled(queries), "query_id"].to_numpy(dtype=object))
         chosen = np.random.default_rng(step.seed).permutation(labelled)[: (len(labelled) + 1) // 2]
         self._calibrating = frozenset(_stored(run, hashes) if stored else chosen)
 
@@ -107,7 +106,7 @@ class _Work(StepWork):
     def facts(self, run: Run) -> Mapping[str, Any]:
         """Return how many questions calibrate and how many test."""
         calibrates = run.queries["calibrates"].fillna(False)
-        labelled = run.queries["reference_answers"].notna()
+        labelled = is_labelled(run.queries)
         n = int(calibrates.sum())
         nothing = self._saved is None and not self._calibrating
         notes = ["No question has a reference answer: nothing can be calibrated."] if nothing else []

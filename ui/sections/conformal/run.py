@@ -6,6 +6,7 @@ import math
 
 import streamlit as st
 
+from core.calibration.labels import is_labelled
 from core.conformal.analysis import OWN, ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, DEFAULT_ALPHA, METRICS, OF_CORRECT, OF_SETS
 from core.conformal.findings import over_splits
@@ -24,7 +25,7 @@ def first() -> None:
     """Draw what is to be decided before a run is calibrated, or that labels are missing."""
     run = session().run
     assert run is not None, "the form is for the run that is loaded"
-    labelled, of = int(run.queries["reference_answers"].notna().sum()), len(run.queries)
+    labelled, of = int(is_labelled(run.queries).sum()), len(run.queries)
     with st.container(border=True):
         st.subheader("Not calibrated", anchor=False)
         if labelled:
