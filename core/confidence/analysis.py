@@ -76,8 +76,7 @@ class ConfidenceAnalysis:
     warnings : tuple of RangeWarning
         Signals that contradict their declared range.
     quality : Quality
-        Of the confidence of the labelled answers. AUROC and AURC are those before the map where the
-        calibration was learned from these labels: see `core.confidence.learning.cross_fitted`.
+        Of the confidence of the labelled answers that did not teach it.
     auroc : (value, low, high)
         With its 95 % interval.
     auroc_p_value : float
@@ -261,10 +260,7 @@ def analyse_confidence(
     raw[without | bool(reason)] = math.nan
     frame["confidence"], frame["raw_confidence"] = mapped(raw), raw
     learned = np.zeros(len(frame), dtype=np.bool_) if taught is None else taught
-    frame["judged_confidence"], order = (
-        frame["confidence"].mask(learned),
-        frame["raw_confidence"].mask(learned),
-    )
+    frame["judged_confidence"] = frame["confidence"].mask(learned)
     shown = half_up(frame["confidence"])
     for column, name in COLUMNS.items():
         frame[column] = signals[name]
@@ -288,8 +284,7 @@ def analyse_confidence(
     why = np.where(without, "no_answer", "no_weights" if reason else "no_signal")
     frame["reason"] = pd.Series(why, dtype="str").mask(~np.isnan(raw))
     confidence = frame["judged_confidence"].to_numpy(dtype=np.float64)
-    # Both or neither: of too few to learn from one part and judge the other there is no confidence.
-    order = np.where(np.isnan(confidence), math.nan, np.round(order, 9))
+    order = np.round(confidence, 9)
     bins = reliability_bins(confidence, correct)
     found = replace(quality(confidence, correct), auroc=auroc(correct, order), aurc=aurc(order, correct))
     warnings = (

@@ -46,7 +46,7 @@ def test_weights_that_were_tried_and_used_are_in_the_link(app, new_page, width, 
     page.goto(f"{app}/confidence?run={run}")
     settle(page)
     # 0.45 · 0.8 + 0.35 · 0.4 + 0.2 · 0.9 and · 0.1: 0.68 passes, 0.52 does not.
-    unfold(page, "Try other weights and thresholds")
+    unfold(page, "Try other signals and weights")
     assert "20 of 40 answers" in main_text(page) and "→" not in main_text(page)
     for name in ("similarity", "lexical score"):
         slider = page.get_by_role("slider", name=f"Weight of {name}")
@@ -62,6 +62,10 @@ def test_weights_that_were_tried_and_used_are_in_the_link(app, new_page, width, 
     settle(page)
     assert asked(page, "weights") == "llm=1" and "→" not in main_text(page)
 
+    # The threshold is moved on the page that promises; both pages have one confidence.
+    page.goto(f"{app}/conformal?run={run}&weights=llm%3D1")
+    settle(page)
+    assert "20 of 40 answers" in main_text(page) and "0 of 20 labelled" in main_text(page)
     threshold = page.get_by_test_id("stMain").get_by_role("slider", name="Confidence threshold")
     threshold.focus()
     page.keyboard.press("End")
@@ -70,9 +74,7 @@ def test_weights_that_were_tried_and_used_are_in_the_link(app, new_page, width, 
     other = new_page(width, 900, color_scheme=theme)
     other.goto(page.url)
     settle(other)
-    unfold(other, "Try other weights and thresholds")
     assert "0 of 40 answers" in main_text(other)
-    assert other.get_by_role("slider", name="Weight of stated confidence").input_value() == "1"
     # Both marks of the waterfall's last row: colour, icon and word of the band.
     other.goto(f"{app}/workbench?run={run}&weights=llm%3D1")
     settle(other)
