@@ -148,6 +148,10 @@ def _values(diagnosis: Diagnosis, frame: pd.DataFrame, table: str, column: str, 
     """Return a column of an analysis or, where it has none of that name, of the run."""
     if column in frame and not column.startswith("_"):
         return frame[column]
+    given = diagnosis.run["confidences"]
+    if table == "queries" and given["name"].eq(column).any():
+        values = given[given["name"] == column].set_index("query_id")["value"]
+        return frame["query_id"].map(values).rename(column)
     # Confidence signals have one row per question, too, and no analysis of their own.
     own = _SIGNALS if table == "queries" and column in RAW[_SIGNALS].names[1:] else table
     raw, key = diagnosis.run[own], list(RAW[own].key)

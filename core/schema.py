@@ -79,7 +79,11 @@ QUERIES = Table(
                "\"I don't know\"), empty, or error (the model call failed).", values=ANSWER_STATUS),
         Column("status_reason", "str", "Why the answer is empty or in error, as the back end reports it."),
         Column("closed_book_answer", "str", "The answer to the same question with no passages at all."),
-        Column("reference_answers", "list", "Correct answers, if known.", aliases=("answers", "reference")),
+        Column("reference_answers", "list", "Correct answers, if known.",
+               aliases=("answers", "reference", "expected_answer", "correct_answer", "expected_output")),
+        Column("correct", "bool", "Whether the answer is correct, as a person or another program judged it; it goes before "
+               "a comparison with reference_answers.", aliases=("is_correct",)),
+        Column("correct_by", "str", "Who or what judged it: a name, or the column of the file."),
         Column("n_gold", "int", "Number of gold passages for this question in the collection.", range=(0, None)),
         Column("kind", "str", "Kind of the question, a label of its data set."),
         Column("language", "str", "Language code of the question, from its data set."),
@@ -161,7 +165,7 @@ SAMPLES = Table(
     (
         _QUERY,
         Column("sample_id", "str", "Identifies the sample within its question.", required=True),
-        Column("answer", "str", "The sampled answer."),
+        Column("answer", "str", "The sampled answer.", aliases=("sample", "sampled_answer")),
         Column("temperature", "float", "Sampling temperature.", range=(0, None)),
         Column("top_p", "float", "Nucleus sampling share.", range=(0, 1)),
         Column("seed", "int", "Seed of the call."),
@@ -209,7 +213,7 @@ CLAIMS = Table(
     (
         _QUERY,
         Column("claim_id", "str", "Identifies the claim within its question.", required=True),
-        Column("text", "str", "The claim, self-contained.", required=True),
+        Column("text", "str", "The claim, self-contained.", required=True, aliases=("claim", "claim_text", "statement")),
         Column("side", "str", "Whose claim it is: the answer's (also when empty) or the reference answer's.",
                values=("answer", "reference")),
         Column("counterpart", "str", "Label of the claim against the other text (the reference for a claim of the answer, "
@@ -255,7 +259,7 @@ SUPPORT = Table(
         Column("claim_id", "str", "The claim.", required=True),
         _PASSAGE,
         Column("probability", "float", "Probability that the passage supports the claim.", range=(0, 1),
-               direction="higher = better supported"),
+               direction="higher = better supported", aliases=("support", "supported", "entailment")),
         Column("label", "str", "The verifier's own label, if it gives one."),
         Column("judge", "str", "The verifier."),
         Column("agreement", "float", "Share of repeated verdicts that equal the majority.", range=(0.5, 1),
@@ -286,6 +290,16 @@ SIGNALS = Table(
         Column("similarity", "float", "Similarity of question and passages.", range=(0, 1), direction="higher = more confident"),
         Column("lexical", "float", "Lexical retrieval score.", range=(0, 100), direction="higher = more confident"),
         Column("llm_score", "float", "Stated confidence of the model.", range=(0, 1), direction="higher = more confident"),
+    ),
+)  # fmt: skip
+
+CONFIDENCES = Table(
+    "confidences", "Confidences of the baseline answer in an imported file, each under the name that the file gives it.",
+    ("query_id", "name"),
+    (
+        _QUERY,
+        Column("name", "str", "Name in the file, in small letters; what is no letter or digit is _.", required=True),
+        Column("value", "float", "The confidence.", range=(0, 1), direction="higher = more confident"),
     ),
 )  # fmt: skip
 
@@ -332,6 +346,7 @@ TABLES: Mapping[str, Table] = {
         SUPPORT,
         JOINT_SUPPORT,
         SIGNALS,
+        CONFIDENCES,
         VERDICTS,
         REPORTED,
     )

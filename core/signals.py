@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Floats
-from core.schema import TABLES
+from core.schema import CONFIDENCES, TABLES
 from core.socket import Analyses, Diagnostic
 from core.text.display import number
 
@@ -167,18 +167,32 @@ def _of_diagnostics(diagnosis: Analyses, among: Iterable[Diagnostic], secondary:
 
 
 def _of_table(diagnosis: Analyses) -> list[Signal]:
-    """Return the columns of the run's confidence signals, in the order of its questions."""
-    table, raw = TABLES[_TABLE], diagnosis.run[_TABLE]
-    if not len(raw) or not diagnosis.diagnostics:
+    """Return the columns of the run's confidence signals and the confidences of its file, by question."""
+    run, ids = diagnosis.run, diagnosis.run.queries["query_id"]
+    if not diagnosis.diagnostics:
         return []
-    aligned = raw.set_index("query_id").reindex(diagnosis.run.queries["query_id"])
+    given = run[CONFIDENCES.name].pivot(index="query_id", columns="name", values="value")
+    table = run[_TABLE].set_index("query_id")
+    columns = [
+        (one.name, one.meaning.rstrip("."), one, table) for one in TABLES[_TABLE].columns[1:] if len(table)
+    ]
+    value = CONFIDENCES.column("value")
+    columns += [
+        (name, name.replace("_", " ").capitalize(), value, given) for name in names_of_file(diagnosis)
+    ]
     return [
         Signal(
-            diagnosis.diagnostics[0].name, one.name, one.meaning.rstrip("."), OF_TABLE, "{:.2f}",
-            one.direction.removeprefix("higher = "), _floats(aligned[one.name]), bounds=_bounds(one.range),
+            diagnosis.diagnostics[0].name, name, title, OF_TABLE, "{:.2f}",
+            one.direction.removeprefix("higher = "), _floats(frame[name].reindex(ids)),
+            bounds=_bounds(one.range),
         )
-        for one in table.columns if one.type in ("float", "int")
+        for name, title, one, frame in columns
     ]  # fmt: skip
+
+
+def names_of_file(diagnosis: Analyses) -> tuple[str, ...]:
+    """Return the names of the confidences that the run's file gives, in the order of the file."""
+    return tuple(dict.fromkeys(diagnosis.run[CONFIDENCES.name]["name"]))
 
 
 def _bounds(limits: tuple[float | None, float | None] | None) -> tuple[float, float] | None:

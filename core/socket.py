@@ -293,7 +293,7 @@ class Finding:
 class Need:
     """A table (or a column of it) without which there is nothing to say, and the sentence that says so.
 
-    Where several columns are named, one of them will do.
+    Where several columns are named, one of them will do; a row in the table ``other``, if named, will do too.
 
     Where ``step`` is given, a run in which that step was run has what it takes, whatever came of it.
     """
@@ -302,10 +302,13 @@ class Need:
     sentence: str
     column: str | tuple[str, ...] | None = None
     step: str | None = None
+    other: str | None = None
 
     def is_met(self, run: Run) -> bool:
         """Tell whether the run has at least one row, with a value in the column where one is named."""
         if self.step is not None and self.step in run.manifest.get("steps", {}):
+            return True
+        if self.other is not None and len(run[self.other]):
             return True
         frame = run[self.table]
         columns = [self.column] if isinstance(self.column, str) else list(self.column or ())

@@ -50,6 +50,11 @@ def neutralise_text(text: str) -> str:
     return f"'{text}" if re.match(_FORMULA, text) else text
 
 
+def restored_text(text: str) -> str:
+    """Undo `neutralise_text`."""
+    return text[1:] if re.match(_MARKED, text) else text
+
+
 def restore(texts: pd.Series) -> pd.Series:
     """Undo `neutralise`: exactly for every text that went through it."""
     if isinstance(texts.dtype, pd.CategoricalDtype):

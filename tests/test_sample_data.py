@@ -15,7 +15,7 @@ from core.pipeline.options import RunOptions
 from core.pipeline.retrieve import PassageFinder
 from core.run import Run
 from core.sources.dataset import load_dataset
-from core.sources.influence_csv import template_csv
+from core.sources.templates import template_csv
 from core.stats import mean_interval
 from core.text import is_correct, words
 from sample_data.sentences import sentences

@@ -8,7 +8,6 @@ import streamlit as st
 
 from core.errors import LeadlineError
 from core.report.exports import exporters
-from core.sources.formats import FORMATS
 from core.sources.simulation import SimulationOptions
 from core.sources.simulation_text import SHOWN, read_options
 from core.text.display import count
@@ -180,7 +179,7 @@ def export() -> None:
         return
     texts = uploads.has_texts(state.run)
     # Files of other tools hold passages, which are their texts.
-    offered = {name: one for name, one in exporters().items() if texts or name not in FORMATS}
+    offered = {name: one for name, one in exporters().items() if texts or not one.losses}
     if not texts:
         st.caption(uploads.NO_TEXTS)
     chosen = st.selectbox(

@@ -24,7 +24,7 @@ from ui.work import Work, has_labels
 def every_step(page: str, choice: ModelChoice, n_labelled: int) -> tuple[Step, ...] | None:
     """Draw the options of all steps, folded, None if one is wrong; who only looks at answers can be left out.
 
-    ``n_labelled`` is the number of questions with a reference answer.
+    ``n_labelled`` is the number of labelled questions.
     """
     found: list[Step | None] = []
     for diagnostic in diagnostics.DIAGNOSTICS:

@@ -14,12 +14,22 @@ from core.run import Run
 from core.socket import Finding
 from core.sources.content import SUFFIXES
 from core.sources.dataset import Dataset, read_dataset
-from core.sources.formats import FORMATS, IMPORT_FORMATS, INFLUENCE_CSV, UnknownFormatError, import_file
-from core.sources.guess import examples, first_values, guess_columns
-from core.sources.influence_csv import MAPPABLE, suggest_mapping, template_csv
-from core.sources.mapping import check_mapping
+from core.sources.formats import (
+    FORMATS,
+    IMPORT_FORMATS,
+    INFLUENCE_CSV,
+    MAPPED,
+    SAMPLED,
+    UnknownFormatError,
+    import_file,
+    n_asked_again,
+)
+from core.sources.guess import examples, guess_columns, values_in
+from core.sources.mapping import MAPPABLE, check_mapping, suggest_mapping
 from core.sources.table import read_columns
+from core.sources.templates import TEMPLATES, template_csv
 from core.text.display import count
+from core.text.matching import labelled
 from ui import cached, library, router, show, sources
 from ui.plain import plain, shortened
 from ui.state import session
@@ -44,9 +54,10 @@ def title_of(name: str) -> str:
 def door() -> None:
     """Draw the upload, and what came of it."""
     st.markdown(
-        "Records of another tool, or a CSV of influences (one row per question and retrieved passage); also "
-        "gzipped. The format is detected from field names. Ranks and verdicts that a file "
-        "reports are compared with recomputed ones."
+        "Records of another tool, or a table of your own: answers with labels and confidences, claims "
+        "× passages, sampled answers, or influences (one row per question and retrieved passage). The format "
+        "is detected from field names. Ranks and verdicts that a file reports are compared with recomputed "
+        "ones."
     )
     st.caption(
         "Read here: " + ", ".join(plain(title_of(name)) for name in IMPORT_FORMATS if name != AUTO) + "."
@@ -61,15 +72,16 @@ def door() -> None:
             format_func=title_of,
             help="Choose a format if the file is misdetected.",
         )
-        st.download_button(
-            "Influence template",
-            template_csv(),
-            "influence-template.csv",
-            "text/csv",
-            icon=":material/description:",
-            on_click="ignore",
-            key="data_template",
-        )
+        with st.popover("Templates", icon=":material/description:", width="stretch"):
+            for kind, title in TEMPLATES.items():
+                st.download_button(
+                    title,
+                    template_csv(kind),
+                    f"{kind}-template.csv",
+                    "text/csv",
+                    on_click="ignore",
+                    key=f"data_template_{kind}",
+                )
     kept = session().upload
     asked = None if file is None else (file.file_id, chosen)
     # What an upload gave stays until the next one, also when the visitor has looked at other pages.
@@ -92,8 +104,6 @@ def _read(data: bytes, mapping: dict[str, str] | None) -> None:
     kept = session().upload
     kept["error"] = None
     name, file_format = kept["name"], kept["format"]
-    if mapping and file_format == AUTO:
-        file_format = INFLUENCE
     try:
         with st.spinner("Reading the file …"):
             imported = import_file(data, name, file_format, mapping)
@@ -107,13 +117,14 @@ def _read(data: bytes, mapping: dict[str, str] | None) -> None:
                 kept.update(columns=columns, data=data)
                 if isinstance(error, UnknownFormatError):
                     kept["error"] = (
-                        f"{name} has no known format: choose its columns below, or its format above."
+                        f"{name} has columns of no known meaning: say below which is which, or choose its "
+                        "format above."
                     )
                 _forget_choices()
         return
     kept.update(run=imported.run, report=imported.report)
-    for done in ("columns", "data"):
-        kept.pop(done, None)
+    kept.pop("columns", None)
+    kept["data"] = data if n_asked_again(imported.run) else None
     _show(imported.run)
     st.rerun()
 
@@ -147,12 +158,12 @@ def _columns_to_map(data: bytes, name: str, file_format: str) -> Mapping[str, Se
     """Return the file's columns with their first values where naming some can help, else nothing."""
     try:
         if file_format not in (AUTO, INFLUENCE):
-            return first_values(data, name, COLUMNS_SHOWN) if FORMATS[file_format].fields else {}
+            return values_in(data, name, COLUMNS_SHOWN) if FORMATS[file_format].fields else {}
         columns = read_columns(data, name)
         try:
             check_mapping(suggest_mapping(columns), columns, name)
         except InputError:
-            return first_values(data, name, COLUMNS_SHOWN)
+            return values_in(data, name, COLUMNS_SHOWN)
     except InputError:
         pass
     return {}
@@ -168,14 +179,16 @@ def _mapping_form(kept: dict[str, Any]) -> None:
     st.subheader("Which column is which?", anchor=False)
     if file_format in (AUTO, INFLUENCE):
         st.markdown(
-            "For influences, choose a column for the question and for the influence (or the ablated "
-            "answers); the rest is optional. For another kind of file, choose its format above."
+            "Choose a column for the question, and for what the file says of it: influences "
+            "(or ablated answers) of passages, answers with labels and confidences, claims with their "
+            "support, or samples."
         )
-        about = {field: column.meaning for field, column in MAPPABLE.items()}
+        about = MAPPED if file_format == AUTO else {name: one.meaning for name, one in MAPPABLE.items()}
         guessed = guess_columns(columns, {field: field for field in about})
-        chosen = _selects({field: about[field] for field in _FIRST}, columns, guessed)
+        first = [field for field in about if field in _FIRST or field in guessed]
+        chosen = _selects({field: about[field] for field in first}, columns, guessed)
         with st.expander("More columns"):
-            more = {field: text for field, text in about.items() if field not in _FIRST}
+            more = {field: text for field, text in about.items() if field not in first}
             chosen |= _selects(more, columns, guessed)
     else:
         st.markdown(f"Choose the columns of this file for {plain(title_of(file_format))}.")
@@ -213,7 +226,10 @@ def _selects(
     return chosen
 
 
-_FIRST = ("question", "influence_score", "ablated_answer", "answer", "retrieval_rank", "passage_id")
+_FIRST = (
+    "question", "answer", "correct", "confidence", "influence_score", "ablated_answer", "retrieval_rank",
+    "passage_id", "text", "claim", "support", "sample",
+)  # fmt: skip
 
 
 def banner() -> None:
@@ -270,9 +286,12 @@ def _loaded(kept: Mapping[str, Any]) -> None:
         )
         report(validation, "data")
         return
-    (st.warning if _changes() or validation.n_rejected else st.success)(
-        f"**{plain(_headline(run))}**", icon=":material/fact_check:"
+    ignored = validation.ignored
+    (st.warning if _changes() or validation.n_rejected or ignored else st.success)(
+        f"**{plain(_headline(run))}**" + (f" {count(len(ignored), 'column')} not used." if ignored else ""),
+        icon=":material/fact_check:",
     )
+    _samples(kept)
     with st.container(horizontal=True, vertical_alignment="center"):
         _proof()
         sources.link(router.OVERVIEW, "Open the overview", "monitoring")
@@ -296,15 +315,29 @@ def _loaded(kept: Mapping[str, Any]) -> None:
     report(validation, "data")
 
 
+def _samples(kept: Mapping[str, Any]) -> None:
+    """Ask whether answers to the same question are samples, and read the file so where they are."""
+    if not (n := n_asked_again(kept["run"])) or kept.get("data") is None:
+        return
+    st.warning(
+        f"{count(n, 'question comes', 'questions come')} with several answers. Were they sampled "
+        "from one model?",
+        icon=":material/help:",
+    )
+    if st.button("Yes, they are samples", icon=":material/casino:", key="data_samples"):
+        session().upload["format"] = SAMPLED
+        _read(kept["data"], None)
+
+
 def _next(run: Run) -> None:
     """Draw links to what can be found out of the answers at once: steps that ask no model."""
-    labelled = int(run.queries["reference_answers"].notna().sum())
+    n_labelled = int(labelled(run.queries).sum())
     refused = int((run.queries["answer_status"] == "abstained").sum())
     for one in diagnostics.DIAGNOSTICS:
         step, page = one.step, router.page_of(one.name)
         if step is None or page is None or asks_questions(step) or one.lacks(run) is None:
             continue
-        if not step().needs_llm and has_labels(step, labelled):
+        if not step().needs_llm and has_labels(step, n_labelled):
             sources.link(page, f"{step.title} (no model needed)", one.icon.split("/")[-1].strip(":"))
     if refused:
         st.caption(f"{count(refused, 'answer declines', 'answers decline')} to answer.")

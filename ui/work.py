@@ -185,5 +185,5 @@ def _saved(run: Run) -> Run:
 
 
 def has_labels(step: Any, n_labelled: int) -> bool:
-    """Tell whether a step can find anything out of so many questions with a reference answer."""
+    """Tell whether a step can find anything out of so many labelled questions."""
     return n_labelled >= getattr(step, "n_labelled", 0)

@@ -32,10 +32,8 @@ class Answers:
 
 
 def analyse_answers(run: Run) -> Answers:
-    """Judge every answer of a run that has reference answers; no LLM calls."""
+    """Judge every answer of a run that has a label or reference answers; no LLM calls."""
     frame = run.queries[["query_id", "question", "answer", "answer_status"]].copy()
-    frame["correct"] = correctness(
-        run.queries["answer"], run.queries["reference_answers"], run.queries["question"]
-    )
+    frame["correct"] = correctness(run.queries).array
     wrong = frame["correct"].eq(False).fillna(False).to_numpy(dtype=bool)
     return Answers(pd.concat([frame, evidence(run, wrong)], axis=1))

@@ -26,12 +26,12 @@ from core.stats import wilson_interval
 from core.text.display import count, part, percent, share_interval
 
 DEFINITIONS = (
-    Definition("correct", "Correct answer", "Whether the answer says a reference answer: in the same words, numbers, amounts and dates by value. Of two things that the question offers, it must choose the right one.",
-        undefined_when="there is no reference answer, or the answer is empty or an abstention"),
+    Definition("correct", "Correct answer", "Whether the answer is correct: as a person or another program judged it, else whether it says a reference answer, in the same words, numbers, amounts and dates by value. Of two things that the question offers, it must choose the right one.",
+        undefined_when="there is no label, and no reference answer or an answer that is empty or an abstention"),
     Definition("evidence", "Evidence", "Whether all gold passages of the question were in the prompt, and whether the first passage is one. Where no gold passage is known: whether a passage contains the reference answer, which may be by accident.",
         undefined_when="neither gold passages nor reference answers are known, or the reference answer is a yes or no"),
-    Definition("wrong_answers", "Incorrect answers", "The answer does not contain a reference answer.",
-        undefined_when="there is no reference answer, or the answer is empty or an abstention"),
+    Definition("wrong_answers", "Incorrect answers", "The answer was judged wrong, or does not contain a reference answer.",
+        undefined_when="there is no label, and no reference answer or an answer that is empty or an abstention"),
     Definition("no_answer", "No answer", "The baseline is empty, abstains (a refusal or \"I don't know\"), or the model call failed.",
         advice="Read the reasons in the workbench: token limits, content filters and failed calls are named there."),
     Definition("empty_baselines", "Empty baselines", "More than a tenth of the questions have an empty baseline, so every other figure is about the rest.",
@@ -57,7 +57,7 @@ def numbers(answers: Answers) -> tuple[Number, ...]:
     n, judged = len(q), int(q["correct"].notna().sum())
     correct = int(q["correct"].fillna(False).sum())
     share = wilson_interval(correct / judged, judged) if judged else None
-    note = "no reference answers to compare with" if share is None else share_interval(share)
+    note = "no labels, and no reference answers to compare with" if share is None else share_interval(share)
     wrong = answers.incorrect
     read = wrong["evidence"][wrong["evidence_by"].eq(REFERENCE).fillna(False)]
     return (

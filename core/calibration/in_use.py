@@ -23,8 +23,8 @@ COLUMNS: Mapping[str, str] = {"similarity": "similarity", "lexical": "lexical", 
 TITLES = {"similarity": "Similarity", "lexical": "Lexical score", "llm": "Stated confidence"}
 AUTO = "auto"
 DEFAULT, SETTING, CALIBRATED = "default", "setting", "calibration"
-# Without a choice and without the three signals of the default: the agreement of the answer with its own
-# samples, else how weakly its claims are supported, else the first signal there is.
+# Without a choice, a confidence in the file or the three signals of the default: the agreement of the answer
+# with its own samples, else how weakly its claims are supported, else the first signal there is.
 PREFERRED = ("uncertainty.agreement_rouge_l", "claims.mean_uncertainty")
 WEIGHTED = "confidence.confidence"  # the key of several signals in one
 _READER = "conformal"  # what it may read, the confidence may be made of
@@ -37,8 +37,9 @@ WEIGHTS_SETTING = Setting(
     "Signals of the confidence",
     AUTO,
     "What the confidence is made of: one signal, as <diagnostic>.<column>, or several with their weights, as "
-    "similarity=0.45,lexical=0.35,llm=0.2. auto: that of the run's calibration; else these three where the "
-    "run has them; else the agreement of the answer with its samples, or the first signal there is.",
+    "similarity=0.45,lexical=0.35,llm=0.2. auto: that of the run's calibration; else the confidence in the "
+    "run's file; else these three where the run has them; else the agreement of the answer with its samples, "
+    "or the first signal there is.",
 )
 
 

@@ -81,6 +81,7 @@ CONFIDENCE = Diagnostic(
             "signals",
             "No confidence signals: measure how well the passages fit the question, and ask the model how sure it is.",
             step="confidence",
+            other="confidences",
         ),
     ),
     exports=(

@@ -22,6 +22,7 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
     threshold = f"threshold {analysis.weighting.threshold:g}"
     share = float(analysis.labelled["correct"].mean()) if labelled else math.nan
     bands = {word: k for word, k in q["band"].value_counts().to_dict().items() if word != NO_BAND.word}
+    measured = any(len(analysis.run[name]) for name in ("signals", "confidences"))
     gap, gap_interval = analysis.gap
     uncertainty, *around = mean_in_unit(q["combined_uncertainty"])
     reliable, n_reliable = analysis.reliable("is_reliable")
@@ -69,7 +70,7 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
             strict if n_strict else None, of=n_strict, define="is_reliable_strict",
             place="row", cases="queries.is_reliable_strict:True"),
         Number("confidence_undefined_reasons", "No confidence because",
-            q["reason"].value_counts().to_dict() if len(analysis.run["signals"]) else None, define=REASON,
+            q["reason"].value_counts().to_dict() if measured else None, define=REASON,
             place="row"),
         Number("confidence_weights", "Weights", weights if n else None, define="weights", place="setup"),
         Number("confidence_threshold_used", value=analysis.weighting.threshold if n else None),

@@ -12,7 +12,6 @@ import pandas as pd
 
 from core.arrays import Bools, Floats
 from core.calibration.decision import WhatIf, whatif
-from core.calibration.labels import is_labelled
 from core.calibration.weighted import half_up
 from core.conformal.coverage import shortfall
 from core.conformal.definitions import (
@@ -48,7 +47,7 @@ from core.conformal.selective import Certificate, Tested, certify_threshold
 from core.conformal.split import conformal_threshold, threshold_rank
 from core.run import Run
 from core.signals import Signal, confidence, confident, nonconformity
-from core.text.matching import is_correct
+from core.text.matching import is_correct, labelled
 
 GROUPED_BY = ("kind", "language")
 SEED = 0
@@ -361,7 +360,7 @@ def _questions(run: Run, truth: Truth, correct: Floats, score: Signal | None) ->
     frame["kind"] = q[grouped] if grouped else pd.Series([None] * len(q), dtype="str")
     marked = q["calibrates"]
     frame["role"] = np.select(
-        [marked.eq(True).fillna(False), marked.notna() & is_labelled(q)],
+        [marked.eq(True).fillna(False), marked.notna() & labelled(q)],
         [CALIBRATION, TEST],
         NEW,
     )

@@ -68,8 +68,8 @@ METRICS = by_name(
 
 LABELS = by_name(
     Definition(CALIBRATION, "Calibration", "The thresholds are calibrated on this question.", ROLES),
-    Definition(TEST, "Test", "Its reference answer is known and was not used to calibrate: it checks the promise.", ROLES),
-    Definition(NEW, "New", "Its reference answer is not known.", ROLES),
+    Definition(TEST, "Test", "Whether it is correct is known and was not used to calibrate: it checks the promise.", ROLES),
+    Definition(NEW, "New", "Whether it is correct is not known.", ROLES),
     Definition(IN_LINE, "In line", "The answer is as typical as correct ones are: p > α.", VERDICTS),
     Definition(FLAGGED, "Flagged", "The answer is less typical than 1 − α of the correct ones: p ≤ α.", VERDICTS),
 )  # fmt: skip

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 
 from core.calibration.in_use import in_use, provenance
-from core.calibration.labels import is_labelled
 from core.calibration.provenance import Provenance
 from core.calibration.saved import Method, digest
 from core.calibration.store import Case, query_hash
@@ -49,8 +48,10 @@ def context_text(context: Context) -> str:
 
 
 def references_text(references: Sequence[str]) -> str:
-    """Return reference answers as one text: the only one, or JSON."""
-    return references[0] if len(references) == 1 else json.dumps([*references], ensure_ascii=False)
+    """Return reference answers as one text: the only one, or JSON; "" without any."""
+    if len(references) < 2:
+        return next(iter(references), "")
+    return json.dumps([*references], ensure_ascii=False)
 
 
 def hash_of(question: AskedQuestion) -> str:
@@ -63,7 +64,7 @@ def _context(question: AskedQuestion) -> str:
 
 
 def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[Case], Provenance]:
-    """Return the answers of a run that have a reference answer and a score, and what identifies the scores.
+    """Return the answers of a run that have a label and a score, and what identifies the scores.
 
     Parameters
     ----------
@@ -89,19 +90,17 @@ def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[Ca
     question = questions_of(run)
     cases = []
     scores = nonconformity(used.score).tolist()
-    known = is_labelled(run.queries).tolist()
-    for query_id, score, right, label in zip(
-        run.queries["query_id"], scores, used.correct.tolist(), known, strict=True
-    ):
+    for query_id, score, right in zip(run.queries["query_id"], scores, used.correct.tolist(), strict=True):
         found = question(query_id)
-        references, answer = found.query["reference_answers"], found.query["answer"]
+        references, answer = found.query["reference_answers"] or (), found.query["answer"]
+        known = len(references) > 0 or right == right
         whole = asked is None or n.get(query_id, 0) == asked
         taught = digest(str(found.query["question"])) in used.method.learned_from
-        if label and isinstance(answer, str) and whole and not taught:
+        if known and isinstance(answer, str) and whole and not taught:
             cases.append(
                 Case(
                     str(found.query["question"]), _context(found), answer,
-                    references_text([*references]) if references is not None else "", score,
+                    references_text([*references]), score,
                     None if math.isnan(right) else bool(right),
                     found.query["kind"],
                 )

@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from core.calibration.in_use import provenance
-from core.calibration.labels import is_labelled
 from core.calibration.saved import SavedCalibration, read_store
 from core.conformal.labelled import hash_of
 from core.errors import InputError
@@ -17,11 +16,12 @@ from core.pipeline.asking import Asker
 from core.pipeline.rows import Rows, questions_of
 from core.pipeline.steps import Option, Step, StepWork, check_ranges
 from core.run import Run
+from core.text.matching import labelled
 
 
 @dataclass(frozen=True)
 class ConformalStep(Step):
-    """Calibrate on half of the questions with reference answers, or on a store; the others test.
+    """Calibrate on half of the labelled questions, or on a store; the others test.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class ConformalStep(Step):
         str | None,
         Option(
             "--store",
-            "Calibration store; else half of the questions with reference answers calibrates.",
+            "Calibration store; else half of the labelled questions calibrates.",
             title="Calibration store (a file; empty: half of the labelled questions)",
         ),
     ] = None
@@ -81,8 +81,8 @@ class _Work(StepWork):
         stored = None if self._saved is None else self._saved.to_json()
         self.settings: Mapping[str, Any] = {"seed": step.seed, "calibration": stored}
         queries = run.queries
-        labelled = np.sort(queries.loc[is_labelled(queries), "query_id"].to_numpy(dtype=object))
-        chosen = np.random.default_rng(step.seed).permutation(labelled)[: (len(labelled) + 1) // 2]
+        ids = np.sort(queries.loc[labelled(queries), "query_id"].to_numpy(dtype=object))
+        chosen = np.random.default_rng(step.seed).permutation(ids)[: (len(ids) + 1) // 2]
         self._calibrating = frozenset(_stored(run, hashes) if stored else chosen)
 
     def _misfits(self, run: Run) -> tuple[str, ...]:
@@ -106,11 +106,14 @@ class _Work(StepWork):
     def facts(self, run: Run) -> Mapping[str, Any]:
         """Return how many questions calibrate and how many test."""
         calibrates = run.queries["calibrates"].fillna(False)
-        labelled = is_labelled(run.queries)
         n = int(calibrates.sum())
         nothing = self._saved is None and not self._calibrating
-        notes = ["No question has a reference answer: nothing can be calibrated."] if nothing else []
-        return {"n_calibration": n, "n_test": int((labelled & ~calibrates).sum()), "notes": notes}
+        notes = ["No answer has a label or a reference answer: nothing can be calibrated."] if nothing else []
+        return {
+            "n_calibration": n,
+            "n_test": int((labelled(run.queries) & ~calibrates).sum()),
+            "notes": notes,
+        }
 
 
 def _stored(run: Run, hashes: frozenset[str]) -> list[str]:

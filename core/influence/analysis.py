@@ -192,7 +192,7 @@ def analyse(
             "n_repeats": n_repeats(run),
             "noise_quantile": np.full(n, np.nan) if measure == LOGPROB else noise_quantiles(run),
             "has_ties": has_ties(rank, group, n),
-            "correct": correctness(queries["answer"], queries["reference_answers"], queries["question"]),
+            "correct": correctness(queries).array,
             "influences": _in_retrieval_order(influence, order, group, k),
         }
     )

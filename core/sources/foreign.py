@@ -10,6 +10,7 @@ from core.sources.content import Content
 from core.sources.fields import Rejected
 from core.sources.formats.importing import detect
 from core.sources.formats.records import Record, question_of, right_texts
+from core.sources.formats.types import not_used
 from core.sources.question import EVIDENCE, Document, names_of, question_record
 from core.sources.report import IssueLog, counted
 from core.sources.shapes import reshaped
@@ -58,7 +59,8 @@ def foreign_questions(content: Content, log: IssueLog) -> Given | None:
         for place, (record, texts) in enumerate(zip(records, right, strict=True), start=1)
     )
     own = replace(content, kind="json", value=None, entries=entries, columns=())
-    return Given(own, {_SHARED: pool} if pool else {}, (*notes, *read.notes), read.rejected)
+    notes += [*read.notes, *not_used(read.unused)]
+    return Given(own, {_SHARED: pool} if pool else {}, tuple(notes), read.rejected)
 
 
 def _entry(record: Record, right: Sequence[str], pooled: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from core.sources.columnar import is_columnar
-from core.sources.content import looks_like_json, read_content
+from core.sources.content import Content, looks_like_json, read_content
 from core.sources.encoding import read_source, to_utf8
 from core.sources.mapping import MAPPABLE, suggest_mapping
 
@@ -17,18 +17,25 @@ _START = 1_000_000  # bytes
 _LONG = 40  # characters from which a text is rather a passage than an answer
 
 
-def first_values(data: bytes, name: str, most: int = 200) -> Mapping[str, Sequence[str]]:
-    """Return the columns of a file, at most so many, each with its texts in the first 200 records.
+def values_in(data: bytes, name: str, most: int = 200) -> Mapping[str, Sequence[str]]:
+    """Return `first_values` of a file, as for `core.sources.formats.import_file`.
 
-    Empty texts are left out. ``data`` is as for `core.sources.formats.import_file`; `InputError` where it
-    cannot be read.
+    `InputError` where it cannot be read.
     """
     data = read_source(data, name)
     if not is_columnar(data) and not looks_like_json(data, name):
         # The first lines of a table are enough, however long it is.
         start = to_utf8(data, name).utf8
         data = start if len(start) <= _START else start[:_START].rpartition(b"\n")[0]
-    content = read_content(data, name).opened()
+    return first_values(read_content(data, name), most)
+
+
+def first_values(content: Content, most: int = 200) -> Mapping[str, Sequence[str]]:
+    """Return the columns of a file, at most so many, each with its texts in the first 200 records.
+
+    Empty texts are left out.
+    """
+    content = content.opened()
     records = [entry for _, entry in content.entries[:_ROWS] if isinstance(entry, Mapping)]
     found: dict[str, list[str]] = {str(column): [] for column in content.columns[:most]}
     for record in records:

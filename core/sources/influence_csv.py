@@ -21,7 +21,7 @@ from core.sources.checks import ColumnChecks
 from core.sources.encoding import read_source, to_utf8
 from core.sources.influence_rows import Rows, check_rows
 from core.sources.influence_tables import passage_table, query_table
-from core.sources.mapping import MAPPABLE, PUBLISHED_COLUMNS, check_mapping, suggest_mapping, template_csv
+from core.sources.mapping import MAPPABLE, PUBLISHED_COLUMNS, check_mapping, suggest_mapping
 from core.sources.report import IssueLog, ValidationReport, shorten
 from core.sources.table import RawTable, some_rows, table_of
 from core.spreadsheet import restore
@@ -32,7 +32,6 @@ __all__ = [
     "Imported",
     "read_influence_csv",
     "suggest_mapping",
-    "template_csv",
 ]
 
 _MARK_COLUMN = "data_source"
@@ -119,12 +118,13 @@ def _read(
     pa.default_memory_pool().release_unused()
     passages = passage_table(checks, rows, queries)
     notes = [*table.notes, *rows.notes]
-    if unused := [c for c in columns if c not in fields.values() and c != _MARK_COLUMN]:
+    unused = [c for c in columns if c not in fields.values() and c != _MARK_COLUMN]
+    if unused:
         notes.append(f"Columns not used: {', '.join(map(shorten, unused[:40]))}.")
     if checks.used_decimal_comma:
         notes.append("Commas in numbers were read as decimal points.")
     notes += mark_notes(marked)
-    report = _report(checks, rows, table, notes)
+    report = _report(checks, rows, table, notes, unused)
     return queries, passages, upload_manifest(digest, label, report, {}, fields, marked), report
 
 
@@ -193,7 +193,9 @@ def _log_ragged(table: RawTable, log: IssueLog) -> None:
     log.count_more(len(table.rejected) - len(shown))
 
 
-def _report(checks: ColumnChecks, rows: Rows, table: RawTable, notes: list[str]) -> ValidationReport:
+def _report(
+    checks: ColumnChecks, rows: Rows, table: RawTable, notes: list[str], unused: list[str]
+) -> ValidationReport:
     bad = np.flatnonzero(checks.bad)
     rejected = pd.DataFrame({_not_ours(name): some_rows(checks.frame[name], bad) for name in checks.frame})
     rejected.index = checks.frame.index[bad]
@@ -206,7 +208,8 @@ def _report(checks: ColumnChecks, rows: Rows, table: RawTable, notes: list[str])
     enables = [what for what, fields in _ANALYSES.items() if any(map(checks.has, fields))]
     missing = [f"{what}: needs {' or '.join(_ANALYSES[what])}" for what in _ANALYSES if what not in enables]
     missing.append("noise floor: needs repeated calls, which such a file cannot hold")
-    return checks.log.report(rows.kept.size, rejected.reset_index(drop=True), notes, (enables, missing))
+    rejected = rejected.reset_index(drop=True)
+    return checks.log.report(rows.kept.size, rejected, notes, (enables, missing), unused)
 
 
 def _not_ours(column: str) -> str:

@@ -42,8 +42,8 @@ class ValidationReport:
     """What became of a file's rows (or lines with content).
 
     ``issues`` are the first 1,000, in file order; ``n_issues`` and ``n_errors`` count all. ``rejected`` holds
-    the rows left out, after the columns ``row`` and ``reason``. ``enables`` and ``missing`` list what can and
-    cannot be computed from the file.
+    the rows left out, after the columns ``row`` and ``reason``; ``ignored`` are the columns that no
+    calculation uses. ``enables`` and ``missing`` list what can and cannot be computed from the file.
     """
 
     n_rows: int
@@ -55,6 +55,7 @@ class ValidationReport:
     missing: tuple[str, ...] = ()
     n_issues: int = 0
     n_errors: int = 0
+    ignored: tuple[str, ...] = ()
 
     @property
     def n_rejected(self) -> int:
@@ -130,11 +131,14 @@ class IssueLog:
         rejected: pd.DataFrame,
         notes: Iterable[str],
         possible: tuple[Iterable[str], Iterable[str]] = ((), ()),
+        ignored: Iterable[str] = (),
     ) -> ValidationReport:
         """Return the report on a file; ``possible`` as `possibilities` gives it."""
         enables, missing = tuple(possible[0]), tuple(possible[1])
         n, counts = n_kept + len(rejected), (self.n_issues, self.counts["error"])
-        return ValidationReport(n, n_kept, self.listed(), rejected, tuple(notes), enables, missing, *counts)
+        return ValidationReport(
+            n, n_kept, self.listed(), rejected, tuple(notes), enables, missing, *counts, tuple(ignored)
+        )
 
     def nothing_usable(self, name: str, n: int, things: str, place: str, column: str = "field") -> str:
         """Return the message that no row, line or record can be used, with the first problem."""

@@ -60,15 +60,22 @@ def is_correct(answer: str | None, references: Sequence[str] | None, question: s
     return (choice is None or not right or choice in right) and _says(answer, texts)
 
 
-def correctness(answers: pd.Series, references: pd.Series, questions: pd.Series) -> pd.Series:
-    """Return `is_correct` of every answer, missing where it is None."""
-    return pd.Series(
-        [
-            _is_correct(answer, tuple(known or ()), question) if isinstance(answer, str) else None
-            for answer, known, question in zip(answers, references, questions, strict=True)
-        ],
-        dtype="boolean",
-    )
+def correctness(queries: pd.DataFrame) -> pd.Series:
+    """Return whether every answer of a run is correct, missing where that is not known.
+
+    What a person or another program said (``queries["correct"]``) goes before `is_correct`.
+    """
+    columns = (queries[name] for name in ("answer", "reference_answers", "question"))
+    found = [
+        _is_correct(answer, tuple(known or ()), question) if isinstance(answer, str) else None
+        for answer, known, question in zip(*columns, strict=True)
+    ]
+    return queries["correct"].reset_index(drop=True).fillna(pd.Series(found, dtype="boolean"))
+
+
+def labelled(queries: pd.DataFrame) -> pd.Series:
+    """Return of which questions of a run a label is known: a judgement, or a reference answer."""
+    return queries["correct"].notna() | queries["reference_answers"].notna()
 
 
 # Several diagnostics ask it of the answers of one run, one after the other.

@@ -39,7 +39,7 @@ from core.uncertainty.relations import Key, relations
 from core.uncertainty.samples import Samples
 
 NOTHING = "No question has two samples."
-NO_LABELS = "No reference answers: which estimator to believe is not known."
+NO_LABELS = "Neither labels nor reference answers: which estimator to believe is not known."
 ONE_KIND = "The estimators can be judged only where some answers are right and some wrong."
 _MAJORITY = 0.5
 _FROM_MODELS = ("entailment", "contradiction", "p_true", "verbalised")
@@ -238,7 +238,7 @@ def measure(run: Run, embed: Embed | None = None) -> Measured:
     measured |= {name for one in texts.values() for name in _FROM_MODELS if getattr(one, name) is not None}
     names = [name for name, one in ESTIMATORS.items() if measured >= {*one.needs}]
     scores = {name: _among(one, asked_again) for name, one in score([*texts.values()], names).items()}
-    correct = correctness(run.queries["answer"], run.queries["reference_answers"], run.queries["question"])
+    correct = correctness(run.queries)
     queries = run.queries[["query_id", "question"]].reset_index(drop=True)
     known = pd.DataFrame(facts, columns=[*_FACTS], index=np.flatnonzero(asked_again))
     counts = {name: 0 for name, kind in _FACTS.items() if kind == "int64"}

@@ -49,8 +49,11 @@ BY_EMBEDDING = Setting(
 
 
 def samples_csv(diagnosis: Analyses) -> bytes:
-    """Return one row per sampled answer, with its meaning."""
-    return csv_bytes(diagnosis["uncertainty"].samples, diagnosis.run.data_source)
+    """Return one row per sampled answer, with its question and its meaning."""
+    frame = diagnosis["uncertainty"].samples.copy()
+    questions = diagnosis.run.queries.set_index("query_id")["question"]
+    frame.insert(1, "question", frame["query_id"].map(questions))
+    return csv_bytes(frame, diagnosis.run.data_source)
 
 
 def context_csv(diagnosis: Analyses) -> bytes:

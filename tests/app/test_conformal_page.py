@@ -96,7 +96,7 @@ def test_without_labels_the_page_says_how_to_get_them(opened, texts):
     queries = bare.queries.assign(reference_answers=None)
     app = opened(shown=Run.create(dict(bare.manifest), **{**bare.tables, "queries": queries}))
     said = texts(app)
-    assert f"**None of {N} questions has a reference answer**" in said and "`reference_answers`" in said
+    assert f"**None of {N} questions has a label or a reference answer**" in said and "`correct`" in said
     # ⌈0.9 / 0.1⌉
     assert "at least 9 correct answers are needed" in said
     assert "or name a calibration store" in said and not button(app, "Calibrate").disabled
@@ -296,7 +296,7 @@ def test_a_run_without_labels_stays_uncalibrated_and_says_why(opened, texts):
     queries = bare.queries.assign(reference_answers=None)
     app = opened(shown=calibrated(Run.create(dict(bare.manifest), **{**bare.tables, "queries": queries})))
     said = raw(texts(app))
-    assert "Not calibrated" in said and "has a reference answer**, and without labels nothing can" in said
+    assert "Not calibrated" in said and "has a label or a reference answer**, so nothing can" in said
 
 
 def test_looking_at_a_store_makes_no_file(opened, texts, file):

@@ -47,6 +47,40 @@ def test_a_test_set_is_offered_as_a_data_set(open_app, healthy):
     assert "on the page Live run" in app.error[0].value and "core analyze testset" in app.error[0].value
 
 
+LABELLED = "question,answer,confidence,correct\n" + "".join(
+    f"What is fact {n}?,Fact {n}.,{n / 40},{int(n % 4 > 0 if n > 20 else n % 3 == 0)}\n" for n in range(40)
+)
+
+
+def test_labels_and_confidences_alone_are_calibrated_and_ask_for_no_passage(open_app, healthy, texts):
+    app = healthy(upload(open_app("data"), LABELLED.encode(), "labelled.csv"))
+    assert "All 40 rows were used" in app.success[0].value and "passage" not in "".join(
+        one.value for one in app.markdown if "material/remove" in one.value
+    )
+    said = texts(healthy(app.switch_page("pages/confidence.py").run()))
+    assert "Calibration error (ECE)" in said and "Measure signals" not in said
+    app = healthy(app.switch_page("pages/conformal.py").run())
+    assert "40 of 40 questions** with a label" in texts(app)
+
+
+def test_a_file_of_unknown_columns_goes_to_the_mapper_with_a_guess(open_app, healthy, texts):
+    content = b"prompt,rank,score_delta\nWho was first?,1,0.5\nWho was first?,2,0.25\n"
+    app = healthy(upload(open_app("data"), content))
+    assert "Which column is which?" in texts(app) and "questions only" not in texts(app)
+    fields = ("question", "retrieval_rank", "influence_score")
+    chosen = [app.selectbox(key=f"data_map_{field}").value for field in fields]
+    assert chosen == ["prompt", "rank", "score_delta"]
+    app = healthy(app.button(key="data_mapped").click().run())
+    assert "1 question · 2 passages" in texts(app)
+
+
+def test_answers_to_one_question_may_be_samples_and_unused_columns_are_in_amber(open_app, healthy, texts):
+    app = healthy(upload(open_app("data"), b"question,answer,colour\nWho?,Ada,red\nWho?,Bo,red\n"))
+    assert "1 column not used" in app.warning[0].value and not app.success
+    app = healthy(app.button(key="data_samples").click().run())
+    assert "1 question · 0 passages" in texts(app)
+
+
 def test_gzip_is_read(open_app, healthy, texts):
     app = healthy(upload(open_app("data"), gzip.compress(CSV), "file.csv.gz"))
     assert "3 questions · 9 passages" in texts(app)
@@ -359,7 +393,7 @@ def test_every_export_names_its_losses_before_it_is_downloaded(open_app, healthy
         said = texts(healthy(app)).replace("\\", "").replace("\u2060", "")
         assert ("Not restored when" in said) == (name in FORMATS and bool(FORMATS[name].losses))
         assert all(loss in said for loss in getattr(FORMATS.get(name), "losses", ()))
-        if name in FORMATS:
+        if name in FORMATS and FORMATS[name].write:
             kind = "" if FORMATS[name].suffix == f".{name}" else f"-{name}"
             assert f"{kind}{FORMATS[name].suffix}:" in said
         menu = app.selectbox(key="export_format")

@@ -49,7 +49,7 @@ def sideways(page) -> int:
 
 def unfold(page, title: str) -> None:
     """Open what a page keeps folded."""
-    page.get_by_test_id("stExpander").filter(has_text=title).locator("summary").first.click()
+    page.get_by_test_id("stExpander").locator("summary", has_text=title).first.click()
     settle(page)
 
 

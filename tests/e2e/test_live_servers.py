@@ -135,7 +135,7 @@ def test_records_of_another_tool_are_continued_live(app, new_page, llama):
     connect(page, "OpenAI-compatible server", f"{llama}/v1")
     plan_and_run(page)
     page.get_by_role("link", name="Overview").last.click()
-    page.get_by_role("heading", name="Against chance").wait_for(timeout=60_000)
+    page.get_by_text(re.compile(r"^All findings \(")).wait_for(timeout=60_000)
     settle(page)
     assert "of 2 " in main_text(page)
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.core.validation.validation_runs import BRIDGE, CASES, run_of
-from tests.e2e.driving import LOOKS, main_text, sideways
+from tests.e2e.driving import LOOKS, main_text, sideways, unfold
 from tests.e2e.running_app import running_app, settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -63,8 +63,10 @@ def test_from_the_form_to_the_fallback_of_a_rejected_answer(own_app, new_page, r
     settle(page)
     page.get_by_role("link", name="Open in the workbench").click()
     page.wait_for_url(re.compile("/workbench"))
-    page.get_by_text("Response metadata").wait_for(timeout=60_000)
+    page.get_by_text("Stopped by validation").first.wait_for(timeout=60_000)
     settle(page)
+    unfold(page, "Validation")
+    page.get_by_text("Response metadata").wait_for(timeout=60_000)
     assert "Stopped by validation" in main_text(page)
     inert(page)
     assert sideways(page) <= 1

@@ -12,7 +12,7 @@ from core.conditions import where
 from core.text.display import count, number
 from core.uncertainty.analysis import UncertaintyAnalysis
 
-CORRECT, INCORRECT, UNKNOWN = "Correct", "Incorrect", "No reference answer"
+CORRECT, INCORRECT, UNKNOWN = "Correct", "Incorrect", "No label"
 # What stands on the other axis: its title, its name in a sentence, and what a question without it lacks.
 _UP = {
     "agreement": ("Agreement of the answer", "agreement", "an answer to compare with its samples"),

@@ -4,9 +4,22 @@ from core.sources.formats.importing import (
     FORMATS,
     IMPORT_FORMATS,
     INFLUENCE_CSV,
+    MAPPED,
+    SAMPLED,
     UnknownFormatError,
     detect,
     import_file,
+    n_asked_again,
 )
 
-__all__ = ["FORMATS", "IMPORT_FORMATS", "INFLUENCE_CSV", "UnknownFormatError", "detect", "import_file"]
+__all__ = [
+    "FORMATS",
+    "IMPORT_FORMATS",
+    "INFLUENCE_CSV",
+    "MAPPED",
+    "SAMPLED",
+    "UnknownFormatError",
+    "detect",
+    "import_file",
+    "n_asked_again",
+]

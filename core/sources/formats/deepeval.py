@@ -72,7 +72,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
         r.passages for r in found.records
     ):
         notes.append("context holds the right passages, not those retrieved; there is no retrieval_context.")
-    return ReadRecords(found.records, found.rejected, (*notes, *found.notes))
+    return replace(found, notes=tuple(notes))
 
 
 def write(records: Sequence[Record]) -> bytes:

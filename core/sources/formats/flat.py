@@ -15,7 +15,7 @@ from core.sources.formats.records import Record, RecordPassage
 from core.sources.formats.types import ReadRecords
 from core.sources.mapping import check_columns
 from core.sources.question import passage_text
-from core.sources.report import IssueLog, shorten
+from core.sources.report import IssueLog
 
 # What a record holds -> the names under which a format has it, its own first.
 Names = Mapping[str, tuple[str, ...]]
@@ -23,7 +23,6 @@ Names = Mapping[str, tuple[str, ...]]
 PLAIN: Names = {"passages": ("context",), "references": ("ground_truth", "target")}
 # Scores inside, which are read although the field is also kept as it is.
 _USED = ("metrics_data",)
-_SHOWN = 20
 
 
 def read_entries(
@@ -37,7 +36,7 @@ def read_entries(
 
     ``row`` turns an entry (the cells of a CSV row) into fields, None where it is a record already; ``record``
     turns fields into a record or raises `FieldError`. What other files call passages and references is moved
-    to the format's ``names`` of them; a note lists the fields that no reader used.
+    to the format's ``names`` of them.
     """
     inner = _with_blank_answers(content.opened(), names["answer"])
     unused: dict[str, None] = {}
@@ -49,7 +48,7 @@ def read_entries(
         return found
 
     records, rejected = read_each(inner.entries, log, read)
-    return ReadRecords(records, rejected, (_not_used(list(unused)),) if unused else ())
+    return ReadRecords(records, rejected, unused=tuple(unused))
 
 
 def record_of(fields: Fields, names: Names) -> Record:
@@ -187,11 +186,6 @@ def _holds_texts(value: object, several: bool) -> bool:
     if isinstance(value, list) and value and several:
         return all(isinstance(entry, str) for entry in value)
     return isinstance(value, str)
-
-
-def _not_used(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return f"Not used in calculations, only kept: {', '.join(map(shorten, names[:_SHOWN]))}{more}."
 
 
 def _renamed(entry: Any, new: Mapping[str, str]) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 from core.errors import InputError
+from core.run import Run
 from core.sources.columnar import is_columnar, is_saved_dataset, read_input
 from core.sources.content import Content, looks_like_json, read_content
 from core.sources.encoding import read_source
@@ -18,6 +19,7 @@ from core.sources.formats import (
     inspectorraget,
     jsonl,
     logged,
+    long,
     mtrag,
     openinference,
     rag_uncertainty,
@@ -25,23 +27,34 @@ from core.sources.formats import (
     ragchecker,
 )
 from core.sources.formats.flat import default_id, renamed
-from core.sources.formats.records import Record, right_texts, run_of
-from core.sources.formats.types import Format, ReadRecords, as_dataset
+from core.sources.formats.judged import judged
+from core.sources.formats.records import Record, records_of, right_texts, run_of
+from core.sources.formats.types import Format, ReadRecords, as_dataset, not_used
 from core.sources.formats.writing import unmarked
+from core.sources.guess import first_values, guess_columns
 from core.sources.influence_csv import Imported, digest_of, mark_notes, read_influence_csv, upload_manifest
 from core.sources.mapping import MAPPABLE, suggest_mapping
+from core.sources.question import FIELDS as DATASET
 from core.sources.question import names_of
 from core.sources.report import IssueLog, counted, possibilities, shorten
 from core.sources.shapes import shape_of
 from core.sources.table import OneColumn, read_columns
 from core.text.strict import finite
 
-INFLUENCE_CSV = "influence-csv"
+INFLUENCE_CSV, SAMPLED = "influence-csv", "samples-csv"
 _MODULES = (ragas, ragchecker, inspectorraget, deepeval, openinference, rag_uncertainty, mtrag, jsonl)
 FORMATS: Mapping[str, Format] = MappingProxyType(
-    {f.name: f for f in (*(module.FORMAT for module in _MODULES), *logged.FORMATS)}
+    {f.name: f for f in (*(module.FORMAT for module in _MODULES), *logged.FORMATS, *long.FORMATS)}
 )
 IMPORT_FORMATS = ("auto", INFLUENCE_CSV, *FORMATS)
+# Every field that a column may be named for, with what it means: the mapper and --map.
+MAPPED: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys((n for n in jsonl.FORMAT.fields if n not in ("references", "id")), ""),
+        **{name: column.meaning for name, column in MAPPABLE.items()},
+        **{name: column.meaning for name, (_, column) in long.FIELDS.items()},
+    }
+)
 
 
 def detect(content: Content) -> Format | None:
@@ -117,23 +130,51 @@ def _imported(data: bytes, label: str, file_format: str, given: Mapping[str, str
     log = IssueLog()
     content.log_bad(log)
     read = found.read(content, log)
-    if not any(r.answer is not None or r.passages or r.samples for r in read.records):
+    bare = {"source": "upload", "run_id": ""}
+    made = Run.create(bare, **read.tables) if read.n_rows else None
+    records, remarks = _named(read.records if made is None else records_of(made))
+    records, said, taken = judged(records)
+    if not any(map(_says_something, records)):
         raise InputError(_nothing_usable(content, read, log))
-    records, remarks = _named(read.records)
     how = "Auto-detected from field names" if file_format == "auto" else "Read as chosen"
-    notes = [f"{how}: {found.title} ({found.name}).", *content.notes, *read.notes, *remarks]
-    notes += mark_notes(marked)
-    report = log.report(len(records), content.rejected(read.rejected), notes, abilities(records))
+    notes = [f"{how}: {found.title} ({found.name}).", *content.notes, *read.notes]
+    ignored = [name for name in read.unused if name not in taken]
+    made = made or run_of(records, bare)
+    if n := n_asked_again(made):
+        notes.append(
+            f"{counted(n, 'question')} in several rows, each with its own answer: if these were sampled "
+            f"from one model, read the file as sampled answers ({SAMPLED})."
+        )
+    notes += [*not_used(ignored, kept=read.n_rows is None), *remarks, *said, *mark_notes(marked)]
+    rejected = content.rejected(read.rejected)
+    n_kept = len(records) if read.n_rows is None else read.n_rows
+    report = log.report(n_kept, rejected, notes, abilities(records), ignored)
     manifest = upload_manifest(digest_of(data), label, report, {"format": found.name}, given, marked)
-    return Imported(run_of(records, manifest), report)
+    return Imported(replace(made, manifest=MappingProxyType({**made.manifest, **manifest})), report)
+
+
+def n_asked_again(run: Run) -> int:
+    """Return how many questions have several answers, without passages or samples of their own."""
+    alone = ~run.queries["query_id"].isin({*run.passages["query_id"], *run["samples"]["query_id"]})
+    asked = run.queries.loc[alone & run.queries["answer"].notna(), "question"]
+    return int((asked.value_counts() > 1).sum())
+
+
+def _says_something(record: Record) -> bool:
+    """Return whether a record has more than a question."""
+    judged = record.correct is not None or record.confidences or record.signals
+    return bool(record.answer is not None or record.passages or record.samples or judged)
 
 
 def _is_influence(data: bytes, label: str, given: Mapping[str, str]) -> bool:
     """Return whether a file is a table of questions and passages with the influence of each."""
     if is_columnar(data) or looks_like_json(data, label) or not set(given) <= set(MAPPABLE):
         return False
-    fields = {*suggest_mapping(read_columns(data, label)), *given}
-    if "question" not in fields:
+    if not {"influence_score", "ablated_answer"}.isdisjoint(given):
+        return True
+    columns = read_columns(data, label)
+    fields = {*suggest_mapping(columns), *given}
+    if "question" not in fields or long.is_long(columns):
         return False
     # Any file may have a score of that name; beside a passage it is meant here.
     by_rouge = "reported_rouge_l" in fields and bool(fields & {"passage_id", "text", "retrieval_rank"})
@@ -157,7 +198,7 @@ def _influence(source: bytes | str | os.PathLike[str], label: str, given: Mappin
 
 def _format_of(content: Content, file_format: str, given: Mapping[str, str]) -> tuple[Format, Content]:
     """Return the format of a file, and its content with the named columns under the format's own names."""
-    found = detect(content) if file_format == "auto" else FORMATS[file_format]
+    found = FORMATS[file_format] if file_format != "auto" else long.of_fields(given) or detect(content)
     if file_format == "auto" and not given and (shape := shape_of(content)):
         raise InputError(f"{content.name} is a data set in the form of {shape}: {as_dataset(content.name)}.")
     if found is None and given:
@@ -189,9 +230,16 @@ def _named(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
 
 def _unasked(content: Content) -> str | None:
     """Return what to do with a list of questions that has nothing else; None for any other file."""
-    if content.opened().names().isdisjoint(names_of("question")):
+    names = content.opened().names()
+    if names.isdisjoint(names_of("question")) or unknown_columns(names):
         return None
     return _questions_only(content.name)
+
+
+def unknown_columns(names: Iterable[str]) -> list[str]:
+    """Return the names that neither the schema nor a data set has."""
+    own = {name for field in DATASET for name in names_of(field)}
+    return sorted({*names} - {*suggest_mapping(names).values()} - own)
 
 
 def _questions_only(name: str) -> str:
@@ -210,10 +258,13 @@ def _unknown(content: Content) -> str:
     if not names:
         return f'{content.name} has no fields with names; expected records, such as {{"question": …}}.'
     what = "columns" if content.kind == "csv" else "names"
+    guessed = guess_columns(first_values(content), {field: field for field in MAPPED})
+    pairs = " ".join(f"{field}={shorten(column)}" for field, (column, _) in guessed.items())
+    perhaps = f", perhaps {pairs}" if "question" in guessed else ""
     return (
         f"{content.name} has no known format ({', '.join(IMPORT_FORMATS[1:])}): its {what} are "
-        f"{', '.join(map(shorten, names))}; name its format, "
-        "or its columns (question=…, answer=…, passages=…)."
+        f"{', '.join(map(shorten, names))}; name its format, or its columns "
+        f"(question=…, answer=…, passages=…{perhaps})."
     )
 
 
@@ -230,10 +281,16 @@ def _nothing_usable(content: Content, read: ReadRecords, log: IssueLog) -> str:
 def abilities(records: Sequence[Record]) -> tuple[list[str], list[str]]:
     """Return which analyses the records (one or more) allow, and what the others need."""
     enables, missing = possibilities(records, _ANALYSES)
+    if not any(record.passages for record in records) and any(map(_judged, records)):
+        return enables, [line for line in missing if "passages" not in line]
     needs = "needs answers with each passage left out"
     texts = any(passage.text and passage.text.strip() for record in records for passage in record.passages)
     how = "; continue live with the same passages" if texts else ", and passages with text"
     return enables, [f"influence vs retrieval: {needs}{how} to get them", *missing]
+
+
+def _judged(record: Record) -> bool:
+    return record.correct is not None or bool(record.confidences)
 
 
 def _has_claims(record: Record) -> bool:
@@ -245,12 +302,12 @@ _ANALYSES: tuple[tuple[str, Callable[[Record], bool], str], ...] = (
     ("retrieval metrics", lambda r: any(p.is_gold is not None for p in r.passages), "gold passages"),
     (
         "correct and incorrect answers",
-        lambda r: bool(r.references) and r.answer is not None,
+        lambda r: r.correct is not None or (bool(r.references) and r.answer is not None),
         "answers and correct answers to compare them with",
     ),
     (
         "confidence of the answers",
-        lambda r: bool(r.signals),
+        lambda r: bool(r.signals or r.confidences),
         "similarity, lexical and llm_score, or the step that measures them",
     ),
     (

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from core.errors import InputError
 from core.sources.content import Content
 from core.sources.fields import Fields
 from core.sources.formats import flat
+from core.sources.formats.judged import may_judge
 from core.sources.formats.kept import is_kept
 from core.sources.formats.records import SIGNALS, Record, RecordPassage, question_of
 from core.sources.formats.types import Format, ReadRecords, as_dataset
@@ -28,11 +30,11 @@ _OWN = {
 
 
 def recognise(content: Content) -> int:
-    """Count what is there beside the question: answers, passages, correct answers, samples, an id."""
+    """Count what is there beside the question: answers, passages, correct answers, samples, labels."""
     names = content.opened().names()
     passages, references = ((*_NAMES[field], *flat.PLAIN[field]) for field in ("passages", "references"))
     families = (_ANSWER, passages, references, ("samples",), ("corpus",), ("gold",))
-    count = sum(not names.isdisjoint(family) for family in families)
+    count = sum(not names.isdisjoint(family) for family in families) + any(map(may_judge, names))
     return 1 + count if count and not names.isdisjoint(names_of("question")) else 0
 
 
@@ -41,6 +43,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
     found = flat.read_entries(content, log, _NAMES, _row if content.kind == "csv" else None, _record)
     names = content.opened().names()
     unanswered = not any(r.answer is not None or r.samples for r in found.records)
+    unanswered = unanswered and not any(map(may_judge, names))
     if found.records and unanswered and not names.isdisjoint((*_PASSAGES, "corpus")):
         raise InputError(
             f"{content.name} holds questions and passages but no answers, so it is a data set: "
@@ -49,7 +52,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
     if names.isdisjoint(names_of("documents")):
         return found
     note = "Documents were read as passages, in the order of the file."
-    return ReadRecords(found.records, found.rejected, (note, *found.notes))
+    return replace(found, notes=(note,))
 
 
 def write(records: Sequence[Record]) -> bytes:
@@ -143,5 +146,8 @@ FORMAT = Format(
         "references": "answers",
         "samples": "samples",
         "id": "id",
+        "reference_answers": "answers",
+        "query_id": "id",
+        **{name: name for name in ("correct", "confidence", "kind", "language", *_NUMBERS, *SIGNALS)},
     },
 )

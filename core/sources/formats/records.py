@@ -23,8 +23,10 @@ from core.text.strict import finite
 ENTAILMENT, NEUTRAL, CONTRADICTION = "Entailment", "Neutral", "Contradiction"
 SIGNALS = SCHEMA["signals"].names[1:]  # beside the question's id
 _PROBABILITY: Mapping[str, float] = {ENTAILMENT: 1.0, NEUTRAL: 0.0, CONTRADICTION: 0.0}
-_TABLES = ("passages", "samples", "claims", "support", "reported", "signals")
+_TABLES = ("passages", "samples", "claims", "support", "reported", "signals", "confidences")
 _VERDICTS = ("counterpart", "relevance", "verdict")
+# Names of a label of the answer, the surest first.
+LABELS = ("correct", "is_correct", "correctness", "label", "score")
 _RIGHT = (("reference_contexts", ""), ("context", ""))
 Row = dict[str, Any]
 
@@ -65,7 +67,8 @@ class Record:
     counts the passages known to be relevant, retrieved or not. ``reported`` maps ``(name, by)`` to whatever
     else the file says, as JSON can hold it; a run gives it back unchanged, and ``by`` is "" where nobody is
     named. ``latency`` is in seconds; ``judge`` verified the claims, ``model`` gave the answer. ``signals``
-    are confidence signals, by column of that table.
+    are confidence signals, by column of that table; ``confidences`` those that a file names itself.
+    ``correct`` is what ``correct_by`` says of the answer.
     """
 
     record_id: str
@@ -83,6 +86,9 @@ class Record:
     judge: str | None = None
     model: str | None = None
     signals: Mapping[str, float] = field(default_factory=dict)
+    correct: bool | None = None
+    correct_by: str | None = None
+    confidences: Mapping[str, float] = field(default_factory=dict)
 
 
 def run_of(records: Sequence[Record], manifest: Mapping[str, Any]) -> Run:
@@ -138,6 +144,8 @@ def _rows(record: Record) -> Iterator[tuple[str, Row]]:
             "answer": record.answer,
             "answer_status": None if record.answer is None else answer_status(record.answer),
             "reference_answers": list(record.references) or None,
+            "correct": record.correct,
+            "correct_by": record.correct_by,
             "n_gold": record.n_gold,
             "kind": record.kind,
             "language": record.language,
@@ -185,6 +193,8 @@ def _rows(record: Record) -> Iterator[tuple[str, Row]]:
             )
     if record.signals:
         yield "signals", {**record.signals}
+    for name, confidence in record.confidences.items():
+        yield "confidences", {"name": name, "value": confidence}
     for (name, by), value in record.reported.items():
         yield "reported", {"name": name, "by": by, **stored(value)}
 
@@ -220,6 +230,9 @@ def _record(query: Row, tables: Mapping[str, Sequence[Row]], model: str | None) 
         RecordPassage(p["passage_id"], p["text"], p["title"] or "", p["retrieval_score"], p["is_gold"])
         for p in tables["passages"]
     )
+    reported = {(r["name"], r["by"]): restored(r["value"], r["text"]) for r in tables["reported"]}
+    if query["correct"] is not None and not any(name in LABELS for name, _ in reported):
+        reported["correct", query["correct_by"] or ""] = query["correct"]
     return Record(
         query["query_id"],
         query["question"],
@@ -229,13 +242,16 @@ def _record(query: Row, tables: Mapping[str, Sequence[Row]], model: str | None) 
         tuple(s["answer"] for s in tables["samples"] if s["answer"] is not None),
         query["n_gold"],
         tuple(RecordClaim(*claim) for claim in claims),
-        {(r["name"], r["by"]): restored(r["value"], r["text"]) for r in tables["reported"]},
+        reported,
         query["kind"],
         query["language"],
         query["latency"],
         next((s["judge"] for s in tables["support"] if s["judge"] is not None), None),
         model,
         {name: row[name] for row in tables["signals"] for name in SIGNALS if row[name] is not None},
+        query["correct"],
+        query["correct_by"],
+        {row["name"]: row["value"] for row in tables["confidences"]},
     )
 
 

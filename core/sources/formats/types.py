@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pandas as pd
+
 from core.sources.content import Content
 from core.sources.fields import Rejected
 from core.sources.formats.records import Record
-from core.sources.report import IssueLog
+from core.sources.report import IssueLog, shorten
+
+_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +20,16 @@ class ReadRecords:
     """The result of a format's reader.
 
     ``rejected`` holds ``(number, reason, entry)`` of each entry that could not be used; the issue log says
-    the same with field and value.
+    the same with field and value. ``unused`` are the fields that no reader used. A long table gives the
+    ``tables`` of the run, made of ``n_rows`` rows.
     """
 
     records: Sequence[Record]
     rejected: Sequence[Rejected] = ()
     notes: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    n_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,14 @@ class Format:
     write: Callable[[Sequence[Record]], bytes] | None
     losses: tuple[str, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
+
+
+def not_used(names: Sequence[str], kept: bool = True) -> list[str]:
+    """Return the note on fields that are only kept, or not even that, if there are any."""
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    shown = ", ".join(map(shorten, names[:_SHOWN]))
+    how = "Not used in calculations, only kept" if kept else "Columns not used"
+    return [f"{how}: {shown}{more}."] if names else []
 
 
 def as_dataset(name: str, corpus: bool = False) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from core.run import marked_source
+from core.run import MARKS, SOURCES, marked_source
 from core.sources.content import Content
+from core.spreadsheet import restored_text
 from core.text.strict import clean, finite
 
 # What every file of a run that no model answered carries, through every format and back.
@@ -53,6 +54,8 @@ def marked(data: bytes, suffix: str, mark: str) -> bytes:
 
 def unmarked(content: Content) -> tuple[Content, str]:
     """Return content without the mark, and the source of a run that it names anywhere; "" without one."""
+    if content.kind == "csv":
+        return _own_csv(content)
     everywhere = [content.value, *(entry for _, entry in content.entries)]
     source = next(filter(None, map(_source, everywhere)), "")
     if not source:
@@ -60,6 +63,21 @@ def unmarked(content: Content) -> tuple[Content, str]:
     entries = tuple((number, _without(entry)) for number, entry in content.entries)
     value = [entry for _, entry in entries] if isinstance(content.value, list) else _without(content.value)
     return replace(content, value=value, entries=entries), source
+
+
+def _own_csv(content: Content) -> tuple[Content, str]:
+    """Return the rows of a CSV; of our own, without the mark, and formulas as they were."""
+    marks = {str(row[_FIELD]) for _, row in content.entries if _FIELD in row}
+    if not marks or not marks <= {*MARKS.values(), *SOURCES}:
+        return content, ""
+    entries = []
+    for number, row in content.entries:
+        names = [restored_text(name) for name in row]
+        entries.append((number, dict(zip(names, map(restored_text, row.values()), strict=True))))
+    entries = [(number, {k: v for k, v in row.items() if k != _FIELD}) for number, row in entries]
+    columns = tuple(restored_text(name) for name in content.columns if name != _FIELD)
+    source = next(filter(None, map(marked_source, sorted(marks))), "")
+    return replace(content, entries=tuple(entries), columns=columns), source
 
 
 def _source(value: Any) -> str:

@@ -46,7 +46,7 @@ def test_the_card_says_of_how_many_and_how_sure():
 
 def test_without_references_nothing_is_judged():
     card = next(one for one in diagnosis(MIXED[2:3]).numbers("answers") if one.key == "n_correct")
-    assert (card.text, card.basis) == ("—", "no reference answers to compare with")
+    assert (card.text, card.basis) == ("—", "no labels, and no reference answers to compare with")
 
 
 def test_answers_that_are_not_there_are_a_finding():

@@ -146,7 +146,7 @@ def test_entropy_and_agreement_by_hand():
 def test_answers_without_a_reference_have_a_form_of_their_own():
     analysis = sampled([["yes", "yes"]] * 3, answers=["yes"] * 3, references=["yes", "", ""])
     right, unknown = entropy_agreement(analysis).data
-    assert unknown.name == "No reference answer (2 questions)"
+    assert unknown.name == "No label (2 questions)"
     # A missing label is no condition; alone, a place is one.
     assert right.customdata[0][0] == "question=q1" and unknown.customdata[0][0] == ""
     (alone,) = entropy_agreement(sampled([["yes", "yes"]] * 3)).data

@@ -52,7 +52,9 @@ def test_another_seed_chooses_anew():
 def test_without_labels_nothing_calibrates_and_the_run_says_so():
     run = fill(unmarked(4, 0), ConformalStep())
     assert run.queries["calibrates"].isna().all() and run.manifest["steps"]["conformal"]["complete"]
-    assert run.manifest["notes"] == ["No question has a reference answer: nothing can be calibrated."]
+    assert run.manifest["notes"] == [
+        "No answer has a label or a reference answer: nothing can be calibrated."
+    ]
     diagnosis = Diagnosis(run)
     assert not diagnosis["conformal"].calibrated and diagnosis.findings_of("conformal") == ()
     assert diagnosis.diagnostic("conformal").lacks(run).startswith("Not calibrated")

@@ -84,5 +84,5 @@ def scored_run(*questions, **columns):
 def analysed_run(run, rouge=None):
     """The analysis of a run, without any influence by words unless it is given."""
     q = run.queries
-    correct = correctness(q["answer"], q["reference_answers"], q["question"])
+    correct = correctness(q)
     return analyse_likelihood(run, np.zeros(len(run.passages)) if rouge is None else np.array(rouge), correct)

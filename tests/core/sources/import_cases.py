@@ -23,7 +23,8 @@ import pandas as pd
 from core.errors import InputError
 from core.sources.formats.importing import import_file
 from core.sources.influence_csv import Imported, read_influence_csv
-from core.sources.mapping import PUBLISHED_COLUMNS, template_csv
+from core.sources.mapping import PUBLISHED_COLUMNS
+from core.sources.templates import template_csv
 from core.spreadsheet import csv_bytes
 
 DATA = Path(__file__).parents[2] / "data"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from core.sources.guess import examples, first_values, guess_columns
+from core.sources.guess import examples, guess_columns, values_in
 
 PASSAGE = "Die Hafenbrücke wurde im Mai 1931 für den Verkehr geöffnet, nach vier Jahren Bau."
 GERMAN = "\n".join(
@@ -27,7 +27,7 @@ INFLUENCE = {
 
 
 def test_columns_in_another_language_are_told_by_their_values():
-    found = guess_columns(first_values(GERMAN.encode(), "deutsch.csv"), INFLUENCE)
+    found = guess_columns(values_in(GERMAN.encode(), "deutsch.csv"), INFLUENCE)
     assert {field: column for field, (column, _) in found.items()} == {
         "question": "Frage",
         "influence_score": "Einfluss",
@@ -49,7 +49,7 @@ def test_a_name_goes_before_what_values_look_like():
 
 def test_records_of_flat_formats_are_guessed_too():
     records = [{"Frage": "Wer?", "Fundstellen": ["a", "b"], "Antwort": "Unwin"}]
-    columns = first_values(json.dumps(records).encode(), "r.json")
+    columns = values_in(json.dumps(records).encode(), "r.json")
     fields = {"question": "user_input", "answer": "response", "passages": "retrieved_contexts"}
     assert {field: column for field, (column, _) in guess_columns(columns, fields).items()} == {
         "question": "Frage",
@@ -66,7 +66,7 @@ def test_empty_and_long_columns_are_no_trouble(values):
 
 def test_the_start_of_a_long_table_is_enough():
     rows = "".join(f"{n},Wer war {n}?\n" for n in range(700_000))
-    assert first_values(f"Nr,Frage\n{rows}".encode("utf-16"), "long.csv")["Frage"][:1] == ["Wer war 0?"]
+    assert values_in(f"Nr,Frage\n{rows}".encode("utf-16"), "long.csv")["Frage"][:1] == ["Wer war 0?"]
 
 
 def test_three_different_examples():

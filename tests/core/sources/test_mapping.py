@@ -7,9 +7,9 @@ from core.sources.influence_csv import (
     PUBLISHED_COLUMNS,
     read_influence_csv,
     suggest_mapping,
-    template_csv,
 )
 from core.sources.mapping import check_mapping
+from core.sources.templates import template_csv
 
 
 def test_the_published_columns_all_find_their_place():

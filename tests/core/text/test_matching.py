@@ -5,7 +5,7 @@ import pytest
 
 from core.text import is_correct
 from core.text.choices import chosen
-from core.text.matching import correctness
+from core.text.matching import correctness, labelled
 
 DAY = ["27 July 1866", "27 July"]
 
@@ -197,6 +197,15 @@ def test_an_answer_beside_the_options_is_compared_as_any_other():
 
 
 def test_a_column_is_judged_with_its_questions():
-    answers = pd.Series(["The Panama Canal opened before the Suez Canal.", "Suez", None], dtype="str")
-    found = correctness(answers, pd.Series([["Suez"]] * 3), pd.Series([CANALS] * 3))
-    assert found.tolist() == [False, True, pd.NA]
+    answers = ["The Panama Canal opened before the Suez Canal.", "Suez", None, "Suez", None]
+    said = [None, None, None, False, True]
+    queries = pd.DataFrame(
+        {
+            "answer": pd.Series(answers, dtype="str"),
+            "reference_answers": [["Suez"]] * 4 + [None],
+            "question": CANALS,
+            "correct": pd.Series(said, dtype="boolean"),
+        }
+    )
+    assert correctness(queries).tolist() == [False, True, pd.NA, False, True]
+    assert labelled(queries).all() and not labelled(queries.assign(reference_answers=None)).iloc[0]

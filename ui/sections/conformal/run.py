@@ -6,13 +6,13 @@ import math
 
 import streamlit as st
 
-from core.calibration.labels import is_labelled
 from core.conformal.analysis import OWN, ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, DEFAULT_ALPHA, METRICS, OF_CORRECT, OF_SETS
 from core.conformal.findings import over_splits
 from core.conformal.promises import Coverage
 from core.conformal.split import labels_needed
 from core.text.display import about, count, number, percent
+from core.text.matching import labelled
 from ui import cached, router, show, sources, step_form
 from ui.plain import held, plain
 from ui.sections.conformal import alarms
@@ -25,21 +25,22 @@ def first() -> None:
     """Draw what is to be decided before a run is calibrated, or that labels are missing."""
     run = session().run
     assert run is not None, "the form is for the run that is loaded"
-    labelled, of = int(is_labelled(run.queries).sum()), len(run.queries)
+    n, of = int(labelled(run.queries).sum()), len(run.queries)
     with st.container(border=True):
         st.subheader("Not calibrated", anchor=False)
-        if labelled:
+        if n:
             st.markdown(
-                f"**{labelled:,} of {count(of, 'question')}** with a reference answer. A random half of them "
-                "calibrates, the other half tests what is promised. No model is called. The result is a new "
-                "run beside this one; the answers stay as they are."
+                f"**{n:,} of {count(of, 'question')}** with a label or a reference answer. A random half of "
+                "them calibrates, the other half tests what is promised. No model is called. The result is a "
+                "new run beside this one; the answers stay as they are."
             )
         else:
             st.markdown(
-                f"**None of {count(of, 'question')} has a reference answer**, and without labels nothing can "
+                f"**None of {count(of, 'question')} has a label or a reference answer**, so nothing can "
                 f"be calibrated: at α = {DEFAULT_ALPHA:g} at least {labels_needed(DEFAULT_ALPHA)} correct "
-                "answers are needed. Write reference answers for some questions into the column "
-                "`reference_answers` of your file and upload it again, or name a calibration store."
+                "answers are needed. Say of some answers whether they are correct in the column `correct` of "
+                "your file, or write their reference answers into `reference_answers`, and upload it again; "
+                "or name a calibration store."
             )
             sources.link(router.DATA, "Upload a file", "upload", door="Upload")
         _form("Calibrate")

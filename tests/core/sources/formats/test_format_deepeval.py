@@ -173,7 +173,7 @@ def test_a_csv_with_other_lists_and_numbers():
     result, log = read(in_csv(rows), "x.csv")
     assert [[p.text for p in r.passages] for r in result.records] == [["one; two", "three"], ["just one"]]
     assert [r.latency for r in result.records] == [2.5, None]
-    assert result.notes == ("Not used in calculations, only kept: tags.",)
+    assert result.unused == ("tags",)
     assert [(i.row, i.column, i.severity) for i in log.listed()] == [
         (3, "completion_time", "warning"),
         (4, "retrieval_context", "error"),

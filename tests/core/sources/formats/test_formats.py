@@ -13,12 +13,16 @@ from core.sources.content import read_content
 from core.sources.formats import FORMATS, IMPORT_FORMATS, detect, import_file
 from core.sources.formats.records import records_of
 from core.sources.formats.writing import marked, unmarked
-from core.sources.influence_csv import read_influence_csv, template_csv
+from core.sources.influence_csv import read_influence_csv
 from core.sources.mapping import suggest_mapping
+from core.sources.templates import template_csv
 
 ROOT = Path(__file__).parents[4]
 RAGAS = {"user_input": "q", "retrieved_contexts": ["c"], "response": "r", "reference": "x"}
 EXAMPLES = {
+    "claims-csv": [{"question": "q", "claim": "a", "passage_id": "d", "text": "c", "support": 1}],
+    "samples-csv": [{"question": "q", "sample": "a", "seed": 1}],
+    "passages-csv": [{"question": "q", "passage_id": "d", "text": "c"}],
     "ragas": [RAGAS],
     "ragchecker": {
         "results": [
@@ -179,7 +183,7 @@ def test_every_format_knows_its_own_file_and_no_other_takes_it(name):
     assert imported.run.manifest["dataset"]["format"] == name
     assert imported.run.queries["question"].to_list() == ["q"]
     texts = imported.run.passages["text"].dropna().to_list()
-    assert texts == ([] if name == "rag-uncertainty" else ["c"])  # which does not keep them
+    assert texts == ([] if name in ("rag-uncertainty", "samples-csv") else ["c"])  # these do not keep them
     assert imported.report.notes[0] == f"Auto-detected from field names: {FORMATS[name].title} ({name})."
     assert imported.run.manifest["notes"] == list(imported.report.notes)
 
