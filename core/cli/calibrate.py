@@ -35,6 +35,7 @@ from core.pipeline.steps import asks_questions, options_of
 from core.run import Run
 from core.socket import settings_of
 from core.sources.continue_run import is_run
+from core.sources.formats import import_file
 from core.sources.rows import read_rows
 from core.text.display import count, number
 
@@ -83,12 +84,13 @@ def calibrate(
     """
     settings = given.get("settings", {})
     alpha = float(settings.get("alpha", DEFAULT_ALPHA))
-    answers = _answers(labelled)
-    if answers is None and learn:
+    run = Run.load(labelled) if is_run(labelled) else _imported(labelled)
+    answers = None if run is not None else _answers(labelled)
+    if run is None and answers is None and learn:
         raise InputError("--learn is for answers with their signals: a saved run, or a file that has them.")
     taught: Learned | None = None
-    if is_run(labelled):
-        found, taught = _from_run(labelled, store, settings, alpha, learn)
+    if run is not None:
+        found, taught = _from_run(labelled, run, store, settings, alpha, learn)
     elif answers is not None:
         found, taught = _from_file(answers, store, settings, alpha, learn)
     else:
@@ -101,6 +103,19 @@ def calibrate(
         print_json(facts)
     else:
         print_text("\n".join([*([] if taught is None else learned_text(taught)), _text(facts)]))
+
+
+def _imported(source: str) -> Run | None:
+    """Return a file of judged answers with a confidence as the run that an import makes; None for others."""
+    if not Path(source).is_file():
+        return None
+    try:
+        run = import_file(source).run
+    except InputError:
+        return None
+    q = run.queries
+    has_signals = len(run["signals"]) or len(run["confidences"])
+    return run if has_signals and (q["correct"].notna() & q["answer"].notna()).any() else None
 
 
 def _answers(source: str) -> Labelled | None:
@@ -118,14 +133,14 @@ def _answers(source: str) -> Labelled | None:
 
 
 def _from_run(
-    folder: str, path: str, settings: Any, alpha: float, learn: bool
+    source: str, run: Run, path: str, settings: Any, alpha: float, learn: bool
 ) -> tuple[dict[str, Any], Learned | None]:
-    diagnosis = Diagnosis(Run.load(folder), settings)
+    diagnosis = Diagnosis(run, settings)
     taught = _taught(labelled_run(diagnosis, teaching=True), in_use(diagnosis).method) if learn else None
     used = in_use(diagnosis, None if taught is None else taught.method)
     cases, provenance = cases_of(diagnosis, used.method if taught is not None else None)
     if not cases:
-        raise InputError(f"The run {folder} has no labelled answer; nothing can be calibrated.")
+        raise InputError(f"{source} has no labelled answer; nothing can be calibrated.")
     return _stored(path, cases, provenance, kept_method(used), alpha, used.score), taught
 
 

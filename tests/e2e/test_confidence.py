@@ -78,4 +78,5 @@ def test_weights_that_were_tried_and_used_are_in_the_link(app, new_page, width, 
     # Both marks of the waterfall's last row: colour, icon and word of the band.
     other.goto(f"{app}/workbench?run={run}&weights=llm%3D1")
     settle(other)
+    unfold(other, "Confidence")
     assert "▼ Low confidence" in main_text(other) and "does not pass" in main_text(other)

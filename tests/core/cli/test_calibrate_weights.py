@@ -16,6 +16,7 @@ from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.pipeline import fill
 from core.run import Run
+from core.sources.formats import import_file
 from tests.core.confidence.confidence_rows import planted
 
 
@@ -86,6 +87,22 @@ def test_the_same_200_labels_give_one_threshold_everywhere(tmp_path, capsys):
     diagnosis = Diagnosis(run)
     one, other = diagnosis["confidence"].confidence, diagnosis["conformal"].queries["confidence"]
     np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+def test_a_file_of_answers_confidence_and_judgements_gives_one_threshold(tmp_path, capsys):
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame({"question": [f"What is {i}?" for i in range(200)], "answer": "Paris"})
+    frame["confidence"] = rng.random(200).round(2)
+    frame["correct"] = rng.random(200) < frame["confidence"] + 0.4
+    frame.to_csv(tmp_path / "answers.csv", index=False)
+    expected = certify_threshold(frame["confidence"], frame["correct"], 0.2, 0.1).threshold
+    assert expected is not None
+    path = tmp_path / "answers.csv"
+    assert command("calibrate", path, "--store", tmp_path / "a.db", "--alpha", 0.2, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    diagnosis = Diagnosis(import_file(path).run, {"alpha": 0.2})
+    assert facts["certified_threshold"] == diagnosis["conformal"].final.threshold == expected
+    assert (facts["n_labels"], diagnosis["confidence"].quality.n) == (200, 200)
 
 
 def test_learned_weights_in_words_in_the_store_and_in_a_run(informative, tmp_path, capsys):
