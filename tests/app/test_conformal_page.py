@@ -78,7 +78,7 @@ def stored(app):
 def test_without_calibration_the_page_offers_the_step(opened, texts):
     app = opened(shown=planted())
     said = texts(app)
-    assert "Not calibrated" in said and f"**{N_LABELLED} of {N} questions** with a reference answer" in said
+    assert "Not calibrated" in said and f"**{N_LABELLED} of {N} questions** with a label or a ref" in said
     assert not button(app, "Calibrate").disabled
     # What the labels certify needs no calibration.
     assert "**Answer from a confidence of" in raw(said)
@@ -449,7 +449,7 @@ def test_an_answer_in_line_is_not_flagged(opened, run):
     said, _ = section(app)
     assert "**In line:** the answer is as typical as correct ones are" in said
     assert "**Flagged:**" not in said
-    assert "Test: Its reference answer is known and was not used to calibrate" in said
+    assert "Test: Whether it is correct is known and was not used to calibrate" in said
     assert {"Score", "Conformal p", "Confidence by score"} <= {one.label for one in app.metric}
 
 
