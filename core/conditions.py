@@ -149,7 +149,7 @@ def _values(diagnosis: Diagnosis, frame: pd.DataFrame, table: str, column: str, 
     if column in frame and not column.startswith("_"):
         return frame[column]
     given = diagnosis.run["confidences"]
-    if table == "queries" and given["name"].eq(column).any():
+    if table == "queries" and column in given["name"].unique().tolist():
         values = given[given["name"] == column].set_index("query_id")["value"]
         return frame["query_id"].map(values).rename(column)
     # Confidence signals have one row per question, too, and no analysis of their own.

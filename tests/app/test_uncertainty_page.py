@@ -131,7 +131,7 @@ def test_estimators_are_not_judged_without_reference_answers(opened, texts):
     run = sampled_run()
     queries = run.queries.assign(reference_answers=None)
     app = opened("uncertainty", Run.create(dict(run.manifest), **{**run.tables, "queries": queries}))
-    assert "No reference answers" in texts(app) and len(app.get("plotly_chart")) == 1
+    assert "Neither labels nor reference answers" in texts(app) and len(app.get("plotly_chart")) == 1
 
 
 @pytest.mark.parametrize(
