@@ -18,8 +18,8 @@ if show.needs_run():
     whatif.draw()
 
     if is_calibrated:
-        st.subheader("What is promised, and is it kept?", anchor=False)
-        run.promises()
+        with show.more("What is promised, and is it kept?"):
+            run.promises()
 
         st.subheader("Which answers are flagged?", anchor=False)
         with show.more("Flagged answers, sets, claims, drift and groups"):
