@@ -61,6 +61,8 @@ def test_labels_and_confidences_alone_are_calibrated_and_ask_for_no_passage(open
     assert "Calibration error (ECE)" in said and "Measure signals" not in said
     app = healthy(app.switch_page("pages/conformal.py").run())
     assert "40 of 40 questions** with a label" in texts(app)
+    said = texts(healthy(app.switch_page("pages/overview.py").run()))
+    assert "answers are wrong" in said and "Was the evidence in the prompt" not in said
 
 
 def test_a_file_of_unknown_columns_goes_to_the_mapper_with_a_guess(open_app, healthy, texts):

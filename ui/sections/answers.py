@@ -23,9 +23,10 @@ _STATUS = {
 
 
 def overview() -> None:
-    """Draw what was in the prompt of the incorrect answers; nothing where none is incorrect."""
-    wrong = cached.diagnosis()["answers"].incorrect
-    if not len(wrong):
+    """Draw what was in the prompt of the incorrect answers; nothing where none is incorrect, or had passages."""
+    diagnosis = cached.diagnosis()
+    wrong = diagnosis["answers"].incorrect
+    if not len(wrong) or not len(diagnosis.run.passages):
         return
     n, read = len(wrong), int(wrong["evidence_by"].eq(REFERENCE).sum())
     st.subheader(f"Was the evidence in the prompt? {count(n, 'incorrect answer')}", anchor=False)
