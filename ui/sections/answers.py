@@ -23,7 +23,7 @@ _STATUS = {
 
 
 def overview() -> None:
-    """Draw what was in the prompt of the incorrect answers; nothing where none is incorrect, or had passages."""
+    """Draw what was in the prompt of the incorrect answers; nothing where none is, or none had passages."""
     diagnosis = cached.diagnosis()
     wrong = diagnosis["answers"].incorrect
     if not len(wrong) or not len(diagnosis.run.passages):
