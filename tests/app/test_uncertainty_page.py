@@ -79,7 +79,7 @@ def test_without_samples_the_page_offers_the_step(open_app, healthy, texts, reco
 def test_with_samples_the_page_shows_figures_tables_and_the_way_to_its_questions(opened, texts):
     app = opened("uncertainty")
     said = texts(app)
-    assert "3 answers with a reference answer, 2 of them incorrect" in said
+    assert "3 labelled answers, 2 of them incorrect" in said
     # Figures of estimators only where one of them demonstrably finds incorrect answers.
     separates = "Judged on" in said
     assert len(app.get("plotly_chart")) == (3 if separates else 1)
@@ -195,7 +195,7 @@ def test_worked_answers_are_shown_with_their_samples(opened, texts):
     n = len(run.queries)
     # With 9 incorrect answers no estimator is surely better than guessing, and the page says so.
     said = texts(app)
-    assert f"on {n} answers with a reference answer, 9 of them incorrect" in said
+    assert f"on {n} labelled answers, 9 of them incorrect" in said
     assert "No estimator demonstrably separates" in said
     # Of all that have samples and claims.
     (quadrants,) = [one.value for one in app.dataframe if "quadrant" in one.value]

@@ -74,7 +74,7 @@ def estimators() -> None:
         return
     board = found.leaderboard
     n, wrong = int(board["n"].max()), int(board["n_wrong"].max())
-    judged = f"{count(n, 'answer')} with a reference answer, {wrong:,} of them incorrect"
+    judged = f"{count(n, 'labelled answer')}, {wrong:,} of them incorrect"
     if not _separates(board):
         st.markdown(f"**No estimator demonstrably separates incorrect from correct answers** on {judged}.")
         return
