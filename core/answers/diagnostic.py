@@ -7,8 +7,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from core.answers.analysis import Answers, analyse_answers
-from core.answers.evidence import FIRST, GOLD, MISSING, PARTS, PRESENT, REFERENCE
+from core.answers.analysis import FIRST, GOLD, MISSING, PARTS, PRESENT, REFERENCE, Answers, analyse_answers
 from core.severity import SEVERITIES, WRONG, graded
 from core.socket import (
     BAD,

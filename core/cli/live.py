@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from core import diagnostics
-from core.cli.files import check_free, occupant, open_dataset
 from core.cli.options import Given, LiveOptions
-from core.cli.output import log, stoppable
+from core.cli.output import check_free, log, occupant, open_dataset, stoppable
 from core.errors import Cancelled, InputError
 from core.llm import LLM, CompletionCache, backend, open_llm
 from core.pipeline import (

@@ -13,9 +13,7 @@ from core.llm import BACKENDS, LLM, CompletionCache, backend, open_llm
 from core.llm.functions import FunctionLLM
 from core.llm.prompts import DEFAULT_STYLE, FUNCTION_STYLE
 from core.llm.types import DEFAULT_MAX_TOKENS
-from core.own_rag.questions import read_questions
-from core.own_rag.retrieval import Retrieval
-from core.own_rag.runnables import as_answer, as_retrieve
+from core.own_rag.given import Retrieval, as_answer, as_retrieve, read_questions
 from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin, fill
 from core.pipeline.steps import ProgressCallback, asks_questions, check_models
 from core.run import Run, check_target, holds_run, read_manifest, sole_writer
