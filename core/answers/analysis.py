@@ -1,4 +1,4 @@
-"""What became of the questions of a run: is each answered, correctly, and was the evidence in its prompt?"""
+"""What became of the questions of a run: their answers, whether correct, and whether on evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what an OpenAI-compatible server sends, errors too, to completions; nothing it sends breaks anything."""
+"""From what an OpenAI-compatible server sends, errors too, to completions; nothing it sends breaks a run."""
 
 from __future__ import annotations
 
