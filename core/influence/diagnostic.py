@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from core.analyses import Analyses
 from core.influence.analysis import InfluenceAnalysis, analyse
 from core.influence.definitions import DEFAULT_THRESHOLD, DEFINITIONS, LOGPROB, ROUGE
 from core.influence.findings import findings
@@ -13,7 +14,7 @@ from core.influence.recovery import recover
 from core.influence.step import InfluenceStep
 from core.influence.summary import numbers
 from core.run import Run
-from core.socket import Analyses, Diagnostic, Export, Need, QuestionColumn, Setting
+from core.socket import Diagnostic, Export, Need, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
 
 

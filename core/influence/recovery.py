@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pandas as pd
 
+from core.analyses import RECOVERED, Analyses
 from core.influence.analysis import InfluenceAnalysis
 from core.run import Run
-from core.socket import RECOVERED, Analyses
 from core.stats import mean_in_unit, mean_interval
 
 EXPECTED_REASON = {"empty": "empty_baseline", "inert": "inert", "redundant": "inert", "parametric": "inert"}
@@ -33,7 +33,7 @@ def recovery(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per check, as of `core.socket.Analyses.recovered`. ``planted`` is the ideal value: 1 for
+        One row per check, as of `core.analyses.Analyses.recovered`. ``planted`` is the ideal value: 1 for
         shares found and recognised, 0 for errors. ``recovered`` is a share in [0, 1] (with its 95 % Wilson
         interval) or a difference; NaN where n is 0.
     """

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pandas as pd
 
+from core.analyses import Analyses
 from core.likelihood.analysis import LikelihoodAnalysis, analyse_likelihood
 from core.likelihood.definitions import DEFINITIONS
 from core.likelihood.findings import findings
 from core.likelihood.numbers import numbers
 from core.likelihood.step import LikelihoodStep
 from core.rows import once_for
-from core.socket import Analyses, Diagnostic, Need, QuestionColumn
+from core.socket import Diagnostic, Need, QuestionColumn
 
 
 def _analyse(diagnosis: Analyses) -> LikelihoodAnalysis:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
+from core.analyses import Analyses
 from core.retrieval_quality.analysis import DEPTHS, RetrievalQuality, retrieval_quality
 from core.retrieval_quality.definitions import DEFINITIONS, FINDINGS, METRICS
 from core.retrieval_quality.findings import findings
-from core.socket import Analyses, Diagnostic, Need, Number, QuestionColumn
+from core.socket import Diagnostic, Need, Number, QuestionColumn
 
 _CARDS = {
     "hit_at_1": "queries.first_gold_rank:1",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from core.analyses import RECOVERED, Analyses
 from core.llm.embeddings import shared_embedder
 from core.run import Run
-from core.socket import RECOVERED, Analyses, Diagnostic, Export, Need, QuestionColumn, Setting
+from core.socket import Diagnostic, Export, Need, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
 from core.stats import mean_in_unit
 from core.uncertainty.analysis import Measured, UncertaintyAnalysis, measure
