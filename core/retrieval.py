@@ -87,13 +87,8 @@ class BM25Retriever(Retriever):
     def shares(self, query: str, places: Sequence[int]) -> NDArray[np.float64] | None:
         """Return the scores of some texts as shares of the largest that any text could have for the query.
 
-        That is a text in which every query word that tells texts apart (positive idf) occurs without end:
-        the sum of idf · (k1 + 1).
-
-        Returns
-        -------
-        ndarray, shape (n_places,), or None
-            In [0, 1], higher = better. None where the query has no word that tells the texts apart.
+        That is a text in which every query word that tells texts apart (positive idf) occurs without end: the
+        sum of idf · (k1 + 1). In [0, 1], (n_places,), higher = better; None where the query has no such word.
         """
         tokens, index = self._tokenize(query), self._index
         if index is None:
@@ -242,22 +237,12 @@ def make_retriever(
 ) -> Retriever:
     """Build a retriever over a collection.
 
-    Parameters
-    ----------
-    name : {"bm25", "bm25s", "dense", "hybrid"}
-        ``bm25``: Okapi BM25 by rank_bm25. ``bm25s``: the same scores from an index for large collections.
-        ``dense``: cosine of sentence embeddings. ``hybrid``: reciprocal rank fusion of bm25s and dense.
-    texts : sequence of str
-        The passages, in corpus order; ties in score keep this order.
-    tokenizer : {"words", "split"}
-        How BM25 splits words; ``dense`` does not use it.
-    embedder : Embedder, optional
-        For ``dense`` and ``hybrid``; None is the packaged all-MiniLM-L6-v2.
-
-    Raises
-    ------
-    InputError, ValueError, BackendError
-        An unknown retriever; an unknown tokenizer; an embedding model that cannot be loaded.
+    ``name``: ``bm25``, Okapi BM25 by rank_bm25; ``bm25s``, the same scores from an index for large
+    collections; ``dense``, cosine of sentence embeddings; ``hybrid``, reciprocal rank fusion of bm25s and
+    dense. ``texts`` in corpus order: ties in score keep it. ``tokenizer``, "words" or "split", is how BM25
+    splits words. ``embedder`` is for dense and hybrid; None is the packaged all-MiniLM-L6-v2. `InputError`
+    for an unknown retriever, ValueError for an unknown tokenizer, `BackendError` where an embedding model
+    cannot be loaded.
 
     Examples
     --------

@@ -25,23 +25,12 @@ _SAYS_LITTLE = {"yes", "no", "true", "false", "có", "không", "đúng", "sai", 
 def evidence(run: Run, asked: np.ndarray) -> pd.DataFrame:
     """Find for every question whether the evidence for its answer was in the prompt.
 
-    Parameters
-    ----------
-    run : Run
-        Any run.
-    asked : ndarray of bool, shape (n,)
-        Questions whose passages are read where gold is not known.
+    ``asked``, (n,), are the questions whose passages are read where gold is not known. One row per question:
+    ``evidence``, one of `PARTS`: all of it was retrieved, and the passage ranked first is part of it; all,
+    but another passage is first; at least a part was not retrieved; not known, of questions that were asked
+    for, else missing. ``evidence_by``: "gold" where gold passages say so, "reference" where the words of a
+    reference answer in a passage do, else missing.
 
-    Returns
-    -------
-    DataFrame
-        One row per question: ``evidence``, one of `PARTS`: all of it was retrieved, and the passage ranked
-        first is part of it; all, but another passage is first; at least a part was not retrieved; not known,
-        of questions that were asked for, else missing. ``evidence_by``: "gold" where gold passages say so,
-        "reference" where the words of a reference answer in a passage do, else missing.
-
-    Notes
-    -----
     Words show less than gold marks: a passage may hold the reference answer by accident, or state the fact in
     other words. "Yes" and "no" show nothing. Of many questions those read are spread evenly, with 5,000
     passages in all. Cost: no LLM calls; below a millisecond for each passage read.

@@ -103,20 +103,11 @@ def ndcg_p_values(order: Floats, influence: Floats) -> Floats:
 class OrderOfUse(NamedTuple):
     """Whether a run's retriever puts first what the model uses: nDCG by influence against chance.
 
-    Attributes
-    ----------
-    n : int
-        Questions with an nDCG.
-    mean, low, high : float
-        Mean nDCG over questions, with its 95 % interval.
-    chance : float
-        Mean nDCG of random orders of the same influences.
-    excess, excess_low, excess_high : float
-        ``(mean - chance) / (1 - chance)``: the share of what is possible beyond chance that is reached, a
-        ratio of means, with a bootstrap interval. 0 is chance, 1 the order of use itself.
-    p_value : float
-        Two-sided: twice the smaller probability that the mean of random orders of the same influences is at
-        least, or at most, this one.
+    ``mean`` nDCG over ``n`` questions with its 95 % interval, and ``chance``, that of random orders of the
+    same influences. ``excess = (mean - chance) / (1 - chance)``: the share of what is possible beyond chance
+    that is reached, a ratio of means, with a bootstrap interval; 0 is chance, 1 the order of use itself.
+    ``p_value``, two-sided: twice the smaller probability that the mean of random orders is at least, or at
+    most, this one.
     """
 
     n: int
@@ -133,15 +124,9 @@ class OrderOfUse(NamedTuple):
 def order_of_use(blocks: list[tuple[Floats, Floats]]) -> OrderOfUse:
     """Summarise nDCG by influence over the questions of a run.
 
-    Parameters
-    ----------
-    blocks : list of (order, influence)
-        Questions with equally many passages, each of shape (n, k). Undefined questions are left out.
-
-    Returns
-    -------
-    OrderOfUse
-        NaN without questions, and excess where chance already gives 1 (no question tells its passages apart).
+    ``blocks`` hold questions with equally many passages: order and influence, each (n, k); undefined
+    questions are left out. NaN without questions, and excess where chance already gives 1 (no question tells
+    its passages apart).
     """
     rows = [ndcg_rows(*block) for block in blocks]
     kept = [~np.isnan(found[:, 0]) for found in rows]

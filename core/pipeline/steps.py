@@ -212,10 +212,8 @@ def fill(
     ----------
     run : Run
         Any run. Cells that the step filled before, with the same settings and model, are kept.
-    step : Step
-        The step to run.
     llm : LLM, optional
-        The language model, where the step needs one.
+        Where the step needs one; `InputError` without.
     cache : CompletionCache, optional
         Keeps every completion at once, so that a killed run resumes where it stopped.
     progress : callable, optional
@@ -227,8 +225,6 @@ def fill(
         Receives the partial run, in the calling thread, at intervals: at most a twentieth of the time.
     on_call : callable, optional
         Receives each answered call of a question at once, cached or not, in worker threads.
-    retry : RetryPolicy, optional
-        How to retry transient failures.
     own_thread : bool
         Work in the calling thread, one question at a time: for a user's own functions.
 
@@ -240,14 +236,8 @@ def fill(
         ``complete`` (false after a cancel). The run itself where nothing was missing. A failed question loses
         only its own cells and is tried again by the next call.
 
-    Raises
-    ------
-    InputError
-        The step needs a language model and ``llm`` is None.
-    BackendError
-        The model failed before it answered anything.
-    CacheError
-        Completions can no longer be kept; those kept before are not lost.
+    `BackendError` where the model failed before it answered anything, `CacheError` where completions can no
+    longer be kept; those kept before are not lost.
     """
     asker = partial(Asker, llm, cache, retry, on_call=on_call)
     return _Drive(run, step, asker, progress, cancelled).go(on_part, own_thread)

@@ -16,24 +16,9 @@ def non_negative_logistic(x: ArrayLike, positive: ArrayLike) -> tuple[Floats, fl
     """Return coefficients and intercept of P(positive) = 1 / (1 + exp(−(x · coefficients + intercept))).
 
     Maximum likelihood with a small ridge of 0.01 on the coefficients, each at least 0: more of a signal never
-    lowers the probability.
+    lowers the probability. ``x``, (n, k), of comparable scale, such as [0, 1]; no NaN. Coefficients, (k,),
+    and the intercept, which is unpenalised: NaN with fewer than two classes.
 
-    Parameters
-    ----------
-    x : array_like, shape (n, k)
-        Of comparable scale, such as [0, 1]; no NaN.
-    positive : array_like of bool, shape (n,)
-        The label.
-
-    Returns
-    -------
-    coefficients : ndarray, shape (k,)
-        NaN with fewer than two classes.
-    intercept : float
-        Unpenalised; NaN likewise.
-
-    Notes
-    -----
     Cost: some 20 evaluations of the likelihood (L-BFGS-B, Byrd et al. 1995). scikit-learn's logistic
     regression has no bounds; where no bound is active, both give the same.
     """

@@ -192,19 +192,9 @@ class Measured:
 def measure(run: Run, embed: Embed | None = None) -> Measured:
     """Measure the samples of a run by their texts and, where they are known, their probabilities.
 
-    No language model is called.
-
-    Parameters
-    ----------
-    run : Run
-        A run; without samples every question is undefined.
-    embed : callable, optional
-        From texts to their unit embeddings, shape (n, d): with it the estimators that need them are
-        measured too. It gets each different text once.
-
-    Returns
-    -------
-    Measured
+    No language model is called. Without samples every question is undefined. ``embed`` takes texts, each
+    different one once, to their unit embeddings, (n, d): with it the estimators that need them are measured
+    too.
 
     Examples
     --------

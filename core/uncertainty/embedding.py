@@ -23,18 +23,9 @@ def centroid_distances(embeddings: ArrayLike) -> Floats:
 def embedding_variance(embeddings: ArrayLike, variant: Variant = "mean_squared") -> float:
     """Spread of the samples about their centroid.
 
-    Parameters
-    ----------
-    embeddings : array_like of shape (n, d)
-        One row per sample; brought to length 1 here.
-    variant : {"mean_squared", "mean_distance", "std_distance"}
-        Mean of the squared distances to the centroid; of the distances; or their standard deviation, which
-        is 0 for any two answers and for any that are equally far apart, so do not rely on it.
-
-    Returns
-    -------
-    float
-        In [0, 1], higher = less agreement. NaN without samples.
+    ``embeddings``, (n, d), are brought to length 1. ``variant``: mean of the squared distances to the
+    centroid; of the distances; or their standard deviation, which is 0 for any two answers and for any that
+    are equally far apart, so do not rely on it. In [0, 1], higher = less agreement; NaN without samples.
 
     Examples
     --------
@@ -53,10 +44,7 @@ def embedding_variance(embeddings: ArrayLike, variant: Variant = "mean_squared")
 def consensus(embeddings: ArrayLike) -> int:
     """Return the row of the sample nearest the centroid, the first of equals.
 
-    Raises
-    ------
-    ValueError
-        There is no sample.
+    ValueError without samples.
 
     Examples
     --------

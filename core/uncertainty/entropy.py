@@ -47,21 +47,9 @@ def discrete_semantic_entropy(cluster_ids: ArrayLike) -> float:
 def semantic_entropy(cluster_ids: ArrayLike, logprobs: ArrayLike) -> float:
     """Entropy over groups weighted by the probability of their answers (Rao-Blackwellised).
 
-    Parameters
-    ----------
-    cluster_ids : array_like of int, shape (n,)
-        The group of each sample.
-    logprobs : array_like, shape (n,)
-        Log-probability of each sample divided by its number of tokens, in nats.
-
-    Returns
-    -------
-    float
-        In [0, ln n], higher = less certain; NaN without samples or where a log-probability is missing.
-
-    References
-    ----------
-    Kuhn, Gal, Farquhar 2023, arXiv 2302.09664; Farquhar et al. 2024, Nature 630.
+    ``cluster_ids`` and ``logprobs``, (n,): the group of each sample, and its log-probability divided by its
+    number of tokens, in nats. In [0, ln n], higher = less certain; NaN without samples or where a
+    log-probability is missing. Kuhn, Gal, Farquhar 2023, arXiv 2302.09664; Farquhar et al. 2024, Nature 630.
 
     Examples
     --------
@@ -77,18 +65,9 @@ def semantic_entropy(cluster_ids: ArrayLike, logprobs: ArrayLike) -> float:
 def kuhn_entropy(cluster_ids: ArrayLike, logprobs: ArrayLike) -> float:
     """Mean over groups of minus the log of their summed probability, not normalised.
 
-    The variant of TruthTorchLM, whose figures were published under the name semantic entropy.
-
-    Parameters
-    ----------
-    cluster_ids, logprobs : array_like of shape (n,)
-        As for `semantic_entropy`.
-
-    Returns
-    -------
-    float
-        Any number, also below 0, higher = less certain: the sampled probabilities of a group may sum to more
-        than 1. NaN without samples or where a log-probability is missing.
+    The variant of TruthTorchLM, whose figures were published under the name semantic entropy; takes what
+    `semantic_entropy` does. Any number, also below 0, as the sampled probabilities of a group may sum to more
+    than 1; higher = less certain; NaN likewise.
 
     Examples
     --------

@@ -32,28 +32,11 @@ _WHOLE = {"embeddings", "entailment"}  # fields of which no value may be missing
 class Estimator:
     """One way to tell how uncertain an answer is.
 
-    Attributes
-    ----------
-    name, title, meaning : str
-        Its key, its name for people, and what it tells.
-    measure : callable
-        Takes `Samples` that hold what is needed.
-    range : str
-        Of its values; n is the number of samples.
-    rises_with : {"uncertainty", "confidence"}
-        What a higher value means.
-    level : {"question", "answer"}
-        Whether it judges the question (all samples) or the first answer.
-    needs : tuple of str
-        Fields of `Samples` beside the texts.
-    samples : bool
-        Whether it needs two answers or more: as many calls as samples, shared by all that need them.
-    extra_calls : int
-        Calls beside the answer and its samples.
-    paper : str
-        Where it comes from.
-    is_baseline : bool
-        Whether it is trivial: an estimator that does not beat these is not worth its cost.
+    ``measure`` takes `Samples` that hold what it ``needs``, fields beside the texts. ``range``: of its
+    values, n is the number of samples. ``rises_with`` says what a higher value means, ``level`` whether it
+    judges the question (all samples) or the first answer. ``samples``: whether it needs two answers or more,
+    as many calls as samples, shared by all that need them; ``extra_calls`` come on top. ``is_baseline``: it
+    is trivial, and an estimator that does not beat it is not worth its cost.
     """
 
     name: str

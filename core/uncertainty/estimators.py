@@ -176,14 +176,7 @@ TEXT_ONLY = tuple(name for name, estimator in ESTIMATORS.items() if not estimato
 class EstimatorScores:
     """The values of one estimator for many questions.
 
-    Attributes
-    ----------
-    estimator : Estimator
-        What was measured.
-    values : ndarray of shape (n,)
-        NaN where undefined.
-    reasons : tuple of (str or None)
-        Why, for each question.
+    ``values``, (n,), NaN where undefined, and ``reasons`` why.
     """
 
     estimator: Estimator

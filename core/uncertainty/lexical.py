@@ -14,16 +14,8 @@ from core.text.words import words
 def lexical_diversity(texts: Sequence[str]) -> float:
     """Share of different words among all words of the samples: types / tokens.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        The samples.
-
-    Returns
-    -------
-    float
-        In (0, 1], higher = more varied; it falls with the length and number of samples, so compare equal
-        numbers only. NaN without a word.
+    In (0, 1], higher = more varied; it falls with the length and number of samples, so compare equal numbers
+    only. NaN without a word.
 
     Examples
     --------
@@ -37,15 +29,8 @@ def lexical_diversity(texts: Sequence[str]) -> float:
 def mean_pairwise_rouge(texts: Sequence[str]) -> float:
     """Mean ROUGE-L F1 of every two samples.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        The samples. Two without a word have no ROUGE-L and are left out as a pair.
-
-    Returns
-    -------
-    float
-        In [0, 1], higher = more agreement. NaN without a pair.
+    In [0, 1], higher = more agreement. Two samples without a word have no ROUGE-L and are left out as a pair;
+    NaN without a pair.
 
     Examples
     --------

@@ -34,19 +34,8 @@ def perplexity(logprobs: ArrayLike) -> float:
 def p_true(logprob_true: float, logprob_false: float) -> float:
     """Probability that the model calls its own answer true, of the two replies it may give.
 
-    Parameters
-    ----------
-    logprob_true, logprob_false : float
-        Log-probabilities of the replies "True" and "False".
-
-    Returns
-    -------
-    float
-        In [0, 1], higher = more confident; NaN where both are impossible.
-
-    References
-    ----------
-    Kadavath et al. 2022, arXiv 2207.05221.
+    Of the log-probabilities of the replies "True" and "False". In [0, 1], higher = more confident; NaN where
+    both are impossible. Kadavath et al. 2022, arXiv 2207.05221.
 
     Examples
     --------
@@ -61,18 +50,8 @@ def p_true(logprob_true: float, logprob_false: float) -> float:
 def contradiction_rate(contradiction: ArrayLike) -> float:
     """Mean probability that a sample contradicts a sentence of the answer.
 
-    Parameters
-    ----------
-    contradiction : array_like of shape (n_sentences, n_samples)
-        Probabilities, or 0 and 1; NaN where the check failed, which is left out.
-
-    Returns
-    -------
-    float
-        In [0, 1], higher = the samples contradict the answer; NaN where nothing was checked.
-
-    References
-    ----------
+    ``contradiction``, (n_sentences, n_samples): probabilities, or 0 and 1; NaN where the check failed, which
+    is left out. In [0, 1], higher = the samples contradict the answer; NaN where nothing was checked.
     Manakul, Liusie, Gales 2023, arXiv 2303.08896.
 
     Examples
