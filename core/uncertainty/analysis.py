@@ -30,10 +30,10 @@ from core.uncertainty.definitions import (
     UNSTABLE,
     VARIES,
 )
-from core.uncertainty.entropy import discrete_semantic_entropy
 from core.uncertainty.estimators import ESTIMATORS, EstimatorScores, score
 from core.uncertainty.grounding import quadrant
 from core.uncertainty.meanings import meanings
+from core.uncertainty.measures import discrete_semantic_entropy
 from core.uncertainty.quality import EstimatorPair, EstimatorQuality, comparisons, leaderboard
 from core.uncertainty.relations import Key, relations
 from core.uncertainty.samples import Samples

@@ -23,9 +23,8 @@ from core.llm.types import LLM, Message, Request
 from core.pipeline.asking import Asker
 from core.pipeline.sampling import DEFAULT_SAMPLES, PRESETS, TEMPERATURES, TOP_PS, check_model, drawn
 from core.stats import bootstrap_interval, wilson_interval
-from core.uncertainty.embedding import consensus, embedding_variance
-from core.uncertainty.estimator import REASONS
-from core.uncertainty.lexical import lexical_diversity
+from core.uncertainty.estimators import REASONS
+from core.uncertainty.measures import consensus, embedding_variance, lexical_diversity
 
 _RESAMPLES = 1_000
 

@@ -27,8 +27,8 @@ from core.run import Run
 from core.text.abstention import answer_status
 from core.text.display import count
 from core.uncertainty.conditions import ADDED, GREEDY, UNCHANGED, WITHOUT, Design, Shown, designed
+from core.uncertainty.measures import p_true
 from core.uncertainty.relations import P_TRUE, wanted
-from core.uncertainty.tokens import p_true
 
 CHOICES = tuple((n, f"{n}, {name}") for name, n in PRESETS.items())
 TESTED = ((0, "No questions"), (10, "10 questions"), (30, "30 questions"), (100, "100 questions"))
