@@ -1,4 +1,4 @@
-"""Measures of single answers and of their groups: words, embeddings, entropies, what a model says of itself."""
+"""Measures of answers and of groups of them: words, embeddings, entropies, what a model says of itself."""
 
 from __future__ import annotations
 
