@@ -110,32 +110,17 @@ def by_name(*definitions: Definition) -> Mapping[str, Definition]:
 class Number:
     """One headline number of a run.
 
-    Attributes
-    ----------
-    key, title : str
-        Its key in ``summary --json``; its name for people.
-    value : float, int, str, list, Mapping or None
-        None where undefined. A Mapping counts cases by name (of a `Definition`), each a row of its own.
-    n, of : int or None
-        Cases behind the value; or, for a count, the whole that it is a part of.
-    noun : str
-        What is counted, in the singular.
-    interval : (float, float) or None
-        95 % interval.
-    pattern : str
-        Format of the value.
-    define : str
-        Name of the `Definition` that explains it; of a Mapping, the kind of its names.
-    chance : float or None
-        Chance baseline: a value or, for a count, a count.
-    note : str
-        What else must be said with it.
-    is_share : bool
-        Whether a value without ``of`` is the share of its n cases that show something.
-    cases : str
-        Condition that selects these cases among the rows of the analysis: ``queries.buried_evidence:True``.
-    place : {"card", "row", "setup", "data"}
-        On a card and in tables, in tables only, among the set-up of a run, or in ``summary --json`` only.
+    ``key`` is its key in ``summary --json``. ``value`` is None where undefined; a Mapping counts cases by
+    name (of a `Definition`), each a row of its own. ``n`` cases are behind the value; ``of`` is the whole
+    that a count is a part of, ``noun`` what is counted, in the singular, ``interval`` a 95 % interval,
+    ``pattern`` the format. ``define`` names the `Definition` that explains it; of a Mapping, the kind of its
+    names. ``chance`` is the chance baseline: a value or, for a count, a count; ``note`` what else must be
+    said with it.
+
+    ``is_share``: whether a value without ``of`` is the share of its n cases that show something. ``cases``:
+    the condition that selects these cases among the rows of the analysis: ``queries.buried_evidence:True``.
+    ``place``: on a "card" and in tables, in tables only ("row"), among the "setup" of a run, or "data" for
+    ``summary --json`` only.
     """
 
     key: str
@@ -221,8 +206,6 @@ class Finding:
     fix : str
         What the advice changes and how, such as ``"threshold:raise"``: all findings of a run that name the
         same thing name the same way. Empty where it changes nothing of the RAG.
-    diagnostic : str
-        Who says so; `Analyses.findings` fills it in.
     """
 
     name: str
@@ -354,29 +337,15 @@ def _nothing(_: Any) -> Sequence[Any]:
 class Diagnostic:
     """One diagnostic: everything the rest of the program needs to run, show, export and compare it.
 
-    Attributes
-    ----------
-    name : str
-        Also the name of its package, page, section, step and tests.
-    title, question : str
-        Title of its page; the question that it answers.
-    analyse : callable
-        ``analyse(diagnosis)`` returns anything frozen whose ``queries`` has one row per question in the
-        run's order, with ``query_id`` and ``columns``; no model is called. It may read the analyses named in
-        ``reads``, and no others.
-    numbers, findings : callable
-        Of an analysis: its headline numbers, always the same keys; and what is wrong.
-    needs : tuple of Need
-        Without all of them there is nothing to say.
-    settings, exports, definitions, columns
-        See their types.
-    step : type or None
-        What must be asked of a model: a frozen dataclass of options, see `core.pipeline.steps.Step`.
-    icon, group : str
-        Of its page, and the menu in which that is: `WHY` or `TRUST`.
-    recover : callable or None
-        Further rows of `Analyses.recovered`, with the same columns, where a simulation plants what no
-        headline number says.
+    ``name`` is also that of its package, page, section, step and tests; ``question`` the one that it answers.
+    ``analyse(diagnosis)`` returns anything frozen whose ``queries`` has one row per question in the run's
+    order, with ``query_id`` and ``columns``; no model is called. It may read the analyses named in ``reads``,
+    and no others. ``numbers`` and ``findings`` take it: always the same keys; and what is wrong. Without all
+    of ``needs`` there is nothing to say.
+
+    ``step`` is what must be asked of a model: a frozen dataclass of options, see `core.pipeline.steps.Step`.
+    ``group`` is the menu of its page: `WHY` or `TRUST`. ``recover`` gives further rows of
+    `Analyses.recovered`, where a simulation plants what no headline number says.
     """
 
     name: str

@@ -48,13 +48,9 @@ class ChanceBand:
 def chance_band(retrieval_rank: ArrayLike | int, influence: ArrayLike | None = None) -> ChanceBand:
     """Return where ρ falls by chance, given one question's ranks and influences.
 
-    Only their ties matter. Exact (all k! orders) up to k = 8; else seeded random orders, at least 5,000, and
-    200,000 without ties (20,000 beyond k = 30).
-
-    Parameters
-    ----------
-    retrieval_rank, influence : array_like of shape (k,)
-        As for `core.influence.spearman`. A number k in place of both stands for k passages without ties.
+    ``retrieval_rank`` and ``influence`` as for `core.influence.spearman`; only their ties matter. A number k
+    in place of both stands for k passages without ties. Exact (all k! orders) up to k = 8; else seeded random
+    orders, at least 5,000, and 200,000 without ties (20,000 beyond k = 30).
 
     Examples
     --------

@@ -33,11 +33,9 @@ def influence_ndcg(retrieval_rank: ArrayLike, influence: ArrayLike) -> float:
 
     Parameters
     ----------
-    retrieval_rank : array_like of shape (k,)
-        The retriever's ranks, 1 = best. Passages of equal rank share the mean of their discounts: the
-        expected DCG when their tie is broken at random.
-    influence : array_like of shape (k,)
-        Influence scores, at least 0, higher = mattered more.
+    retrieval_rank, influence : array_like of shape (k,)
+        As in `core.influence.spearman`, influence at least 0. Passages of equal rank share the mean of their
+        discounts: the expected DCG when their tie is broken at random.
 
     Returns
     -------
@@ -45,8 +43,6 @@ def influence_ndcg(retrieval_rank: ArrayLike, influence: ArrayLike) -> float:
         In (0, 1], higher is better, 1 = what the model used most comes first. NaN where the influences sum
         to 0 or a value is missing. Chance alone gives far more than 0: compare with `ndcg_by_chance`.
 
-    References
-    ----------
     Järvelin, Kekäläinen 2002, Cumulated gain-based evaluation of IR techniques.
 
     Examples

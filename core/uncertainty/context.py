@@ -58,17 +58,9 @@ class Change(NamedTuple):
 def changes(condition: str, before: Mapping[str, ArrayLike], after: Mapping[str, ArrayLike]) -> list[Change]:
     """Test how estimators move, and judge each; p-values are adjusted for all of them (Holm).
 
-    Parameters
-    ----------
-    condition : str
-        What was done to the passages; it decides which way is right, see `judged`.
-    before, after : mapping of str to array_like of shape (n,)
-        Uncertainty of the same questions by each estimator; higher = more uncertain, NaN = undefined.
-
-    Returns
-    -------
-    list of Change
-        In the order of ``before``.
+    ``condition``, what was done to the passages, decides which way is right, see `judged`. ``before`` and
+    ``after``: uncertainty of the same questions by each estimator, (n,); higher = more uncertain, NaN =
+    undefined.
 
     Examples
     --------

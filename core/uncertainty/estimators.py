@@ -275,17 +275,8 @@ class EstimatorScores:
 def score(questions: Sequence[Samples], names: Iterable[str] | None = None) -> dict[str, EstimatorScores]:
     """Score many questions by many estimators.
 
-    Parameters
-    ----------
-    questions : sequence of Samples
-        One per question.
-    names : iterable of str, optional
-        Keys of `ESTIMATORS`; all by default. What a question lacks is undefined, with a reason.
-
-    Returns
-    -------
-    dict of str to EstimatorScores
-        In the order of the names.
+    ``questions`` has one `Samples` per question; ``names`` are keys of `ESTIMATORS`, all by default. What a
+    question lacks is undefined, with a reason.
 
     Examples
     --------

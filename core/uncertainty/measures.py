@@ -113,15 +113,8 @@ def number_of_semantic_sets(cluster_ids: ArrayLike) -> int:
 def discrete_semantic_entropy(cluster_ids: ArrayLike) -> float:
     """Entropy of the share of samples in each group (Farquhar et al. 2024).
 
-    Parameters
-    ----------
-    cluster_ids : array_like of int, shape (n,)
-        The group of each sample.
-
-    Returns
-    -------
-    float
-        In [0, ln n], higher = more meanings, more evenly. NaN without samples.
+    ``cluster_ids``, (n,): the group of each sample. In [0, ln n], higher = more meanings, more evenly. NaN
+    without samples.
 
     Examples
     --------
