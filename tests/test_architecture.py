@@ -21,7 +21,8 @@ PATHS = [p for d in ("core", "ui", "pages") for p in sorted((ROOT / d).rglob("*.
 # What each part of the project may import beside itself. A module belongs to the longest part that its name
 # starts with. {d} stands for each diagnostic in turn; a part that is missing here fails.
 BASE = (
-    "core.errors core.schema core.run core.text core.arrays core.stats core.severity core.socket core.signals "
+    "core.errors core.schema core.run core.text core.arrays core.stats core.severity core.socket core.analyses "
+    "core.signals "
     "core.spreadsheet core.context_score core.rows"
 )
 RULES = {
@@ -41,11 +42,12 @@ RULES = {
     "core.reviews": "core.errors core.files core.text",
     "core.conditions": "core.errors core.schema core.text core.diagnosis core.socket",
     "core.worklist": "core.errors core.run core.severity core.text core.spreadsheet core.diagnosis core.socket core.reviews core.conditions",
-    "core.socket": "core.errors core.run core.severity core.stats core.text",
-    "core.diagnosis": "core.run core.socket core.diagnostics",
+    "core.socket": "core.errors core.run core.text core.analyses",
+    "core.analyses": "core.errors core.run core.severity core.socket core.stats",
+    "core.diagnosis": "core.run core.socket core.analyses core.diagnostics",
     "core.severity": "core.text",
     "core.verdict": "core.diagnosis core.socket core.severity core.text",
-    "core.signals": "core.arrays core.schema core.text core.socket",
+    "core.signals": "core.arrays core.schema core.text core.socket core.analyses",
     "core.diagnostics": "core.socket " + " ".join(f"core.{name}.diagnostic" for name in NAMES),
     "core.{d}": BASE,
     "core.{d}.step": f"{BASE} core.{{d}} core.pipeline core.llm",

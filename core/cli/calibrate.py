@@ -15,11 +15,10 @@ from core.calibration.in_use import provenance as provenance_in_use
 from core.calibration.provenance import Provenance
 from core.calibration.saved import Method, digest
 from core.calibration.weighted import confidences, configured
-from core.cli.files import log_report
 from core.cli.learned import learned_facts, learned_text
 from core.cli.live import Work, begun, opened_work, step_types
 from core.cli.options import Given, LiveOptions, field_options, setting_options
-from core.cli.output import log, print_json, print_text, stoppable
+from core.cli.output import log, log_report, print_json, print_text, stoppable
 from core.confidence import Labelled, Learned, labelled_run
 from core.confidence import labelled as labelled_rows
 from core.confidence import learn as learn_from

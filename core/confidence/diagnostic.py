@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from core.analyses import Analyses
 from core.arrays import Floats
 from core.calibration.in_use import COLUMNS, THRESHOLD_SETTING, in_use, threshold_in_use
 from core.calibration.saved import digest
@@ -18,7 +19,7 @@ from core.confidence.findings import findings
 from core.confidence.numbers import numbers
 from core.confidence.step import ConfidenceStep
 from core.errors import InputError
-from core.socket import EARLIER, Analyses, Diagnostic, Export, Need, QuestionColumn
+from core.socket import EARLIER, Diagnostic, Export, Need, QuestionColumn
 from core.spreadsheet import csv_bytes
 
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from core.analyses import Analyses
 from core.calibration.in_use import in_use
 from core.calibration.mapping import KINDS, ConfidenceMap, Mapped, calibrate_map
 from core.calibration.saved import Method, digest
@@ -16,7 +17,6 @@ from core.confidence.compare import Compared, compare_confidences
 from core.confidence.labelled import Labelled
 from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
 from core.errors import InputError
-from core.socket import Analyses
 
 
 @dataclass(frozen=True)

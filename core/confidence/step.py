@@ -15,14 +15,13 @@ import pandas as pd
 from core.arrays import Floats
 from core.calibration.in_use import COLUMNS
 from core.llm.embeddings import shared_embedder
-from core.llm.json_text import json_values
-from core.llm.structured import canonical
+from core.llm.structured import canonical, json_values
 from core.llm.types import Completion, Message, Request
 from core.pipeline.asking import Asker
 from core.pipeline.per_question import Answers, PerQuestion
 from core.pipeline.rows import AskedQuestion, Rows, questions_of
 from core.pipeline.steps import Call, Option, StepWork, model_facts
-from core.retrieval.bm25 import BM25Retriever
+from core.retrieval import BM25Retriever
 from core.run import Run
 from core.text.display import count
 from core.text.strict import NotJson

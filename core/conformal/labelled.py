@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 
+from core.analyses import Analyses
 from core.calibration.in_use import in_use, provenance
 from core.calibration.provenance import Provenance
 from core.calibration.saved import Method, digest
@@ -14,7 +15,6 @@ from core.errors import InputError
 from core.llm.prompts import NumberedPassage, passage_block
 from core.pipeline.rows import AskedQuestion, questions_of
 from core.signals import nonconformity
-from core.socket import Analyses
 
 # A text, or passages in the order of the prompt: texts, or pairs of title and text.
 Context = str | Sequence[str | tuple[str, str]]

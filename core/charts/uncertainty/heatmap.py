@@ -11,8 +11,9 @@ from core.arrays import Floats
 from core.charts.theme import AXIS, empty_figure, fade, marker, new_figure, safe_text
 from core.charts.uncertainty.answer_samples import answer_samples
 from core.text.display import count, number
-from core.uncertainty import eigenvalues, mean_off_diagonal, sum_eigen
 from core.uncertainty.analysis import UncertaintyAnalysis
+from core.uncertainty.similarity import mean_off_diagonal
+from core.uncertainty.spectral import eigenvalues, sum_eigen
 
 MOST = 60  # samples that are drawn
 _LONG_TEXTS_UP_TO = 20  # samples; above it the texts of hover boxes are shorter, for the browser's sake
