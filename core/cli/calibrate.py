@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import inspect
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from core import diagnostics
-from core.calibration.in_use import AUTO, COLUMNS, WEIGHTED, in_use, kept_method, read_weights
-from core.calibration.in_use import provenance as provenance_in_use
+from core.calibration.in_use import AUTO, in_use, kept_method
 from core.calibration.provenance import Provenance
-from core.calibration.saved import Method, digest
-from core.calibration.weighted import confidences, configured
+from core.calibration.saved import Method
 from core.cli.files import log_report
 from core.cli.learned import learned_facts, learned_text
 from core.cli.live import Work, begun, opened_work, step_types
 from core.cli.options import Given, LiveOptions, field_options, setting_options
 from core.cli.output import log, print_json, print_text, stoppable
 from core.confidence import Labelled, Learned, labelled_run
-from core.confidence import labelled as labelled_rows
 from core.confidence import learn as learn_from
 from core.conformal import CalibrationStore, Case, ConformalRAG, cases_of, labels_needed
 from core.conformal.definitions import DEFAULT_ALPHA
@@ -36,11 +32,9 @@ from core.run import Run
 from core.socket import settings_of
 from core.sources.continue_run import is_run
 from core.sources.formats import import_file
-from core.sources.rows import read_rows
 from core.text.display import count, number
 
 _SETTINGS = ("alpha", "weights")
-_COLUMNS = ("query", "answer", "expected_answer", "is_correct", *COLUMNS)
 # Of the step that answers and of the one that samples.
 _ANSWER_OPTIONS, _SAMPLE_OPTIONS = ("style", "max_tokens"), ("samples", "seed")
 
@@ -85,14 +79,11 @@ def calibrate(
     settings = given.get("settings", {})
     alpha = float(settings.get("alpha", DEFAULT_ALPHA))
     run = Run.load(labelled) if is_run(labelled) else _imported(labelled)
-    answers = None if run is not None else _answers(labelled)
-    if run is None and answers is None and learn:
-        raise InputError("--learn is for answers with their signals: a saved run, or a file that has them.")
     taught: Learned | None = None
     if run is not None:
         found, taught = _from_run(labelled, run, store, settings, alpha, learn)
-    elif answers is not None:
-        found, taught = _from_file(answers, store, settings, alpha, learn)
+    elif learn:
+        raise InputError("--learn is for answers with their signals: a saved run, or a file that has them.")
     else:
         found = _asked(labelled, store, given, alpha)
     facts = {"store": store, "alpha": alpha, **found, "labels_needed": labels_needed(alpha)}
@@ -106,30 +97,17 @@ def calibrate(
 
 
 def _imported(source: str) -> Run | None:
-    """Return a file of judged answers with a confidence as the run that an import makes; None for others."""
+    """Return a file that says how sure its answers are as the run that an import makes; None for others."""
     if not Path(source).is_file():
         return None
     try:
-        run = import_file(source).run
-    except InputError:
+        found = import_file(source)
+    except InputError:  # questions to be asked are read in their own way
         return None
-    q = run.queries
-    has_signals = len(run["signals"]) or len(run["confidences"])
-    return run if has_signals and (q["correct"].notna() & q["answer"].notna()).any() else None
-
-
-def _answers(source: str) -> Labelled | None:
-    """Return the labelled answers of a file that has the signals of the confidence; None for questions."""
-    if is_run(source) or not Path(source).is_file():
+    if not len(found.run["signals"]) and not len(found.run["confidences"]):
         return None
-    table, report = read_rows(source, source, _COLUMNS)
-    if not {*COLUMNS} & {*table}:
-        return None
-    log_report(report, source)
-    rows = labelled_rows(table)
-    if not rows.n:
-        raise InputError(f"{source} has no answer with a label and all signals{rows.left_out(': ')}.")
-    return rows
+    log_report(found.report, source)
+    return found.run
 
 
 def _from_run(
@@ -142,23 +120,6 @@ def _from_run(
     if not cases:
         raise InputError(f"{source} has no labelled answer; nothing can be calibrated.")
     return _stored(path, cases, provenance, kept_method(used), alpha, used.score), taught
-
-
-def _from_file(
-    rows: Labelled, path: str, settings: Any, alpha: float, learn: bool
-) -> tuple[dict[str, Any], Learned | None]:
-    text = str(settings.get("weights", AUTO))
-    start = Method(configured(None if text == AUTO else read_weights(text)))
-    taught = _taught(rows.half(), start) if learn else None
-    method = start if taught is None else taught.method
-    confidence = method.map(confidences(rows.signals, method.weighting))
-    cases = [
-        Case(question, "", "", "", round(1 - value, 9), right == 1)
-        for question, value, right in zip(rows.questions, confidence.tolist(), rows.correct, strict=True)
-        if digest(question) not in method.learned_from
-    ]
-    provenance, kept = provenance_in_use({}, WEIGHTED, method), json.dumps(method.used().to_json())
-    return _stored(path, cases, provenance, kept, alpha, None), taught
 
 
 def _taught(rows: Labelled, start: Method) -> Learned:

@@ -33,8 +33,8 @@ from core.confidence.combined import (
     retrieval_uncertainty,
 )
 from core.confidence.compare import Compared, compare_confidences, compare_weightings
-from core.confidence.labelled import Labelled, labelled
-from core.confidence.learning import Learned, labelled_run, learn
+from core.confidence.labelled import Labelled, labelled_run
+from core.confidence.learning import Learned, learn
 from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
 from core.context_score import Adjustment, Band, ContextScore, Failure, band, context_score
 
@@ -86,7 +86,6 @@ __all__ = [
     "context_score",
     "fit_map",
     "half_up",
-    "labelled",
     "labelled_run",
     "learn",
     "normalised",

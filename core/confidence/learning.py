@@ -6,17 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-import numpy as np
-
-from core.calibration.in_use import in_use
 from core.calibration.mapping import KINDS, ConfidenceMap, Mapped, calibrate_map
 from core.calibration.saved import Method, digest
 from core.calibration.weighted import Weighting, confidences
 from core.confidence.compare import Compared, compare_confidences
 from core.confidence.labelled import Labelled
 from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
-from core.errors import InputError
-from core.socket import Analyses
 
 
 @dataclass(frozen=True)
@@ -80,40 +75,6 @@ def learn(rows: Labelled, default: Weighting, n_resamples: int = 2_000, n_refits
     return Learned(
         weights, proposed, compared, MappingProxyType(maps), Method(weighting, _best_map(maps), learned_from)
     )
-
-
-def labelled_run(diagnosis: Analyses, teaching: bool = False) -> Labelled:
-    """Return the answers of a run that have a label and every signal of the confidence in use.
-
-    Parameters
-    ----------
-    diagnosis : Analyses
-        Of the run; no LLM calls.
-    teaching : bool
-        Only those to half of the questions, chosen by a digest of their text: weights and map are learned
-        from these, and thresholds are calibrated on the others.
-
-    Raises
-    ------
-    InputError
-        Nothing says which of its answers are correct.
-    """
-    used, run = in_use(diagnosis), diagnosis.run
-    if np.isnan(used.correct).all():
-        raise InputError(f"The run {run.name!r} has no labelled answer; nothing can be learned.")
-    names = [name for name, weight in used.method.weighting.weights.items() if weight]
-    has_label = ~np.isnan(used.correct)
-    whole = has_label & np.all([np.isfinite(used.signals[name]) for name in names], axis=0)
-    questions = run.queries["question"].astype(str)
-    found = Labelled(
-        tuple(questions[whole]),
-        {name: used.signals[name][whole] for name in names},
-        used.correct[whole],
-        0,
-        int(np.count_nonzero(~has_label)),
-        int(np.count_nonzero(has_label & ~whole)),
-    )
-    return found.half() if teaching else found
 
 
 def _best_map(maps: Mapping[str, Mapped]) -> ConfidenceMap:

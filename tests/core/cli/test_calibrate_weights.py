@@ -78,6 +78,11 @@ def test_the_same_200_labels_give_one_threshold_everywhere(tmp_path, capsys):
     run.save(tmp_path / "run")
     assert command("calibrate", tmp_path / "run", "--store", tmp_path / "b.db", "--alpha", 0.2, "--json") == 0
     of_run = json.loads(capsys.readouterr().out)
+    # One named signal has one name on both roads: what is in the store is not there a second time.
+    for path, new in ((path, 200), (tmp_path / "run", 0)):
+        named = ("--store", tmp_path / "c.db", "--weights", "similarity", "--json")
+        assert command("calibrate", path, *named) == 0
+        assert json.loads(capsys.readouterr().out)["new_calibrated"] == new
     # The pages: not calibrated, by halves, and by the store of the file.
     views = [run, fill(run, ConformalStep()), fill(run, ConformalStep(store=str(tmp_path / "a.db")))]
     finals = [Diagnosis(one, {"alpha": 0.2})["conformal"].final.threshold for one in views]
@@ -154,12 +159,10 @@ ROW = {"query": "q", "similarity": 0.5, "lexical": 5, "llm_score": 0.5, "is_corr
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        ([{**ROW, "is_correct": None}], "has no answer with a label and all signals: 1 without a label"),
+        ([{**ROW, "is_correct": None}], "has no labelled answer; nothing can be learned"),
         ([{**ROW, "query": f"q{i}"} for i in range(30)], "with a correct and 0 with a wrong"),
-        ([{**ROW, "query": " "}], "Row 1: query must not be empty"),
-        ([{**ROW, "lexical": "\x1b[2J" * 99}], "Row 1: lexical must be a number"),
-        ([{**ROW, "is_correct": {"a": [1]}}], "Row 1: is_correct must be true or false"),
-        ([{"query": "q", "similarity": 1}], "lacks the columns lexical, llm_score"),
+        ([{**ROW, "lexical": "\x1b[2J" * 99}], "0 questions with a correct and 0 with a wrong"),
+        ([{"query": "q", "similarity": 1}], "--learn is for answers with their signals"),
     ],
 )
 def test_what_teaches_nothing_is_one_sentence(found, message, tmp_path, capsys):

@@ -1,9 +1,8 @@
-"""Labelled rows, learned weights, maps and comparisons."""
+"""Learned weights, maps and comparisons."""
 
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +17,6 @@ from core.confidence import (
     compare_weightings,
     configured,
     fit_map,
-    labelled,
     quality,
 )
 from core.confidence.weights import _folds, grid_weights, logistic_weights, simplex
@@ -29,79 +27,6 @@ from tests.core.confidence.confidence_rows import made, planted, reordered
 NAN = math.nan
 DEFAULT = np.array([0.45, 0.35, 0.20])
 QUICK = {"n_resamples": 200, "n_refits": 20}
-
-
-# Labelled rows
-
-
-def test_labels_are_stated_or_from_references():
-    rows = pd.DataFrame(
-        [
-            ("a", "Paris", "Paris", 0.9, 30, 0.8, "true"),
-            ("b", "It is Paris.", "Paris", 0.8, 20, 0.7, None),
-            ("c", "Rome", "Paris", 0.7, 10, 0.6, ""),
-            ("d", "I don't know", "Paris", 0.6, 9, 0.5, None),  # abstains: neither
-            ("e", "Rome", "Paris", 0.5, 8, 0.4, 1),  # what is stated counts
-            ("f", "Rome", ["Paris", "Rome"], "0.4", "7", "0.3", NAN),
-            ("g", "Rome", "Rome", None, 7, 0.3, True),
-            ("h", "Rome", None, 0.4, 7, 0.3, None),
-            ("i", "Rome", None, 0.4, 7, math.inf, "no"),
-        ],
-        columns=["query", "answer", "expected_answer", "similarity", "lexical", "llm_score", "is_correct"],
-    )
-    found = labelled(rows)
-    assert found.questions == ("a", "b", "c", "e", "f") and found.n == 5
-    assert found.correct.tolist() == [1, 1, 0, 1, 1]
-    assert found.signals["similarity"].tolist() == [0.9, 0.8, 0.7, 0.5, 0.4]
-    assert found.signals["lexical"].tolist() == [30, 20, 10, 8, 7]
-    assert found.signals["llm"].tolist() == [0.8, 0.7, 0.6, 0.4, 0.3]
-    assert (found.n_by_reference, found.n_unlabelled, found.n_without_signal) == (3, 2, 2)
-
-
-@pytest.mark.parametrize("said", [True, 1, 1.0, "TRUE", " yes ", "1"])
-def test_ways_to_say_yes(said):
-    rows = {"query": ["a"], "similarity": [1], "lexical": [1], "llm_score": [1], "is_correct": [said]}
-    assert labelled(pd.DataFrame(rows)).correct.tolist() == [1]
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"is_correct": ["true", "maybe"]}, "Row 2: is_correct must be true or false, got 'maybe'"),
-        ({"is_correct": ["true", 2]}, "Row 2: is_correct"),
-        ({"lexical": [1, "high"]}, "Row 2: lexical must be a number, got 'high'"),
-        ({"lexical": [1, [2]]}, "Row 2: lexical must be a number"),
-        ({"llm_score": [10**400, 1]}, "Row 1: llm_score must be a number"),
-    ],
-)
-def test_what_is_no_label_and_no_number_is_named(changed, message):
-    rows = {
-        "query": ["a", "b"],
-        "similarity": [1, 1],
-        "lexical": [1, 1],
-        "llm_score": [1, 1],
-        "is_correct": [1, 0],
-    }
-    with pytest.raises(InputError, match=message):
-        labelled(pd.DataFrame({**rows, **changed}))
-
-
-def test_missing_columns_are_named():
-    with pytest.raises(InputError, match="lacks the columns lexical, llm_score"):
-        labelled(pd.DataFrame({"query": ["a"], "similarity": [1], "is_correct": [1]}))
-    with pytest.raises(InputError, match="is_correct, or the columns answer and expected_answer"):
-        labelled(pd.DataFrame({"query": [], "similarity": [], "lexical": [], "llm_score": [], "answer": []}))
-    rows = {
-        "query": ["a"],
-        "similarity": [1],
-        "lexical": [1],
-        "llm_score": [1],
-        "answer": ["x"],
-        "expected_answer": ["x"],
-    }
-    assert labelled(pd.DataFrame(rows)).correct.tolist() == [1]
-    nothing = pd.DataFrame(columns=["query", "similarity", "lexical", "llm_score", "is_correct"])
-    assert labelled(nothing).n == 0
 
 
 # Weights
