@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,6 @@ from core.calibration.in_use import AUTO, in_use, kept_method
 from core.calibration.provenance import Provenance
 from core.calibration.saved import Method
 from core.cli.files import log_report
-from core.cli.learned import learned_facts, learned_text
 from core.cli.live import Work, begun, opened_work, step_types
 from core.cli.options import Given, LiveOptions, field_options, setting_options
 from core.cli.output import log, print_json, print_text, stoppable
@@ -32,9 +32,11 @@ from core.run import Run
 from core.socket import settings_of
 from core.sources.continue_run import is_run
 from core.sources.formats import import_file
-from core.text.display import count, number
+from core.stats import Interval
+from core.text.display import count, number, p_text
 
 _SETTINGS = ("alpha", "weights")
+_MEASURES = {"accuracy": "accuracy", "brier": "Brier score", "auroc": "AUROC"}
 # Of the step that answers and of the one that samples.
 _ANSWER_OPTIONS, _SAMPLE_OPTIONS = ("style", "max_tokens"), ("samples", "seed")
 
@@ -89,11 +91,11 @@ def calibrate(
     facts = {"store": store, "alpha": alpha, **found, "labels_needed": labels_needed(alpha)}
     facts["statement"] = "" if facts["reason"] else statement(alpha)
     if taught is not None:
-        facts["learned"] = learned_facts(taught)
+        facts["learned"] = _learned_facts(taught)
     if as_json:
         print_json(facts)
     else:
-        print_text("\n".join([*([] if taught is None else learned_text(taught)), _text(facts)]))
+        print_text("\n".join([*([] if taught is None else _learned_text(taught)), _text(facts)]))
 
 
 def _imported(source: str) -> Run | None:
@@ -232,3 +234,76 @@ def _text(facts: dict[str, Any]) -> str:
     elif labels:
         lines.append(f"No confidence is certified: {facts['certified_missing']}.")
     return "\n".join(lines)
+
+
+def _learned_facts(found: Learned) -> dict[str, Any]:
+    """Return what was learned as plain values."""
+    weights = found.weights
+    return {
+        "n": weights.n,
+        "n_correct": weights.n_correct,
+        "n_questions": weights.n_questions,
+        "keeps_default": weights.best is None,
+        "reason": weights.reason,
+        "weights": dict(found.method.weighting.weights),
+        "default_auroc": weights.default_auroc,
+        "learned": [
+            {name: value for name, value in vars(one).items() if name != "confidences"}
+            for one in weights.learned
+        ],
+        "compared_method": found.proposed.method if found.proposed else None,
+        "compared": [one._asdict() for one in found.compared],
+        "map": found.method.map.kind,
+        "maps": {
+            kind: {"before": asdict(one.before), "after": asdict(one.after), "reason": one.reason}
+            for kind, one in found.maps.items()
+        },
+    }
+
+
+def _learned_text(found: Learned) -> list[str]:
+    """Return what was learned, line by line."""
+    weights, kind = found.weights, found.method.map.kind
+    chosen = _named(found.method.weighting.weights)
+    if weights.best is None:
+        lines = [f"Keep the default weights ({chosen}): {weights.reason}."]
+    else:
+        lines = [f"Use the weights learned by {weights.best.method}: {chosen}."]
+    lines += [
+        f"Learned from {count(weights.n, 'answer')} to {count(weights.n_questions, 'question')}, "
+        f"{weights.n_correct:,} of them correct; these do not calibrate.",
+        f"AUROC of the default {number(weights.default_auroc)} (0.50 by chance).",
+    ]
+    for one in weights.learned:
+        each = (f"{name} {number(w)} {_interval(one.intervals[name])}" for name, w in one.weights.items())
+        lines.append(
+            f"  {one.method:<10}{', '.join(each)}; AUROC {number(one.auroc)}, "
+            f"gain {number(one.gain)} {_interval(one.gain_interval)}"
+        )
+    if found.proposed is not None:
+        lines.append(f"Default against {found.proposed.method}, on answers that neither was learned from:")
+    for other in found.compared:
+        lines.append(
+            f"  {_MEASURES[other.measure]:<13}{number(other.a)} and {number(other.b)}, difference "
+            f"{number(other.difference)} {_interval((other.low, other.high))}, {p_text(other.p_adjusted)}"
+        )
+    lines.append("Maps from confidence to probability, cross-validated, without and with:")
+    for name, mapped in found.maps.items():
+        before, after = mapped.before, mapped.after
+        lines.append(
+            f"  {name:<10}ECE {number(before.ece)} and {number(after.ece)}, "
+            f"Brier score {number(before.brier, '{:.3f}')} and {number(after.brier, '{:.3f}')}"
+        )
+    with_map = "no map, since none lowers the Brier score" if kind == "none" else f"the map {kind}"
+    held = "default" if weights.best is None else "learned"
+    lines.append(f"Kept: the {held} weights and {with_map}.")
+    lines.append("Intervals: 95 %, of both gains at once. p: adjusted for three measures (Holm).")
+    return lines
+
+
+def _named(weights: Any) -> str:
+    return ", ".join(f"{name} {number(weight)}" for name, weight in weights.items())
+
+
+def _interval(ends: Interval) -> str:
+    return f"({number(ends[0])} to {number(ends[1])})"

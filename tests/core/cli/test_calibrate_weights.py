@@ -79,9 +79,9 @@ def test_the_same_200_labels_give_one_threshold_everywhere(tmp_path, capsys):
     assert command("calibrate", tmp_path / "run", "--store", tmp_path / "b.db", "--alpha", 0.2, "--json") == 0
     of_run = json.loads(capsys.readouterr().out)
     # One named signal has one name on both roads: what is in the store is not there a second time.
-    for path, new in ((path, 200), (tmp_path / "run", 0)):
+    for source, new in ((path, 200), (tmp_path / "run", 0)):
         named = ("--store", tmp_path / "c.db", "--weights", "similarity", "--json")
-        assert command("calibrate", path, *named) == 0
+        assert command("calibrate", source, *named) == 0
         assert json.loads(capsys.readouterr().out)["new_calibrated"] == new
     # The pages: not calibrated, by halves, and by the store of the file.
     views = [run, fill(run, ConformalStep()), fill(run, ConformalStep(store=str(tmp_path / "a.db")))]

@@ -14,7 +14,6 @@ from core.confidence import (
     calibrate_map,
     calibrate_weights,
     compare_confidences,
-    compare_weightings,
     configured,
     fit_map,
     quality,
@@ -237,13 +236,14 @@ def test_too_few_labels_give_no_map():
     assert calibrate_map([0.5] * 20, [1] * 10 + [0] * 10, "platt").reason == ""
 
 
-# Two weightings
+# Two confidences
 
 
 def test_a_comparison_by_hand():
-    # Of ten answers, five correct. By similarity 0.7 for all; by the model 0.9 for the correct, 0.2 for others.
-    rows = made([[0.7, 0, 0.9]] * 5 + [[0.7, 0, 0.2]] * 5, [1] * 5 + [0] * 5)
-    accuracy, brier, ranking = compare_weightings(rows, configured({"similarity": 1}), configured({"llm": 1}))
+    # Of ten answers, five correct. One confidence is 0.7 for all; the other 0.9 for the correct, 0.2 for others.
+    one, other = np.full(10, 0.7), np.array([0.9] * 5 + [0.2] * 5)
+    right = np.array([1.0] * 5 + [0.0] * 5)
+    accuracy, brier, ranking = compare_confidences(one, other, right, (0.6, 0.6))
     assert [one.measure for one in (accuracy, brier, ranking)] == ["accuracy", "brier", "auroc"]
     assert (accuracy.n, accuracy.a, accuracy.b, accuracy.difference) == (10, 0.5, 1, 0.5)
     # Sign test: all five that change do so for the better, 2 / 2⁵.
@@ -259,28 +259,18 @@ def test_a_comparison_by_hand():
     assert (brier.p_adjusted, accuracy.p_adjusted) == pytest.approx((4 / 1024, 1 / 16))
 
 
-def test_a_threshold_is_part_of_what_is_compared():
-    rows = made([[0.7, 0, 0]] * 3 + [[0.595, 0, 0]] * 2, [1, 1, 1, 1, 0])
-    a, b = configured({"similarity": 1}, threshold=0.6), configured({"similarity": 1}, threshold=0.65)
-    accuracy, brier, ranking = compare_weightings(rows, a, b)
-    # 0.595 is 0.60 and passes; from 0.65 on one correct answer fails and one wrong one, too.
-    assert (accuracy.a, accuracy.b, accuracy.p_value) == (0.8, 0.8, 1)
-    assert (brier.difference, brier.p_value, ranking.difference, ranking.p_value) == (0, 1, 0, 1)
-
-
 def test_each_confidence_has_a_threshold_of_its_own():
-    same = np.array([0.7, 0.5, 0.5])
-    accuracy, brier, ranking = compare_confidences(same, same, np.array([1.0, 1, 0]), (0.6, 0.4))
-    # From 0.6 on one correct answer fails; from 0.4 on all pass, the wrong one, too.
-    assert (accuracy.a, accuracy.b) == pytest.approx((2 / 3, 2 / 3))
-    accuracy, *_ = compare_confidences(same, same, np.ones(3), (0.6, 0.4))
-    assert (accuracy.a, accuracy.b) == pytest.approx((1 / 3, 1))
-    assert (brier.a, brier.b) == pytest.approx((0.59 / 3, 0.59 / 3)) and ranking.a == ranking.b == 0.75
+    same = np.array([0.7, 0.595, 0.5])
+    accuracy, brier, ranking = compare_confidences(same, same, np.array([1.0, 1, 0]), (0.6, 0.65))
+    # 0.595 is 0.60 and passes; from 0.65 on that correct answer fails.
+    assert (accuracy.a, accuracy.b) == pytest.approx((1, 2 / 3))
+    assert (brier.difference, brier.p_value, ranking.difference) == (0, 1, 0)
 
 
-def test_the_same_weighting_twice_and_no_answers():
-    rows = planted(10, 30)
-    for one in compare_weightings(rows, Weighting(), Weighting()):
+def test_the_same_confidence_twice_and_no_answers():
+    rng = np.random.default_rng(10)
+    same, right = rng.random(30), (rng.random(30) < 0.5).astype(float)
+    for one in compare_confidences(same, same, right, (0.6, 0.6)):
         assert one.a == one.b and (one.difference, one.p_value, one.p_adjusted) == (0, 1, 1)
-    for one in compare_weightings(made(np.zeros((0, 3)), []), Weighting(), Weighting()):
+    for one in compare_confidences(np.empty(0), np.empty(0), np.empty(0), (0.6, 0.6)):
         assert one.n == 0 and all(map(math.isnan, one[2:]))
