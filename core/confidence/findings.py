@@ -44,7 +44,7 @@ def _constant(analysis: ConfidenceAnalysis) -> list[Finding]:
         known = analysis.signals[name][~np.isnan(analysis.signals[name])]
         if known.size < _FEWEST or np.ptp(known) > 0:
             continue
-        title, n = analysis.titles[name], known.size
+        title, n = analysis.used.titles[name], known.size
         found.append(
             Finding(
                 "constant_signal",

@@ -17,7 +17,7 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
     """Return the headline numbers; without a value where no answer has a confidence."""
     q, quality = analysis.queries, analysis.quality
     mean, *interval = mean_in_unit(analysis.confidence)
-    found = whatif(analysis.confidence, analysis.correct, analysis.weighting.threshold)
+    found = whatif(analysis.confidence, analysis.used.correct, analysis.weighting.threshold)
     n, labelled = found.n, quality.n
     threshold = f"threshold {analysis.weighting.threshold:g}"
     share = float(analysis.labelled["correct"].mean()) if labelled else math.nan
@@ -39,7 +39,7 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
     weights = ", ".join(f"{name} {weight:.2g}" for name, weight in analysis.weighting.weights.items())
     return (
         Number("mean_confidence", "Mean confidence", _value(mean), n=n, noun="answer",
-            interval=_ends(interval), define="confidence", place="card", note=analysis.reason),
+            interval=_ends(interval), define="confidence", place="card", note=analysis.used.reason),
         Number("n_passing", "Reach the threshold", found.n_passing if n else None, of=n,
             define="passes", place="card", note=threshold if n else "", cases="queries.passes:True"),
         Number("confidence_bands", "Answers by band", bands if n else None, noun="answer", define=BANDS,
@@ -74,8 +74,8 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
             place="row"),
         Number("confidence_weights", "Weights", weights if n else None, define="weights", place="setup"),
         Number("confidence_threshold_used", value=analysis.weighting.threshold if n else None),
-        Number("confidence_origin", value=analysis.origin if n else None),
-        Number("confidence_map", value=analysis.map.kind if n else None),
+        Number("confidence_origin", value=analysis.used.origin if n else None),
+        Number("confidence_map", value=analysis.used.method.map.kind if n else None),
         Number("n_taught", value=analysis.n_taught if labelled else None),
     )  # fmt: skip
 

@@ -131,7 +131,7 @@ def test_learned_weights_in_words_in_the_store_and_in_a_run(informative, tmp_pat
     signals = pd.DataFrame(rows)[["similarity", "lexical", "llm_score"]].assign(query_id=ids)
     run = Run.create({"source": "upload"}, queries=queries, signals=signals)
     analysis = Diagnosis(fill(run, ConformalStep(store=str(path))))["confidence"]
-    assert analysis.origin == "calibration" and analysis.weighting.weights == weights
+    assert analysis.used.origin == "calibration" and analysis.weighting.weights == weights
     # The same weights in a store of other answers, and other weights in this one, are refused.
     assert command("calibrate", informative, "--store", path, "--weights", "similarity") == 2
     assert "holds scores that cannot be compared" in capsys.readouterr().err

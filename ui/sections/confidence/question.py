@@ -39,10 +39,12 @@ def draw(query_id: str) -> None:
         st.badge(f"{band.icon} {band.word.capitalize()}", color=band.colour)  # type: ignore[arg-type]
         st.markdown(_said(row, analysis.weighting.threshold), width="content")
     if isinstance(row["reason"], str):
-        missing = [analysis.titles[name] for name in _missing(query_id)]
+        missing = [analysis.used.titles[name] for name in _missing(query_id)]
         named = f" Missing: {', '.join(missing)}." if missing else ""
         meaning = headlines.reason(row["reason"], "confidence").meaning
-        st.info(plain(f"{meaning}{named} {analysis.reason}".strip()), icon=":material/do_not_disturb_on:")
+        st.info(
+            plain(f"{meaning}{named} {analysis.used.reason}".strip()), icon=":material/do_not_disturb_on:"
+        )
     if row["reason"] != "no_answer":
         show.chart("confidence", "waterfall", analysis, query_id, of=query_id)
     _combined(row)

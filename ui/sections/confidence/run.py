@@ -8,7 +8,7 @@ import streamlit as st
 from core.calibration.in_use import WEIGHTS_SETTING, write_weights
 from core.conditions import where
 from core.confidence.analysis import ConfidenceAnalysis
-from core.confidence.definitions import LABELS, METRICS
+from core.confidence.definitions import LABELS
 from core.context_score import GREEN, ORANGE, RED
 from core.text.display import count, number, percent, share_interval
 from ui import cached, router, show, sources, step_form
@@ -51,7 +51,7 @@ def found() -> ConfidenceAnalysis:
 
 def title_of(name: str) -> str:
     """Return what people call a signal."""
-    return found().titles.get(name, METRICS[name].title if name in METRICS else name)
+    return found().used.titles[name]
 
 
 def use(weights: dict[str, float]) -> None:
@@ -64,15 +64,15 @@ def is_usable() -> bool:
     analysis = found()
     if np.isfinite(analysis.confidence).any():
         return True
-    if analysis.reason:
-        st.warning(plain(analysis.reason), icon=":material/link_off:")
+    if analysis.used.reason:
+        st.warning(plain(analysis.used.reason), icon=":material/link_off:")
         st.button(
             "Back to the default weights", icon=":material/undo:", key="confidence_reset", on_click=reset
         )
         return False
     weights = analysis.weighting.weights
     there = {name: weight for name, weight in weights.items() if np.isfinite(analysis.signals[name]).any()}
-    missing = " and ".join(analysis.titles[name] for name in weights if name not in there)
+    missing = " and ".join(analysis.used.titles[name] for name in weights if name not in there)
     if not missing or not sum(there.values()):
         st.info("No answer has all signals that have a weight.", icon=":material/inbox:")
         return False
@@ -82,7 +82,7 @@ def is_usable() -> bool:
         icon=":material/inbox:",
     )
     st.button(
-        f"Weigh {plain(' and '.join(analysis.titles[name] for name in there), one_line=True)} only",
+        f"Weigh {plain(' and '.join(analysis.used.titles[name] for name in there), one_line=True)} only",
         icon=":material/balance:",
         type="primary",
         key="confidence_there",

@@ -52,7 +52,7 @@ def _weights(analysis: ConfidenceAnalysis) -> dict[str, float]:
     """Draw a slider for each signal and return the weights; they follow the weights in use."""
     own, in_use = [*COLUMNS.values()], _in_use(analysis)
     kept = write_weights(in_use)  # a key of its own for each weighting
-    choices = [one.key for one in analysis.choices]
+    choices = [one.key for one in analysis.used.choices if one.name not in COLUMNS]
     choices += [name for name in in_use if name not in (*own, *choices)]
     joined = [name for name in in_use if name not in own]
     if choices:
@@ -61,7 +61,7 @@ def _weights(analysis: ConfidenceAnalysis) -> dict[str, float]:
             choices,
             joined,
             key=f"confidence_join {kept}",
-            format_func=lambda name: analysis.titles.get(name, name),
+            format_func=lambda name: analysis.used.titles[name],
             help="Signals of the run that need no reference answer, each as a confidence from 0 to 1.",
             placeholder="None",
         )
@@ -69,7 +69,7 @@ def _weights(analysis: ConfidenceAnalysis) -> dict[str, float]:
     with st.grid(4, min_column_width=170):
         for name in (*own, *joined):
             found[name] = st.slider(
-                f"Weight of {plain(within(analysis.titles.get(name, name)), one_line=True)}",
+                f"Weight of {plain(within(analysis.used.titles[name]), one_line=True)}",
                 0.0,
                 1.0,
                 round(in_use.get(name, 0.0), 4) if name in (*own, *in_use) else 0.2,
@@ -86,7 +86,7 @@ def within(title: str) -> str:
 
 def _effect(analysis: ConfidenceAnalysis, weights: Mapping[str, float], changed: bool) -> None:
     threshold = analysis.weighting.threshold
-    now, quality = whatif(analysis.judged, analysis.correct, threshold), analysis.quality
+    now, quality = whatif(analysis.judged, analysis.used.correct, threshold), analysis.quality
     then, other = analysis.at(weights, threshold) if changed else (now, quality)
 
     def before(value: str) -> str:
@@ -126,13 +126,13 @@ def _effect(analysis: ConfidenceAnalysis, weights: Mapping[str, float], changed:
 
 def _compared(analysis: ConfidenceAnalysis, other: Weighting) -> None:
     """Draw the measures of the weights in use and of the others, with intervals and p-values."""
-    found = analysis.by(other)
-    both = ~np.isnan(analysis.judged) & ~np.isnan(found) & ~np.isnan(analysis.correct)
+    now, found, correct = analysis.judged, analysis.by(other), analysis.used.correct
+    both = ~np.isnan(now + found + correct)
     if both.any():
         compared = cached.once(
             f"confidence compared {write_weights(other.weights)}",
             lambda _: compare_confidences(
-                analysis.judged[both], found[both], analysis.correct[both], (other.threshold, other.threshold)
+                now[both], found[both], correct[both], (other.threshold, other.threshold)
             ),
         )
         st.markdown(measures.said(compared, "Other weights"))
