@@ -154,6 +154,12 @@ def reliability() -> None:
 
 
 def decision() -> None:
-    """Lead to the threshold: what it lets through, and what can be promised of that."""
+    """Say from where on to answer, and lead to the threshold: what it lets through, and what is promised."""
+    final = cached.diagnosis()[CALIBRATES].final
+    if final.threshold is not None:
+        st.markdown(
+            f"**Answer from a confidence of {number(final.threshold)} on:** the lowest from which at most "
+            f"{percent(final.alpha)} wrong answers are certified, by {count(final.n, 'labelled answer')}."
+        )
     if (page := router.page_of(CALIBRATES)) is not None:
         sources.link(page, "Move the threshold: answer or withhold")
