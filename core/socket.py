@@ -149,6 +149,8 @@ class Number:
         What else must be said with it.
     is_share : bool
         Whether a value without ``of`` is the share of its n cases that show something.
+    needs_nothing : bool
+        Whether it is known even where the run lacks what its diagnostic needs.
     cases : str
         Condition that selects these cases among the rows of the analysis: ``queries.buried_evidence:True``.
     place : {"card", "row", "setup", "data"}
@@ -168,12 +170,15 @@ class Number:
     chance: float | None = None
     note: str = ""
     is_share: bool = False
+    needs_nothing: bool = False
     cases: str = ""
     place: str = "data"
 
     @property
     def unknown(self) -> Number:
-        """The same number without a value."""
+        """The same number without a value, unless it needs nothing."""
+        if self.needs_nothing:
+            return self
         of = None if self.of is None else 0
         return Number(self.key, self.title, of=of, noun=self.noun, define=self.define, place=self.place)
 

@@ -107,6 +107,10 @@ def test_a_file_of_answers_confidence_and_judgements_gives_one_threshold(tmp_pat
     facts = json.loads(capsys.readouterr().out)
     diagnosis = Diagnosis(import_file(path).run, {"alpha": 0.2})
     assert facts["certified_threshold"] == diagnosis["conformal"].final.threshold == expected
+    assert command("import", path, "--out", tmp_path / "run") == 0
+    capsys.readouterr()
+    assert command("summary", tmp_path / "run", "--json", "--alpha", 0.2) == 0
+    assert json.loads(capsys.readouterr().out)["certified_threshold"] == expected, "though not calibrated"
     assert (facts["n_labels"], diagnosis["confidence"].quality.n) == (200, 200)
 
 
