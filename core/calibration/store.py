@@ -28,7 +28,6 @@ from core.calibration.store_table import (
 )
 from core.database import Database
 from core.errors import InputError
-from core.spreadsheet import csv_bytes
 from core.text.strict import clean
 
 _NUMBERS = ("query_hash", "nonconformity_score", "correct", "kind", "excluded")
@@ -167,11 +166,6 @@ class CalibrationStore:
         with self._lock:
             return bool(self._db.execute(f"SELECT 1 FROM {TABLE} WHERE query_hash = ?", (key,)))
 
-    def hashes(self) -> set[str]:
-        """Return the `query_hash` of every stored question."""
-        with self._lock:
-            return {key for (key,) in self._db.execute(f"SELECT query_hash FROM {TABLE}")}
-
     def frame(self) -> pd.DataFrame:
         """Return all rows in the order in which they were stored.
 
@@ -184,9 +178,7 @@ class CalibrationStore:
 
         Without ``texts``, which may be long, only what a calibration is computed from.
         """
-        rows = self._read(
-            [*TYPES] if texts else ["query_hash", "nonconformity_score", "correct", "kind", "excluded"]
-        )
+        rows = self._read([*TYPES] if texts else _NUMBERS)
         return rows[rows["excluded"].isna() & rows["nonconformity_score"].notna()].reset_index(drop=True)
 
     def exclude(self, ids: Sequence[int], reason: str) -> None:
@@ -208,10 +200,6 @@ class CalibrationStore:
     def include(self, ids: Sequence[int]) -> None:
         """Use excluded rows again; InputError where no row has such an id."""
         self._mark(ids, None)
-
-    def to_csv(self) -> bytes:
-        """Return all rows as CSV that a spreadsheet can open safely."""
-        return csv_bytes(self.frame())
 
     def close(self) -> None:
         """Close the file; the instance cannot be used afterwards."""

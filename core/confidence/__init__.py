@@ -21,7 +21,6 @@ from core.calibration.weighted import (
     half_up,
     normalised,
     range_warning,
-    weigh,
 )
 from core.confidence.combined import combined_decision, combined_uncertainty, retrieval_uncertainty
 from core.confidence.labelled import Labelled, labelled_run
@@ -59,7 +58,6 @@ __all__ = [
     "quality",
     "range_warning",
     "retrieval_uncertainty",
-    "weigh",
 ]
 
 

@@ -38,7 +38,7 @@ def first() -> None:
 
 
 def again() -> None:
-    """Draw the form that measures again, also with the model's own word or with a calibration."""
+    """Draw the form that measures again, with other options."""
     with step_form.folded("Measure again with other options"):
         step_form.on_loaded_run("confidence", "Measure again")
 
