@@ -13,8 +13,7 @@ from core.calibration.in_use import COLUMNS, THRESHOLD_SETTING, in_use, threshol
 from core.calibration.weighted import RANGES, THRESHOLD
 from core.confidence.analysis import ConfidenceAnalysis, analyse_confidence
 from core.confidence.definitions import DEFINITIONS, METRICS
-from core.confidence.findings import findings
-from core.confidence.numbers import numbers
+from core.confidence.findings import findings, numbers
 from core.confidence.step import ConfidenceStep
 from core.errors import InputError
 from core.socket import EARLIER, Analyses, Diagnostic, Export, Need, QuestionColumn

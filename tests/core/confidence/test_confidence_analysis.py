@@ -19,7 +19,7 @@ from core.confidence import (
     learn,
 )
 from core.confidence.analysis import ece_by_chance
-from core.confidence.numbers import numbers
+from core.confidence.findings import numbers
 from core.conformal import cases_of
 from core.diagnosis import Diagnosis
 from core.errors import InputError

@@ -14,7 +14,7 @@ from core.text.display import number
 from ui import headlines, questions, show
 from ui.plain import plain
 from ui.sections import Part
-from ui.sections.confidence import combined, run
+from ui.sections.confidence import run
 
 
 def part(query_id: str) -> Part:
@@ -67,7 +67,7 @@ def _missing(query_id: str) -> list[str]:
 
 def _combined(row: Any) -> None:
     """Draw the combined uncertainty with its parts, where one of them is known."""
-    parts = {title: row[name] for name, (title, _) in combined.PARTS.items()}
+    parts = {title: row[name] for name, (title, _) in run.PARTS.items()}
     if all(np.isnan(value) for value in parts.values()):
         return
     reliable = show.yes_or_no(row["is_reliable"])
