@@ -119,6 +119,7 @@ class Number:
 
     ``is_share``: whether a value without ``of`` is the share of its n cases that show something. ``cases``:
     the condition that selects these cases among the rows of the analysis: ``queries.buried_evidence:True``.
+    ``needs_nothing``: whether it is known even where the run lacks what its diagnostic needs.
     ``place``: on a "card" and in tables, in tables only ("row"), among the "setup" of a run, or "data" for
     ``summary --json`` only.
     """
@@ -135,12 +136,15 @@ class Number:
     chance: float | None = None
     note: str = ""
     is_share: bool = False
+    needs_nothing: bool = False
     cases: str = ""
     place: str = "data"
 
     @property
     def unknown(self) -> Number:
-        """The same number without a value."""
+        """The same number without a value, unless it needs nothing."""
+        if self.needs_nothing:
+            return self
         of = None if self.of is None else 0
         return Number(self.key, self.title, of=of, noun=self.noun, define=self.define, place=self.place)
 
