@@ -20,7 +20,7 @@ from core.charts.theme import (
     new_figure,
     where_door,
 )
-from core.claims.analysis.claims_analysis import ClaimsAnalysis
+from core.claims.analysis import ClaimsAnalysis
 from core.claims.rafe import DEFAULT_K
 from core.conditions import where
 from core.text.display import count, number

@@ -21,7 +21,7 @@ from core.charts.theme import (
     safe_text,
     where_door,
 )
-from core.claims.analysis.claims_analysis import ClaimsAnalysis
+from core.claims.analysis import ClaimsAnalysis
 from core.claims.quadrants import DISTRACTOR, IDLE, REDUNDANT, UNDEFINED, USED, quadrant_counts
 from core.conditions import where
 from core.text.display import count, number
