@@ -99,23 +99,14 @@ def _wrong(answers: Answers) -> Sequence[Finding]:
     right = f"{part(of - n, of, 'answer')} {'is' if of == 1 or of - n == 1 < of < 20 else 'are'} correct"
     return (
         Finding(
-            "wrong_answers",
-            f"{sentence}.{told}",
-            n,
-            of,
-            interval=interval,
-            severity=severity,
-            advice=advice,
-            fix=fix,
-            query_ids=tuple(ordered["query_id"]),
-            tone=tone,
+            "wrong_answers", f"{sentence}.{told}", n, of, interval=interval, severity=severity, advice=advice,
+            fix=fix, query_ids=tuple(ordered["query_id"]), tone=tone,
             clause=f"{right} (95 % interval {percent((of - n) / of, (1 - high, 1 - low))})"
             if tone == GOOD
             else f"{sentence} (95 % interval {percent(n / of, interval)}).{told}".removesuffix("."),
-            label="Incorrect",
-            reads="with an incorrect answer",
+            label="Incorrect", reads="with an incorrect answer",
         ),
-    )
+    )  # fmt: skip
 
 
 def _explained(wrong: pd.DataFrame) -> tuple[str, str, str, pd.DataFrame]:

@@ -56,31 +56,19 @@ def _screen(analysis: LikelihoodAnalysis) -> tuple[Number, ...]:
 def _number(one: GoldShare) -> Number:
     known = one.n > 0
     return Number(
-        one.measure,
-        METRICS[one.measure].title,
-        one.mean if known else None,
-        n=one.n,
-        interval=None if math.isnan(one.low) else (one.low, one.high),
-        define=one.measure,
-        chance=one.chance if known else None,
-        is_share=True,
-        place="card" if one.measure in _CARDS else "row",
-    )
+        one.measure, METRICS[one.measure].title, one.mean if known else None, n=one.n,
+        interval=None if math.isnan(one.low) else (one.low, one.high), define=one.measure,
+        chance=one.chance if known else None, is_share=True, place="card" if one.measure in _CARDS else "row",
+    )  # fmt: skip
 
 
 def _mode(analysis: LikelihoodAnalysis, name: str) -> Number:
     values = analysis.queries[name].dropna()
     chance = float(analysis.queries[f"{name}_by_chance"].sum()) if len(values) else None
     return Number(
-        f"n_{name}",
-        MODES[name].title,
-        int(values.sum()),
-        of=len(values),
-        define=name,
-        chance=chance,
-        cases=f"queries.{name}:True",
-        place="card",
-    )
+        f"n_{name}", MODES[name].title, int(values.sum()), of=len(values), define=name, chance=chance,
+        cases=f"queries.{name}:True", place="card",
+    )  # fmt: skip
 
 
 def _counts(reasons: pd.Series) -> dict[str, int]:

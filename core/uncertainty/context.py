@@ -94,20 +94,10 @@ def changes(condition: str, before: Mapping[str, ArrayLike], after: Mapping[str,
         low, high = paired_interval(first, second)
         found.append(
             Change(
-                condition,
-                name,
-                change.size,
-                rising,
-                falling,
-                change.size - rising - falling,
-                mean,
-                low,
-                high,
-                float(moved),
-                outcome,
-                needed,
+                condition, name, change.size, rising, falling, change.size - rising - falling, mean, low,
+                high, float(moved), outcome, needed,
             )
-        )
+        )  # fmt: skip
     return found
 
 

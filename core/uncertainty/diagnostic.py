@@ -99,14 +99,10 @@ def _range(values: pd.Series) -> str | None:
 def _mean(key: str, title: str, values: Any, found: tuple[float, float, float], define: str) -> Number:
     value, *interval = found
     return Number(
-        key,
-        title,
-        float(value) if len(values) else None,
-        n=len(values),
+        key, title, float(value) if len(values) else None, n=len(values),
         interval=None if np.isnan(interval).any() else (float(interval[0]), float(interval[1])),
-        define=define,
-        place="row",
-    )
+        define=define, place="row",
+    )  # fmt: skip
 
 
 def recover(diagnosis: Analyses) -> pd.DataFrame:
