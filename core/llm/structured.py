@@ -27,10 +27,9 @@ def json_values(text: str) -> Iterator[Any]:
     """Yield the JSON values in a reply: the whole of it, or else the lists and objects in its prose.
 
     Skips a byte order mark, a code fence, words around the JSON, a draft inside ``<think>``, trailing commas
-    and bare line breaks in strings. Never yields a part of a value that is broken elsewhere.
-
-    Raises `NotJson` where nothing (more) can be read: no JSON, cut off, a repeated name in an object, NaN or
-    infinity, deeper than `MOST_DEPTH`, longer than `MOST_CHARACTERS`, half a surrogate pair.
+    and bare line breaks in strings; never yields a part of a value that is broken elsewhere. `NotJson` where
+    nothing (more) can be read: no JSON, cut off, a repeated name in an object, NaN or infinity, deeper than
+    `MOST_DEPTH`, longer than `MOST_CHARACTERS`, half a surrogate pair.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from core.socket import REASON, Diagnostic, Export, Need, Number, QuestionColumn
 from core.spreadsheet import csv_bytes
 from core.stats import mean_in_unit, mean_interval, wilson_interval
 from core.text.display import count, share_interval
-from core.uncertainty.analysis import Measured, UncertaintyAnalysis, measure
+from core.uncertainty.analysis import UncertaintyAnalysis, measure
 from core.uncertainty.definitions import (
     DEFAULT_STABLE,
     DEFINITIONS,
@@ -155,7 +155,7 @@ def questions_csv(diagnosis: Analyses) -> bytes:
     return csv_bytes(diagnosis["uncertainty"].queries, diagnosis.run.data_source)
 
 
-def measure_embedded(run: Run) -> Measured:
+def measure_embedded(run: Run) -> UncertaintyAnalysis:
     """Measure as `measure` does, with the packaged embedding model."""
     return measure(run, shared_embedder().embed)
 
