@@ -115,9 +115,7 @@ def _explained(wrong: pd.DataFrame) -> tuple[str, str, str, pd.DataFrame]:
     there, missing = where.isin([FIRST, PRESENT]), where.eq(MISSING)
     n_there, n_missing = int(there.sum()), int(missing.sum())
     unknown = n - n_there - n_missing
-    if not n:
-        return "", "", "", wrong
-    if 2 * unknown >= n:
+    if 2 * unknown >= n:  # or there is none
         return "", "", "", wrong
     by_words, by_gold = (bool(wrong["evidence_by"].eq(by).any()) for by in (REFERENCE, GOLD))
     names = (("the right passage", by_gold), ("the reference answer", by_words))

@@ -90,7 +90,7 @@ def spearman(retrieval_rank: ArrayLike, influence: ArrayLike) -> Spearman:
     retrieval_rank : array_like of shape (k,)
         The retriever's ranks, 1 = best.
     influence : array_like of shape (k,)
-        Influence scores, higher = mattered more.
+        Influence scores, higher = mattered more. ValueError where the lengths differ.
 
     Returns
     -------
@@ -99,11 +99,6 @@ def spearman(retrieval_rank: ArrayLike, influence: ArrayLike) -> Spearman:
         distribution with k - 2 degrees of freedom. Both NaN with a ``reason`` when the influence is
         constant (``inert`` when all are 0, else ``all_equal``), k < 3 (``too_few_passages``), a
         value is missing (``incomplete``) or all retrieval ranks are equal (``no_retrieval_order``).
-
-    Raises
-    ------
-    ValueError
-        The two have different lengths.
 
     Examples
     --------

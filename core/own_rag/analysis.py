@@ -63,10 +63,8 @@ def analyze(
         documents.
     k : int
         Maximum passages of a question, 1 to 100; later ones are dropped.
-    repeats : int
-        Extra calls with all passages, for the noise floor.
-    closed_book : bool
-        One more call without passages: ``answer(question, [])``.
+    repeats, closed_book
+        Extra calls with all passages, for the noise floor; one more without: ``answer(question, [])``.
     seed : int
         Seed of the calls; functions do not receive it.
     max_tokens, style : optional
@@ -85,8 +83,7 @@ def analyze(
         Concurrent calls of each function; by default 1, and 8 where it is async. With 1, functions are
         called in the calling thread.
     steps : sequence of str or Step
-        Names of diagnostics, or steps with their own options, in order. The first one must answer the
-        questions.
+        Names of diagnostics, or steps with their own options, in order; the first must answer the questions.
     save : path, optional
         Folder for the run; the unfinished run is saved there as it grows. Nobody else may be writing there.
 
@@ -95,17 +92,10 @@ def analyze(
     Run
         One row per question; a failed question has the exception as ``status_reason``.
 
-    Raises
-    ------
-    InputError
-        An argument cannot be used.
-    BackendError
-        ``retrieve`` or ``answer`` failed on every question; the cause is the first exception it raised.
-
-    Notes
-    -----
-    Cost: for each question one call of ``retrieve`` and, with n passages, 1 + n + repeats + closed_book calls
-    of ``answer``. It works inside a running event loop, as in a notebook.
+    `InputError` where an argument cannot be used; `BackendError` where ``retrieve`` or ``answer`` failed on
+    every question, whose cause is the first exception it raised. Cost: for each question one call of
+    ``retrieve`` and, with n passages, 1 + n + repeats + closed_book calls of ``answer``. It works inside a
+    running event loop, as in a notebook.
     """
     _check(answer, parallel, name)
     with ExitStack() as stack:

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import pandas as pd
 
 from core.errors import Cancelled, InputError
-from core.llm.embeddings import Embedder
+from core.llm.embeddings import Embedder, shared_embedder
 from core.llm.packaged import PACKAGED_EMBEDDER
 from core.llm.prompts import prompt_style
 from core.llm.types import LLM
@@ -31,7 +31,7 @@ from core.pipeline.steps import (
     options_of,
     reason_of,
 )
-from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS, TOKENIZERS, best, make_retriever, shared_embedder
+from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS, TOKENIZERS, best, make_retriever
 from core.run import Run
 from core.sources.corpus import Document
 from core.sources.dataset import Dataset

@@ -264,7 +264,9 @@ def drive(
 
 
 def open_models(
-    steps: Sequence[Step], live: ModelChoice, known: Mapping[ModelChoice, LLM] = MappingProxyType({})
+    steps: Sequence[Step],
+    live: ModelChoice,
+    known: Mapping[ModelChoice | None, LLM | None] = MappingProxyType({}),
 ) -> dict[str, LLM | None]:
     """Open the model of each step, by the step's name: each choice once, and none that is ``known``."""
     opened: dict[ModelChoice | None, LLM | None] = {None: None, **known}

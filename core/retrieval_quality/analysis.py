@@ -10,12 +10,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import comb
 
+from core.arrays import Bools, Floats, Ints
 from core.errors import InputError
 from core.retrieval_quality.definitions import REASONS
 from core.retrieval_quality.metrics import (
-    Bools,
-    Floats,
-    Ints,
     first_within,
     found_within,
     gain_within,

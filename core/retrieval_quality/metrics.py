@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from core.arrays import Bools, Floats, Ints
 
 
 def hit_at_k(relevant: ArrayLike, k: int) -> float:

@@ -55,16 +55,9 @@ class OllamaLLM:
     context : int or None
         Max tokens of prompt and answer together, to save memory; None is the model's own limit.
 
-    Raises
-    ------
-    InputError
-        An invalid address or number.
-
-    Notes
-    -----
-    Contacts the server only when needed: the first use of `options` asks for the model's facts. A prompt that
-    Ollama truncated never counts as answered: it is asked again with more context, and refused at the limit;
-    see `core.llm.ollama.context`.
+    The server is first asked for the model's facts when `options` are used. A prompt that Ollama truncated
+    never counts as answered: it is asked again with more context, and refused at the limit; see
+    `core.llm.ollama.context`. `InputError` for an invalid address or number.
     """
 
     kind = "ollama"
