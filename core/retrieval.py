@@ -19,6 +19,11 @@ from core.text.stop_words import ENGLISH
 from core.text.words import words
 
 DIGITS = 10  # scores that agree so far are tied: what is beyond comes from the order of additions
+K1, B, EPSILON = 1.5, 0.75, 0.25
+_BATCH = 1_024
+_DIGITS = 6  # single precision holds noise beyond
+RETRIEVERS = ("bm25", "bm25s", "dense", "hybrid")
+EMBEDDING_RETRIEVERS = ("dense", "hybrid")  # those that use an embedding model
 
 
 class Retriever(Protocol):
@@ -105,9 +110,6 @@ class BM25Retriever(Retriever):
         return np.asarray(self._index.get_scores(self._tokenize(query)), dtype=np.float64)
 
 
-K1, B, EPSILON = 1.5, 0.75, 0.25
-
-
 class FastBM25Retriever(Retriever):
     """BM25Okapi with the parameters of `BM25Retriever`; every word's scores are computed with the index.
 
@@ -166,10 +168,6 @@ def _okapi_idf(held_by: Sequence[int], size: int) -> NDArray[np.float64]:
     return np.where(idf < 0, EPSILON * (sum(idf.tolist()) / len(idf)), idf)
 
 
-_BATCH = 1_024
-_DIGITS = 6  # single precision holds noise beyond
-
-
 class DenseRetriever(Retriever):
     """Ranks ``texts`` by the cosine between their embedding and the query's, in [-1, 1], higher = more alike.
 
@@ -226,10 +224,6 @@ def _average_ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     _, place, counts = np.unique(-np.round(scores, DIGITS), return_inverse=True, return_counts=True)
     mean = np.cumsum(counts) - (counts - 1) / 2
     return np.asarray(mean[place], dtype=np.float64)
-
-
-RETRIEVERS = ("bm25", "bm25s", "dense", "hybrid")
-EMBEDDING_RETRIEVERS = ("dense", "hybrid")  # those that use an embedding model
 
 
 def make_retriever(

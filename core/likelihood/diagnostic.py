@@ -18,6 +18,22 @@ from core.stats import poisson_binomial_tail, wilson_interval
 from core.text.display import count, number, percent
 
 _CARDS = ("gold_by_answer", "gold_by_reference")  # by drops
+_SAID = {
+    "misleading": (
+        "the passage that raises the incorrect answer most makes the correct one less likely",
+        ("incorrect answer", "incorrect answers"),
+        "made_drop",
+        WRONG,
+        "with a misleading passage",
+    ),
+    "ignored": (
+        "the passage that raises the correct answer most does not make the given answer likelier",
+        ("answer that is not correct", "answers that are not correct"),
+        "needed_drop",
+        LOSS,
+        "with ignored evidence",
+    ),
+}
 
 
 def numbers(analysis: LikelihoodAnalysis) -> tuple[Number, ...]:
@@ -73,24 +89,6 @@ def _mode(analysis: LikelihoodAnalysis, name: str) -> Number:
 
 def _counts(reasons: pd.Series) -> dict[str, int]:
     return {str(reason): int(n) for reason, n in reasons.value_counts().items()}
-
-
-_SAID = {
-    "misleading": (
-        "the passage that raises the incorrect answer most makes the correct one less likely",
-        ("incorrect answer", "incorrect answers"),
-        "made_drop",
-        WRONG,
-        "with a misleading passage",
-    ),
-    "ignored": (
-        "the passage that raises the correct answer most does not make the given answer likelier",
-        ("answer that is not correct", "answers that are not correct"),
-        "needed_drop",
-        LOSS,
-        "with ignored evidence",
-    ),
-}
 
 
 def findings(analysis: LikelihoodAnalysis) -> tuple[Finding, ...]:

@@ -17,6 +17,11 @@ from core.stats import cases_needed, poisson_binomial_tail, wilson_interval
 from core.text.display import count, needed, number, part, percent
 
 _MOSTLY = 0.5  # share of the questions
+_CARDS = {
+    "hit_at_1": "queries.first_gold_rank:1",
+    "gold_most_influential": "queries.gold_most_influential:True",
+}
+_SHARES = ("hit_at_k", "gold_most_influential")
 
 
 class _Share(NamedTuple):
@@ -138,13 +143,6 @@ def _share(values: pd.Series, by_chance: pd.Series) -> _Share | None:
     p_value = poisson_binomial_tail(np.clip(chance, 0, 1), n)
     enough = cases_needed(known[defined] - chance)
     return _Share(n, of, wilson_interval(n / of, of), float(chance.sum()), p_value, enough)
-
-
-_CARDS = {
-    "hit_at_1": "queries.first_gold_rank:1",
-    "gold_most_influential": "queries.gold_most_influential:True",
-}
-_SHARES = ("hit_at_k", "gold_most_influential")
 
 
 def numbers(quality: RetrievalQuality) -> tuple[Number, ...]:

@@ -13,6 +13,7 @@ from core.stats.intervals import wilson_interval
 from core.stats.shared import known_pairs
 
 DEFAULT_BINS = 15
+_RIDGE = 0.01  # keeps separated classes finite; a hundredth of scikit-learn's default penalty
 
 
 class ReliabilityBin(NamedTuple):
@@ -178,9 +179,6 @@ def _binned(
     # 0.7 is 7/10, though its float is not that of an edge computed otherwise, such as 0.1 · 7.
     edges = np.round(np.arange(1, n_bins) / n_bins, 12)
     return p, right, np.searchsorted(edges, np.round(p, 12), side="left")
-
-
-_RIDGE = 0.01  # keeps separated classes finite; a hundredth of scikit-learn's default penalty
 
 
 def non_negative_logistic(x: ArrayLike, positive: ArrayLike) -> tuple[Floats, float]:

@@ -14,6 +14,8 @@ from core.arrays import Floats
 from core.text.words import words
 from core.uncertainty.similarity import unit
 
+Variant = Literal["mean_squared", "mean_distance", "std_distance"]
+
 
 def lexical_diversity(texts: Sequence[str]) -> float:
     """Share of different words among all words of the samples: types / tokens.
@@ -50,9 +52,6 @@ def answer_length(text: str) -> int:
     2
     """
     return len(words(text))
-
-
-Variant = Literal["mean_squared", "mean_distance", "std_distance"]
 
 
 def centroid_distances(embeddings: ArrayLike) -> Floats:
