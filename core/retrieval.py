@@ -238,8 +238,6 @@ def make_retriever(
     for an unknown retriever, ValueError for an unknown tokenizer, `BackendError` where an embedding model
     cannot be loaded.
 
-    Examples
-    --------
     >>> make_retriever("bm25s", ["a red apple", "a green pear", "blue sky"]).top("pear", k=1)
     [1]
     """

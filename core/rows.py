@@ -37,8 +37,6 @@ def places_of(frame: pd.DataFrame, query_id: str) -> Ints:
 
     The first call reads the whole table (a second for a million rows), the others look the question up.
 
-    Examples
-    --------
     >>> places_of(pd.DataFrame({"query_id": ["a", "b", "a"]}), "a").tolist()
     [0, 2]
     """

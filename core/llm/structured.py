@@ -44,8 +44,6 @@ def json_values(text: str) -> Iterator[Any]:
     nothing (more) can be read: no JSON, cut off, a repeated name in an object, NaN or infinity, deeper than
     `MOST_DEPTH`, longer than `MOST_CHARACTERS`, half a surrogate pair.
 
-    Examples
-    --------
     >>> next(json_values('Sure: {"score": 7,} as asked.'))
     {'score': 7}
     """

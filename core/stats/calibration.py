@@ -58,8 +58,6 @@ def reliability_bins(
     ``confidence`` in [0, 1] and ``correct`` (1 or 0), (n,): NaN is left out, anything else a ValueError. Bins
     of equal width, ``(i / n_bins, (i + 1) / n_bins]``; 0 is in the first.
 
-    Examples
-    --------
     >>> found = reliability_bins([0, 0.5, 1], [0, 0, 1], 2)
     >>> [(one.number, one.n, one.confidence, one.accuracy) for one in found]
     [(0, 2, 0.25, 0.0), (1, 1, 1.0, 1.0)]

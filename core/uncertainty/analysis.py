@@ -160,8 +160,6 @@ def measure(run: Run, embed: Embed | None = None) -> UncertaintyAnalysis:
     different one once, to their unit embeddings, (n, d): with it the estimators that need them are measured
     too.
 
-    Examples
-    --------
     >>> queries = pd.DataFrame({"query_id": ["q"], "question": ["Capital?"], "answer": ["Paris"]})
     >>> answers = ["Paris", "Paris.", "Rome"]
     >>> samples = pd.DataFrame({"query_id": "q", "sample_id": list("abc"), "answer": answers})

@@ -62,8 +62,6 @@ def changes(condition: str, before: Mapping[str, ArrayLike], after: Mapping[str,
     ``after``: uncertainty of the same questions by each estimator, (n,); higher = more uncertain, NaN =
     undefined.
 
-    Examples
-    --------
     >>> calm = [0.0, 0.1, 0.0, 0.2, 0.1, 0.0, 0.1]
     >>> found = changes("without_support", {"a": calm}, {"a": [0.5, 0.9, 0.4, 0.9, 0.8, 0.6, 0.5]})[0]
     >>> found.n_rising, round(found.mean, 2), found.p_value, found.outcome

@@ -254,8 +254,6 @@ def score(questions: Sequence[Samples], names: Iterable[str] | None = None) -> d
     ``questions`` has one `Samples` per question; ``names`` are keys of `ESTIMATORS`, all by default. What a
     question lacks is undefined, with a reason.
 
-    Examples
-    --------
     >>> questions = [Samples(["Paris", "Paris."]), Samples(["Paris", "Rome"]), Samples(["Paris"])]
     >>> found = score(questions, ["agreement_text"])["agreement_text"]
     >>> found.values.tolist(), found.reasons
