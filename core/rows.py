@@ -53,6 +53,16 @@ def rows_of(frame: pd.DataFrame, query_id: str) -> pd.DataFrame:
     return frame.iloc[places]
 
 
+def dicts_of(frame: pd.DataFrame) -> Callable[[str], tuple[Mapping[str, Any], ...]]:
+    """Return a function that looks up the rows of a question as dicts, in order; missing values are None."""
+    values = frame.astype("object")
+    columns = {name: values[name].where(values[name].notna(), None).to_list() for name in frame.columns}
+    places = _places(frame.reset_index(drop=True))
+    return lambda query_id: tuple(
+        {name: column[row] for name, column in columns.items()} for row in places.get(query_id, ())
+    )
+
+
 def _places(frame: pd.DataFrame) -> Mapping[Any, Ints]:
     found: Mapping[Any, Ints] = frame.groupby("query_id", sort=False).indices
     return found
