@@ -236,6 +236,9 @@ def _share_in_top(ranks: Floats) -> Floats:
 def noise_quantile(baseline: str, repeats: Sequence[str], q: float = 0.95) -> float:
     """How far the answer moves when nothing is left out: the noise floor of influence.
 
+    Cost: R calls. An influence at or below this value is not distinguishable from noise. That of a passage
+    without effect lies above it with a probability of at most `above_noise_by_chance`.
+
     Parameters
     ----------
     baseline, repeats
@@ -248,9 +251,6 @@ def noise_quantile(baseline: str, repeats: Sequence[str], q: float = 0.95) -> fl
     float
         In [0, 1], lower = steadier: the score that one further repeat does not exceed with probability ``q``
         or, of fewer than 19 repeats, the largest. NaN without repeats or with an empty baseline.
-
-    Cost: R calls. An influence at or below this value is not distinguishable from noise. That of a passage
-    without effect lies above it with a probability of at most `above_noise_by_chance`.
     """
     scores = [influence_score(baseline, repeat) for repeat in repeats]
     if not scores or np.isnan(scores).any():

@@ -43,6 +43,11 @@ def analyze(
 ) -> Run:
     """Run a RAG on questions with all passages and with each one left out.
 
+    `InputError` where an argument cannot be used; `BackendError` where ``retrieve`` or ``answer`` failed on
+    every question, whose cause is the first exception it raised. Cost: for each question one call of
+    ``retrieve`` and, with n passages, 1 + n + repeats + closed_book calls of ``answer``. It works inside a
+    running event loop, as in a notebook.
+
     Parameters
     ----------
     questions : list, Dataset or path
@@ -91,11 +96,6 @@ def analyze(
     -------
     Run
         One row per question; a failed question has the exception as ``status_reason``.
-
-    `InputError` where an argument cannot be used; `BackendError` where ``retrieve`` or ``answer`` failed on
-    every question, whose cause is the first exception it raised. Cost: for each question one call of
-    ``retrieve`` and, with n passages, 1 + n + repeats + closed_book calls of ``answer``. It works inside a
-    running event loop, as in a notebook.
     """
     _check(answer, parallel, name)
     with ExitStack() as stack:

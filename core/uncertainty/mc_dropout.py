@@ -55,6 +55,8 @@ class ConfidenceResult:
 class MCDropoutConfidence:
     """Confidence from several answers to the same prompt.
 
+    `InputError` for a value outside its range, or an ``llm_client`` that is no model and stands for none.
+
     Parameters
     ----------
     llm_client : LLM, str, client of ollama or callable
@@ -70,8 +72,6 @@ class MCDropoutConfidence:
         the interval a little too narrow.
     cache : CompletionCache, optional
         Answers are kept here, so that a stopped job goes on where it was.
-
-    `InputError` for a value outside its range, or an ``llm_client`` that is no model and stands for none.
     """
 
     PRESETS: ClassVar[Mapping[str, int]] = PRESETS

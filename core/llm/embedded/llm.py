@@ -51,18 +51,6 @@ _CANCEL_SECONDS = 0.2  # between checks for a cancel while another thread uses t
 class EmbeddedLLM:
     """Any causal model by name or path; by default SmolLM2-135M-Instruct from its Python package.
 
-    Parameters
-    ----------
-    model : str or None
-        None is the packaged model, which needs no network. Else a Hugging Face name or a folder, e.g.
-        ``Qwen/Qwen2.5-7B-Instruct``; `BackendError` where it cannot be found or loaded.
-    dtype : {"auto", "bfloat16", "float16", "float32"}
-        ``auto`` is float32 on a processor, bfloat16 on a GPU that supports it, else float16.
-    device : {"auto", "cpu", "cuda", ...}
-        ``auto`` takes a GPU if available.
-    batch_size : int
-        Prompts processed together on a GPU, at least 1.
-
     On a processor, in single precision, the requests of a call are worked on together: what their prompts
     begin with is read once, and the answers are written side by side; the keys and values of their tokens
     take at most 2 GiB, else there are several batches. The answers are those of each prompt by itself: sums
@@ -75,6 +63,18 @@ class EmbeddedLLM:
     answer may depend on the other prompts of the batch, and a resumed run may differ from another.
 
     Safe to share between threads: calls wait for each other.
+
+    Parameters
+    ----------
+    model : str or None
+        None is the packaged model, which needs no network. Else a Hugging Face name or a folder, e.g.
+        ``Qwen/Qwen2.5-7B-Instruct``; `BackendError` where it cannot be found or loaded.
+    dtype : {"auto", "bfloat16", "float16", "float32"}
+        ``auto`` is float32 on a processor, bfloat16 on a GPU that supports it, else float16.
+    device : {"auto", "cpu", "cuda", ...}
+        ``auto`` takes a GPU if available.
+    batch_size : int
+        Prompts processed together on a GPU, at least 1.
     """
 
     kind = "embedded"
