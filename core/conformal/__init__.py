@@ -1,7 +1,7 @@
 """Statements about new answers with a promised probability: conformal prediction and risk control."""
 
 from core.calibration.provenance import Provenance, provenance_of
-from core.calibration.store import CalibrationStore, Case, StoreError
+from core.calibration.store import CalibrationCase, CalibrationStore, StoreError
 from core.conformal.coverage import coverage_band
 from core.conformal.drift import Drift, drift_martingale, online_p_values
 from core.conformal.labelled import cases_of, context_text
@@ -21,7 +21,7 @@ from core.conformal.split import (
 __all__ = [
     "Backoff",
     "CalibrationStore",
-    "Case",
+    "CalibrationCase",
     "Certificate",
     "ConformalRAG",
     "ConformalResult",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from core.conformal import CalibrationStore, Case, Provenance, StoreError
+from core.conformal import CalibrationCase, CalibrationStore, Provenance, StoreError
 from core.errors import InputError
 from core.llm import CompletionCache
 
@@ -24,7 +24,7 @@ SEEN = Provenance("length", "M · 1", "short · 2", "bm25 · 3")
 
 def case(number, **values):
     given = {"question": f"Q{number}", "context": "C", "prediction": "P", "true_answer": "T"}
-    return Case(**{**given, "score": number / 10, "correct": True, **values})
+    return CalibrationCase(**{**given, "score": number / 10, "correct": True, **values})
 
 
 def stored(path):
@@ -284,12 +284,12 @@ def run(code, *arguments, **options):
 
 ADDING = """
     import sys
-    from core.conformal import CalibrationStore, Case, Provenance
+    from core.conformal import CalibrationStore, CalibrationCase, Provenance
     store = CalibrationStore(sys.argv[1])
     seen = Provenance("length", "M · 1", "short · 2", "bm25 · 3")
     for number in range(int(sys.argv[2])):
         for name in ("shared", sys.argv[3]):
-            store.add([Case(f"{name}-{number}", "C", "P", "T", number / 10, True)], seen)
+            store.add([CalibrationCase(f"{name}-{number}", "C", "P", "T", number / 10, True)], seen)
         print(number, flush=True)
 """
 
