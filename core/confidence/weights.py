@@ -176,21 +176,10 @@ def calibrate_weights(
 
 
 def grid_weights(unit: Floats, correct: Bools, default: Floats) -> Floats:
-    """Return the weights on a simplex grid in steps of 0.05 with the highest AUROC.
+    """Return the weights on a grid in steps of 0.05 with the highest AUROC, of equals nearest the default.
 
-    Parameters
-    ----------
-    unit : ndarray, shape (n, k)
-        Signals in [0, 1].
-    correct : ndarray of bool, shape (n,)
-        The label.
-    default : ndarray, shape (k,)
-        Of equally good weights the nearest to these are taken.
-
-    Returns
-    -------
-    ndarray, shape (k,)
-        NaN with fewer than two classes. Cost: 231 AUROCs for 3 signals.
+    ``unit`` are signals in [0, 1], shape (n, k). NaN with fewer than two classes. Cost: 231 AUROCs for 3
+    signals.
     """
     grid = simplex(unit.shape[1])
     found = aurocs(correct, np.round(grid @ unit.T, _DECIMALS))
