@@ -18,7 +18,7 @@ import numpy as np
 
 from core.arrays import Floats
 from core.calibration.provenance import provenance_of
-from core.calibration.store import CalibrationStore, Case, query_hash
+from core.calibration.store import CalibrationCase, CalibrationStore, query_hash
 from core.calibration.weighted import half_up
 from core.conformal.definitions import DELTA
 from core.conformal.labelled import Context, context_text, numbered, references_text
@@ -238,7 +238,7 @@ class ConformalRAG:
                     references = [truth] if isinstance(truth, str) else [*truth]
                     correct = is_correct(asked.answer, references, question)
                     truths = references_text(references)
-                    case = Case(question, text, asked.answer, truths, asked.score, correct, kind)
+                    case = CalibrationCase(question, text, asked.answer, truths, asked.score, correct, kind)
                     n["new_calibrated"] += self.store.add([case], self.provenance, replace=not skip_existing)
             if progress is not None:
                 progress(done, len(questions), "calibrate")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.conformal import CalibrationStore, Case, Provenance, cases_of
+from core.conformal import CalibrationCase, CalibrationStore, Provenance, cases_of
 from core.conformal.step import ConformalStep
 from core.diagnosis import Diagnosis
 from core.pipeline import fill
@@ -344,7 +344,7 @@ def test_rows_are_excluded_with_a_reason_and_used_again(opened, texts, file, cho
 def test_a_store_of_another_model_is_refused_and_stays_as_it_is(opened, texts, file):
     file.parent.mkdir()
     with CalibrationStore(file) as store:
-        store.add([Case(HOSTILE, "c", HOSTILE, "t", 0.5, None, HOSTILE)], OTHER)
+        store.add([CalibrationCase(HOSTILE, "c", HOSTILE, "t", 0.5, None, HOSTILE)], OTHER)
     app = opened()
     assert stored(app)["question"].tolist() == [HOSTILE]
     assert "0 of correct answers, 1 not judged" in texts(app)
@@ -358,7 +358,13 @@ def test_a_store_of_another_model_is_refused_and_stays_as_it_is(opened, texts, f
 def test_a_store_with_mixed_scores_says_so_and_can_be_read(opened, file):
     file.parent.mkdir()
     with CalibrationStore(file) as store:
-        store.add([Case("q1", "c", "p", "t", 0.5, True), Case("q2", "c", "p", "t", 0.5, True)], OTHER)
+        store.add(
+            [
+                CalibrationCase("q1", "c", "p", "t", 0.5, True),
+                CalibrationCase("q2", "c", "p", "t", 0.5, True),
+            ],
+            OTHER,
+        )
     db = sqlite3.connect(file)
     db.execute("UPDATE calibration_scores SET model = 'third' WHERE id = 2")
     db.commit()
@@ -370,7 +376,7 @@ def test_a_store_with_mixed_scores_says_so_and_can_be_read(opened, file):
 def test_only_the_first_thousand_rows_are_shown(opened, texts, file):
     file.parent.mkdir()
     with CalibrationStore(file) as store:
-        store.add([Case(f"q{i}", "", "p", "t", 0.5, True) for i in range(1001)], OTHER)
+        store.add([CalibrationCase(f"q{i}", "", "p", "t", 0.5, True) for i in range(1001)], OTHER)
     app = opened()
     assert len(stored(app)) == 1000 and "The first 1,000 of 1,001 rows" in texts(app)
 

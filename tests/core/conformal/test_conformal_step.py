@@ -8,7 +8,7 @@ import pytest
 from core.calibration.in_use import provenance
 from core.calibration.provenance import Provenance, provenance_of
 from core.calibration.saved import SavedCalibration, read_store
-from core.calibration.store import CalibrationStore, Case
+from core.calibration.store import CalibrationCase, CalibrationStore
 from core.cli import main
 from core.conformal.definitions import DEFINITIONS, FINDINGS, OF_CORRECT, OF_SETS
 from core.conformal.findings import findings
@@ -71,7 +71,7 @@ def store_of(path, run, scores, correct=None, name=SCORE):
     source = provenance_of(run.manifest, name, "uncertainty")
     right = correct or [True] * len(scores)
     cases = [
-        Case(f"Question {i}?", "context", "alpha", "alpha", score=score, correct=one, kind="who")
+        CalibrationCase(f"Question {i}?", "context", "alpha", "alpha", score=score, correct=one, kind="who")
         for i, (score, one) in enumerate(zip(scores, right, strict=True))
     ]
     with CalibrationStore(path) as store:
