@@ -48,38 +48,22 @@ class PassageInfluence(Protocol):
 class ClaimsAnalysis:
     """Claims and evidence of every answer of a run, for one threshold.
 
-    Attributes
-    ----------
-    queries : DataFrame
-        One row per question, in the run's order: ``query_id, question, answer_status``; ``n_claims`` of the
-        answer and of them ``n_supported, n_not_supported, n_irrelevant, n_unscored``, which add up to it;
-        ``n_relevant``; ``n_joint`` of the supported, by pairs of passages only; ``n_cells`` of the relevant
-        claims and of them ``n_cells_unscored``; ``grounding`` with its ``grounding_n`` claims and
-        ``grounding_n_left_out``; ``f1_at_k`` at the usual K; ``mean_uncertainty`` with
-        ``mean_uncertainty_n``; ``reason`` why grounding is undefined (a key of
-        `core.claims.definitions.REASONS`), missing where it is defined.
-    threshold : float
-        From this probability on a passage supports a claim.
-    extracted : bool
-        Whether claims were extracted from any answer.
-    judge : str or None
-        Who verified the cells; None if not verified.
-    layout : MatrixLayout
-        Where each claim, passage and cell is.
-    scores : DataFrame
-        `core.claims.scores.claim_scores`, in the layout's order.
-    pairs : list
-        Those of ``layout.pairs`` that reach the threshold.
+    ``queries`` has one row per question, in the run's order: ``query_id, question, answer_status``;
+    ``n_claims`` of the answer and of them ``n_supported, n_not_supported, n_irrelevant, n_unscored``, which
+    add up to it; ``n_relevant``; ``n_joint`` of the supported, by pairs of passages only; ``n_cells`` of the
+    relevant claims and of them ``n_cells_unscored``; ``grounding`` with its ``grounding_n`` claims and
+    ``grounding_n_left_out``; ``f1_at_k`` at the usual K; ``mean_uncertainty`` with ``mean_uncertainty_n``;
+    ``reason`` why grounding is undefined (of `core.claims.definitions.REASONS`), missing where it is defined.
     """
 
     queries: pd.DataFrame
-    threshold: float
-    extracted: bool
-    judge: str | None
+    threshold: float  # from this probability on a passage supports a claim
+    extracted: bool  # whether claims were extracted from any answer
+    judge: str | None  # who verified the cells
     influence: PassageInfluence = field(repr=False)
     layout: MatrixLayout = field(repr=False)
-    scores: pd.DataFrame = field(repr=False)
-    pairs: list[JointPair] = field(repr=False)
+    scores: pd.DataFrame = field(repr=False)  # `core.claims.scores.claim_scores`, in the layout's order
+    pairs: list[JointPair] = field(repr=False)  # those of ``layout.pairs`` that reach the threshold
 
     @property
     def run(self) -> Run:
@@ -232,14 +216,10 @@ class ClaimsAnalysis:
         frame = pd.DataFrame({"metric": METRICS, "mean": values.mean().to_numpy(), "n": n})
         return frame.assign(n_undefined=len(values) - n)
 
-    def f1_curve(self, ks: Sequence[float] = tuple(range(1, 21))) -> pd.DataFrame:
-        """Return the mean F1@K of the answers for every K.
+    def f1_curve(self, ks: Sequence[float]) -> pd.DataFrame:
+        """Return the mean F1@K of the answers whose grounding is defined, for every K, with its interval.
 
-        Returns
-        -------
-        DataFrame
-            ``k, mean, low, high, n, n_undefined``: over the answers whose grounding is defined, with the 95 %
-            interval of `core.stats.mean_in_unit`.
+        ``k, mean, low, high, n, n_undefined``, as `core.stats.mean_in_unit`.
         """
         defined = self.queries[self.queries["reason"].isna()]
         values = rafe.f1_curve(defined["n_supported"], defined["n_not_supported"], ks)
@@ -310,32 +290,14 @@ class ClaimsAnalysis:
 def analyse_claims(
     run: Run | MatrixLayout, influence: PassageInfluence, threshold: float = DEFAULT_SUPPORT
 ) -> ClaimsAnalysis:
-    """Compute states, verdicts, grounding, importance and quadrants of all claims of a run.
+    """Compute states, verdicts, grounding, importance and quadrants of all claims of a run or its layout.
 
-    Parameters
-    ----------
-    run : Run or MatrixLayout
-        Any run, or its layout; questions without claims are undefined, with the reason.
-    influence : PassageInfluence
-        The analysis of the diagnostic *influence* of the same run: the other axis of the quadrants.
-    threshold : float
-        In (0, 1]; from this probability on a passage supports a claim.
+    Everything follows from the cells: a verdict that a file reports is used only for a claim without any cell
+    (``n_verdicts_from_file``), and counted where its cells say otherwise (``n_verdicts_changed``). Two
+    passages that support a claim together make it SUPPORTED. Answers that are empty, in error or abstentions
+    have no grounding, whatever claims a file has for them; questions without claims are undefined, with the
+    reason. ValueError where ``threshold`` is not in (0, 1].
 
-    Returns
-    -------
-    ClaimsAnalysis
-        Frozen. Everything follows from the cells: a verdict that a file reports is used only for a claim
-        without any cell (``n_verdicts_from_file``), and counted where its cells say otherwise
-        (``n_verdicts_changed``). Two passages that support a claim together make it SUPPORTED. Answers that
-        are empty, in error or abstentions have no grounding, whatever claims a file has for them.
-
-    Raises
-    ------
-    ValueError
-        ``threshold`` is out of range.
-
-    Notes
-    -----
     Cost: no LLM calls; 10,000 questions with 3 claims and 10 passages take about a second. Leave-one-out
     effects are worked out when they are first asked for, and take longer.
     """

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from core.claims import matrix
 from core.claims.decomposition.decompose import Decomposition
@@ -310,13 +309,3 @@ def _span(written: str) -> Span:
 
 def _places(ids: Sequence[str]) -> dict[str, int]:
     return {name: place for place, name in enumerate(ids)}
-
-
-def rows_by_question(frame: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of each question, a missing value as None."""
-    columns = [frame[name].astype("object").where(frame[name].notna(), None) for name in frame.columns]
-    found: dict[str, list[dict[str, Any]]] = {}
-    for values in zip(*columns, strict=True):
-        row = dict(zip(frame.columns, values, strict=True))
-        found.setdefault(row["query_id"], []).append(row)
-    return found

@@ -55,12 +55,8 @@ def f1_at_k(supported: int, not_supported: int, k: float = DEFAULT_K) -> float |
     -------
     float or None
         In [0, 1]; 0 when nothing is supported; None when no claim was judged (an abstention, an empty
-        answer, a verifier that failed throughout): that is not a score of 0.
-
-    Raises
-    ------
-    ValueError
-        A count is negative or not whole, or ``k`` is not above 0.
+        answer, a verifier that failed throughout): that is not a score of 0. ValueError where a count is
+        negative or not whole, or ``k`` is not above 0.
 
     Examples
     --------

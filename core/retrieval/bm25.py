@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
 
 from core.retrieval.types import Retriever
-from core.text.stop_words import ENGLISH
-from core.text.words import words
+from core.text.words import ENGLISH, words
 
 
 def content_words(text: str) -> list[str]:

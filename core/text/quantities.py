@@ -11,7 +11,7 @@ import regex
 
 from core.text.folding import folded
 from core.text.numbers import EN_YEAR, NUMBER_WORDS, WrittenNumber, any_of, is_vietnamese, numbers, spelled
-from core.text.stop_words import STOP_WORDS
+from core.text.words import STOP_WORDS
 
 _CACHE = 16_384
 

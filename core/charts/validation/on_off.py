@@ -41,20 +41,18 @@ def validators_on_off(analysis: ValidationAnalysis) -> go.Figure:
 def _data(analysis: ValidationAnalysis) -> list[_Row] | str:
     if why := void(analysis, labelled=True):
         return why
-    found = analysis.trial
-    assert found is not None, "there is one where answers are labelled"
-    n = found.off.n
-    stopped = (found.reduction.count + found.lost.count) / n
+    found = analysis.stopped
+    stopped = found.n_flagged / found.n
     known = {"critical": False, "correct": False}
     return [
         _Row("Incorrect, shown:<br>validators off", found.off, "neutral",
              door("verdicts", found.off.count, correct=False), found.off.rate),
         _Row("Incorrect, shown:<br>validators on", found.on, "influence",
              door("queries", found.on.count, **known), found.off.rate * (1 - stopped)),
-        _Row("Incorrect,<br>stopped", found.reduction, "Aligned",
-             door("queries", found.reduction.count, critical=True, correct=False), stopped),
-        _Row("Correct,<br>stopped", found.lost, "Divergent",
-             door("queries", found.lost.count, critical=True, correct=True), stopped),
+        _Row("Incorrect,<br>stopped", found.wrong, "Aligned",
+             door("queries", found.wrong.count, critical=True, correct=False), stopped),
+        _Row("Correct,<br>stopped", found.right, "Divergent",
+             door("queries", found.right.count, critical=True, correct=True), stopped),
     ]  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def _data(analysis: ValidationAnalysis) -> pd.DataFrame | str:
         unlabelled=rows["n"] - rows["wrong_flagged"] - rows["right_flagged"],
         title=range(1, len(rows) + 1),
         words=[REASONS_OF_VALIDATORS[code].title for code in rows["reason"]],
-        labelled=analysis.trial is not None,
+        labelled=analysis.stopped.n > 0,
         **chance,
     )
 

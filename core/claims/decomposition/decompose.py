@@ -33,11 +33,11 @@ _PRONOUNS = frozenset(
 
 
 class Sentence(NamedTuple):
-    """A sentence of an answer: its tokens in order, the place of each in the answer, the stems of weight."""
+    """A sentence of an answer."""
 
     tokens: tuple[Token, ...]
-    spans: tuple[Span, ...]
-    content: frozenset[str]
+    spans: tuple[Span, ...]  # of each token in the answer
+    content: frozenset[str]  # stems of weight
 
 
 def read_sentence(answer: str, span: Span) -> Sentence:
@@ -199,32 +199,13 @@ def decompose(
 ) -> list[tuple[Claim, ...]]:
     """Break answers into atomic, self-contained claims; `decompositions` also says what went wrong.
 
-    Parameters
-    ----------
-    answers : sequence of str
-        The answers.
-    llm : LLM, optional
-        Any back end; without one the rules of `split_claims` do it.
-    ask : callable, optional
-        As in `generate_json_batch`: where calls are cached, counted and retried.
+    Without ``llm`` the rules of `split_claims` do it. ``ask`` is where calls are cached, counted and retried,
+    as in `generate_json_batch`: whatever it raises for a whole batch is raised (`TransientError`,
+    `BackendError`); a single call that fails only falls back to the splitter.
 
-    Returns
-    -------
-    list of tuple of Claim
-        One for each answer, in order.
-
-    Raises
-    ------
-    TransientError, BackendError
-        Whatever ``ask`` raises for a whole batch; a single call that fails only falls back to the splitter.
-
-    Notes
-    -----
     Cost: one call for each different answer of three words or more that is no refusal, two where the reply
     had to be repaired; none without a model.
 
-    Examples
-    --------
     >>> [[claim.text for claim in claims] for claims in decompose(["It is old; it is red.", ""])]
     [['It is old', 'it is red.'], []]
     """

@@ -7,8 +7,7 @@ import regex
 
 from core.text.abstention import is_abstention
 from core.text.folding import folded
-from core.text.stop_words import ENGLISH
-from core.text.words import words
+from core.text.words import ENGLISH, words
 
 # Every pattern starts where the text does, so that a statement which merely contains such words stays one.
 _ENGLISH = r"""

@@ -11,7 +11,7 @@ import regex
 from core.claims.decomposition.relevance import is_relevant
 from core.claims.types import Claim
 from core.text.abstention import is_abstention
-from core.text.citations import NAMED
+from core.text.prose import NAMED
 from core.text.sentences import BULLET, CITATION, Span, inside_brackets, sentence_spans, trimmed
 from core.text.words import has_words, words
 
@@ -194,18 +194,10 @@ def split_claims(answer: str) -> tuple[Claim, ...]:
     that is not clear the sentence stays whole. Connectives in front ("However,"), list marks, emphasis and
     citations are no part of a claim's text.
 
-    Parameters
-    ----------
-    answer : str
-        The answer; a word, number or phrase is one claim.
-
-    Returns
-    -------
-    tuple of Claim
-        In order of first mention; claims of the same words are one, with all their spans. Refusals,
-        greetings, headings and talk about the answer are claims that are not relevant; a mere refusal is
-        one such claim, an answer that refuses and then states something is split. Nothing where there is
-        no word.
+    A word, number or phrase is one claim. Claims are in order of first mention; those of the same words are
+    one, with all their spans. Refusals, greetings, headings and talk about the answer are claims that are not
+    relevant; a mere refusal is one such claim, an answer that refuses and then states something is split.
+    Nothing where there is no word.
 
     Examples
     --------

@@ -6,7 +6,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,22 +102,16 @@ class PairFeatures:
     sentences: Ints  # (…, 2): range in the passage of the sentence most like the claim; -1 = none
 
 
-class _Claim(NamedTuple):
-    """What is the same for every passage."""
-
+@dataclass(frozen=True, slots=True)
+class _Claim:
     tokens: NDArray[np.float32]
     pieces: tuple[str, ...]  # of the tokens, case-folded
     known: NDArray[np.bool_]
     mean: NDArray[np.float32]
 
 
-class _Passage(NamedTuple):
-    """What is the same for every claim."""
-
-    tokens: NDArray[np.float32]
-    pieces: tuple[str, ...]
-    known: NDArray[np.bool_]
-    mean: NDArray[np.float32]
+@dataclass(frozen=True, slots=True)
+class _Passage(_Claim):
     spans: list[tuple[int, int]]  # sentences
     starts: NDArray[np.int64]  # the first token of each
     means: NDArray[np.float32]  # of each

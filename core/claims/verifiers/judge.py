@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.claims.types import ClaimGroup, Floats
+from core.claims.types import ClaimGroup, Floats, Judgement
 from core.errors import InputError
 from core.llm.structured import Ask, generate_json_batch
 from core.llm.types import LLM, Completion, Message, Request, Score
@@ -29,19 +29,6 @@ _SYSTEM = (
 )
 _EACH = f"For each claim by its number: is it {SUPPORTED} or {NOT_SUPPORTED} by the passage?"
 _ONE = f"Is the claim {SUPPORTED} or {NOT_SUPPORTED} by the passage? Answer with that word alone."
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """Verdicts of the judge on claims × passages, and why verdicts are missing, each reason once.
-
-    ``probability`` is the share of SUPPORTED among the verdicts, or the model's own probability; NaN without
-    a verdict. ``agreement`` is the share of the majority verdict, 0.5 to 1; NaN with fewer than two verdicts.
-    """
-
-    probability: Floats
-    agreement: Floats
-    reasons: tuple[str, ...]
 
 
 class _Question(NamedTuple):
@@ -83,17 +70,10 @@ class JudgeVerifier:
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
         """Return the probability that each passage supports each claim."""
-        return self.support_many([(claims, passages)])[0]
-
-    def support_many(self, groups: Sequence[ClaimGroup]) -> list[Floats]:
-        """Return `support` for many (claims, passages); all calls are made together."""
-        return [judgement.probability for judgement in self.judge_many(groups)]
+        return self.judge_many([(claims, passages)])[0].probability
 
     def judge_many(self, groups: Sequence[ClaimGroup]) -> list[Judgement]:
-        """Return `support` for many groups, with agreement and reasons; all calls are made together.
-
-        Raises `TransientError` or `BackendError` where the model cannot be reached or used at all.
-        """
+        """Return `support` for many groups, with agreement and reasons; all calls are made together."""
         tallies = [_Tally(len(claims), len(passages)) for claims, passages in groups]
         if self._llm.capabilities.answer_logprob:
             self._score(groups, tallies)
@@ -159,7 +139,7 @@ class _Tally:
         with np.errstate(invalid="ignore"):
             share = self._sum / self._n
         agreement = np.where(self._n > 1, np.maximum(share, 1 - share), np.nan)
-        return Judgement(share, agreement, tuple(self._reasons))
+        return Judgement(share, agreement, "; ".join(self._reasons) or None)
 
 
 def _questions(groups: Sequence[ClaimGroup], most: int) -> Iterator[_Question]:

@@ -79,11 +79,8 @@ def packaged_weights() -> OfflineWeights:
 def offline_figures() -> Mapping[str, Mapping[str, float]]:
     """Return how well the packaged weights do on the development data.
 
-    Returns
-    -------
-    mapping of str to mapping
-        Measure to ``value``, ``low`` and ``high``, the ends of its 95 % interval: "ExpertQA all AUROC", say.
-        Cross-validated by question, the choice of features included: one half is a coin, 1 is perfect.
+    Measure ("ExpertQA all AUROC", say) to ``value``, ``low`` and ``high``, the ends of its 95 % interval.
+    Cross-validated by question, the choice of features included: one half is a coin, 1 is perfect.
     """
     return packaged_figures("offline")
 
@@ -91,13 +88,8 @@ def offline_figures() -> Mapping[str, Mapping[str, float]]:
 class OfflineVerifier:
     """Similarity of claim and passage, word by word and as a whole, and a few hard checks.
 
-    Parameters
-    ----------
-    embedder : Embedder, optional
-        None is the packaged all-MiniLM-L6-v2, which the weights were fitted to: with another one the order of
-        the probabilities means more than their size. See `core.claims.verifiers.features.VectorMemory`.
-    weights : OfflineWeights, optional
-        By default those that come with the project.
+    ``embedder`` is by default the packaged all-MiniLM-L6-v2, which the weights were fitted to: with another
+    one the order of the probabilities means more than their size.
 
     Notes
     -----
@@ -130,15 +122,8 @@ class OfflineVerifier:
         self._weights = weights or packaged_weights()
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
-        """Return the probability that each passage supports each claim.
+        """Return the probability that each passage supports each claim; NaN where one has no word.
 
-        Returns
-        -------
-        ndarray of float64, shape (n_claims, n_passages)
-            In (0, 1); NaN where the claim or the passage has no word.
-
-        Examples
-        --------
         >>> verifier = OfflineVerifier()
         >>> claim = "The canal was opened in 1914."
         >>> M = verifier.support([claim], ["It opened in 1914.", "It opened in 1931."])

@@ -97,9 +97,9 @@ def test_what_cannot_be_read_is_unscored_with_a_reason():
     verifier = GainVerifier(llm)
     (found,) = verifier.judge_many([(["It froze", "?!"], ["A lake", "a long tale", ""])])
     assert np.isnan(found.probability).tolist() == [[False, True, True], [True, True, True]]
-    assert len(found.reasons) == 1 and "context" in found.reasons[0]
+    assert "context" in found.reason
     (found,) = verifier.judge_many([(["It froze", ""], ["A lake", "…"])])
-    assert found.reasons == () and np.isnan(found.agreement).all()
+    assert found.reason is None and np.isnan(found.agreement).all()
     assert verifier.support([], ["a"]).shape == (0, 1)
     assert verifier.support(["a"], []).shape == (1, 0)
 
