@@ -15,8 +15,7 @@ from core.claims.matrix import (
     support_maximum,
 )
 from core.claims.rafe import f1_at_k
-from core.claims.verifiers.gain import gain_figures
-from core.claims.verifiers.offline import default_verifier, offline_figures
+from core.claims.verifiers.offline import default_verifier, packaged_figures
 
 __all__ = [
     "CLAIM_STATES",
@@ -25,8 +24,7 @@ __all__ = [
     "claim_uncertainty",
     "default_verifier",
     "f1_at_k",
-    "gain_figures",
-    "offline_figures",
+    "packaged_figures",
     "passage_importance",
     "split_claims",
     "support_maximum",

@@ -173,31 +173,24 @@ class ClaimsAnalysis:
         Answers with the most such claims come first, among equals those with the lowest grounding, then the
         run's order; within an answer the claim that the passages come least near to.
         """
-        frame = self.claims[self.claims["verdict"] == rafe.NOT_SUPPORTED]
-        row = np.asarray(pd.Index(self.queries["query_id"]).get_indexer(frame["query_id"]), dtype=np.int64)
-        of_answer = self.queries.iloc[row]
-        order = np.lexsort(
-            (
-                frame["support_maximum"].to_numpy(),
-                row,
-                of_answer["grounding"].to_numpy(),
-                -of_answer["n_not_supported"].to_numpy(),
-            )
-        )
-        return frame.assign(question=of_answer["question"].array).iloc[order].reset_index(drop=True)
+        chosen = np.flatnonzero(self.claims["verdict"] == rafe.NOT_SUPPORTED)
+        frame = self.claims.iloc[chosen]
+        query = self.layout.query[self.layout.of_answer][chosen]
+        order = self._worst_first(query, frame["support_maximum"].to_numpy())
+        questions = self.queries["question"].iloc[query].array
+        return frame.assign(question=questions).iloc[order].reset_index(drop=True)
 
     @cached_property
     def reading_order(self) -> Ints:
-        """Return the answers' claims as places in ``layout``, for a reader: answer by answer.
+        """The answers' claims as places in ``layout``: answers as in `unsupported`, then the others."""
+        own = np.flatnonzero(self.layout.of_answer)
+        return own[self._worst_first(self.layout.query[own], own)]
 
-        Answers in the order of `unsupported`, then those without such a claim; an answer's claims in its own
-        order.
-        """
-        own, q = np.flatnonzero(self.layout.of_answer), self.queries
-        query = self.layout.query[own]
-        worst_first = (q["grounding"].to_numpy()[query], -q["n_not_supported"].to_numpy()[query])
-        found: Ints = own[np.lexsort((own, query, *worst_first))]
-        return found
+    def _worst_first(self, query: Ints, within: Ints | Floats) -> Ints:
+        """Order claims by their answers, the worst first, and within an answer."""
+        asked = self.queries.iloc[query]
+        worst = asked["grounding"].to_numpy(), -asked["n_not_supported"].to_numpy()
+        return np.lexsort((within, query, *worst))
 
     @cached_property
     def ragchecker(self) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,13 +14,12 @@ from core.claims.layout import ablated_answers
 from core.claims.matrix import ClaimEvidenceMatrix
 from core.claims.types import Floats, Ints, Labels
 from core.run import Run
-from core.text.sentences import Span, sentence_spans
+from core.text.sentences import Span, read_span, sentence_spans
 from core.text.words import ENGLISH, words
 
 if TYPE_CHECKING:
     from core.claims.analysis import ClaimsAnalysis
 
-_SPAN = re.compile(r"(\d{1,9}):(\d{1,9})")
 _AROUND = " \t\n\r.,;:!?。，；：！？\"'“”‘’"
 
 
@@ -41,7 +39,7 @@ def spans_of(answer: str | None, text: str, spans: object, start: object, end: o
     """
     if not answer:
         return ()
-    given = [_pair(entry) for entry in spans] if isinstance(spans, (list, tuple)) else []
+    given = [read_span(entry) for entry in spans] if isinstance(spans, (list, tuple)) else []
     places = {place for place in given if place is not None and _within(place, answer)}
     if not places and isinstance(start, int) and isinstance(end, int) and _within((start, end), answer):
         places = {(start, end)}
@@ -83,11 +81,6 @@ def _whole_numbers(column: pd.Series) -> list[int | None]:
     return [number if known else None for number, known in zip(numbers, column.notna(), strict=True)]
 
 
-def _pair(entry: object) -> Span | None:
-    match = _SPAN.fullmatch(entry) if isinstance(entry, str) else None
-    return (int(match[1]), int(match[2])) if match else None
-
-
 def _within(place: Span, text: str) -> bool:
     return 0 <= place[0] < place[1] <= len(text)
 
@@ -107,9 +100,7 @@ class AnswerClaims:
     """Claims and evidence of one answer; matrices are claims × passages."""
 
     query_id: str
-    question: str
     answer: str | None
-    answer_status: str | None
     claim_ids: tuple[str, ...]
     passage_ids: tuple[str, ...]  # in the order of retrieval
     titles: tuple[str, ...]  # "" where one is missing
@@ -131,12 +122,9 @@ def answer_claims(found: ClaimsAnalysis, query: int) -> AnswerClaims:
     """Put together what is known of the claims of one answer, given the row of its question."""
     run, layout = found.run, found.layout
     asked = run.queries.iloc[query]
-    query_id, question, answer, status, reason = (
+    answer, reason = (
         value if isinstance(value, str) else None
-        for value in (
-            *(asked[name] for name in ("query_id", "question", "answer", "answer_status")),
-            found.queries["reason"].iloc[query],
-        )
+        for value in (asked["answer"], found.queries["reason"].iloc[query])
     )
     ids, block = layout.matrix(query, of_answer=True)
     claims, scored = layout.claims.iloc[ids], found.scores.iloc[ids]
@@ -156,10 +144,8 @@ def answer_claims(found: ClaimsAnalysis, query: int) -> AnswerClaims:
     sentences = sentences_of(run, support, np.broadcast_to(rows, block.shape))
     _fill_in(sentences, texts, passages["text"])
     return AnswerClaims(
-        str(query_id),
-        str(question),
+        asked["query_id"],
         answer,
-        status,
         tuple(claims["claim_id"]),
         tuple(passages["passage_id"]),
         tuple(passages["title"].fillna("")),
@@ -173,7 +159,7 @@ def answer_claims(found: ClaimsAnalysis, query: int) -> AnswerClaims:
         ),
         scored["state"].to_numpy(dtype=object),
         scored["verdict"].to_numpy(dtype=object),
-        causal_labels(texts, ablated, answer, str(question)) if was_left_out else None,
+        causal_labels(texts, ablated, answer, asked["question"]) if was_left_out else None,
         sentences,
         _agreement(run, support),
         tuple(sorted(pairs, key=lambda pair: (pair[0], -pair[2]))),

@@ -48,7 +48,7 @@ def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
     grounding, *interval = mean_in_unit(q["grounding"])
     uncertainty, *_ = mean_in_unit(q["mean_uncertainty"])
     n_grounding, n_uncertainty = (int(q[name].notna().sum()) for name in ("grounding", "mean_uncertainty"))
-    ci = None if np.isnan(interval).any() else interval
+    ci = None if np.isnan(interval).any() else (interval[0], interval[1])
     supported = clustered_interval(q["n_supported"], q["n_supported"] + q["n_not_supported"])
     joint = f"{counts['n_claims_joint']:,} by two passages together only" if counts["n_claims_joint"] else ""
     note = "; ".join(filter(None, [share_interval(supported) if judged else "", joint]))
@@ -73,7 +73,7 @@ def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
         "n_claims_not_supported": counts["n_claims_not_supported"],
         "n_claims_joint": counts["n_claims_joint"],
         "n_grounding": n_grounding,
-        "grounding_ci": ci,
+        "grounding_ci": ci and [*ci],
         "n_claim_uncertainty": n_uncertainty,
         "n_with_claims": claims.n_with_claims,
         "n_verdicts_changed": claims.n_verdicts_changed,

@@ -28,18 +28,10 @@ def quadrants(
 ) -> Labels:
     """Return the quadrant of every passage; all passages of a run at once if wanted.
 
-    Parameters
-    ----------
-    influence : array_like of float
-        Influence of each passage; None / NaN = not measured.
-    above_noise : array_like of bool or None
-        Whether the influence exceeds the spread of repeated calls; where that is missing, since no call was
-        repeated, any influence above 0 counts.
-    support : array_like of float
-        In [0, 1], for each passage its best support for a relevant claim; NaN where that is unknown or the
-        answer claims nothing.
-    threshold : float
-        In (0, 1]; from this value on a passage supports something. ValueError where it is out of range.
+    ``influence`` is None / NaN where it was not measured. ``above_noise`` says whether it exceeds the spread
+    of repeated calls; where that is missing any influence above 0 counts. ``support``, in [0, 1], is the best
+    for a relevant claim; NaN where that is unknown or the answer claims nothing. From ``threshold``, in
+    (0, 1], on a passage supports something.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from core.claims.self_contained import self_contained
 from core.claims.types import Bools, Claim, Floats, Ints
 from core.claims.verifiers.checked import Joint
 from core.text.abstention import answer_status
-from core.text.sentences import Span
+from core.text.sentences import read_span
 from core.text.words import has_words, words
 
 
@@ -271,7 +271,7 @@ def read_question(
     claims = [
         Claim(
             row["text"],
-            tuple(map(_span, row["spans"] or ())),
+            tuple(span for text in row["spans"] or () if (span := read_span(text))),
             row["relevance"] != IRRELEVANT,
             tuple(row["added"] or ()),
             tuple(row["dropped"] or ()),
@@ -300,11 +300,6 @@ def read_question(
         if i is not None and first is not None and second is not None and p is not None:
             joint.append((i, (first, second), float(p)))
     return replace(found, joint=tuple(joint))
-
-
-def _span(written: str) -> Span:
-    start, _, end = written.partition(":")
-    return int(start), int(end)
 
 
 def _places(ids: Sequence[str]) -> dict[str, int]:

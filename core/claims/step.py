@@ -122,15 +122,10 @@ class ClaimsStep:
             if getattr(self, name) not in allowed:
                 raise InputError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}.")
         check_ranges(self, _RANGES)
-        for name in ("joint", "references"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}.")
-        model = self.verifier_model
-        if model is not None and (not isinstance(model, str) or not model.strip()):
-            raise InputError(f"verifier_model must be a name or a path, or None, got {model!r}.")
-        if model is not None and self.verifier == OFFLINE:
+        if self.verifier_model is not None and self.verifier == OFFLINE:
             raise InputError(
-                f"verifier_model is for the verifiers {JUDGE}, {GAIN} and {NLI}, got {model!r} for {OFFLINE}."
+                f"verifier_model is for the verifiers {JUDGE}, {GAIN} and {NLI}, got {self.verifier_model!r} "
+                f"for {OFFLINE}."
             )
         if self.own is not None:
             as_verifier(self.own)
@@ -181,8 +176,7 @@ class ClaimsStep:
         if self.own is not None:
             return as_verifier(self.own)
         if self.verifier in (JUDGE, GAIN):
-            if asker.llm is None:
-                raise InputError(f"The verifier {self.verifier} needs llm, a language model.")
+            assert asker.llm is not None, "the driver asks for one"
             if self.verifier == GAIN:
                 return GainVerifier(asker.llm, asker.score)
             return JudgeVerifier(

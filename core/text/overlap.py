@@ -121,7 +121,11 @@ def _f1_pairs(
         [strings[i] for i in one], [strings[i] for i in other], scorer=LCSseq.similarity, dtype=np.int32
     )
     n_words = np.array([len(string) for string in strings], dtype=np.float64)
-    return _f1(common, n_words[one], n_words[other])
+    n_target, n_prediction = n_words[one], n_words[other]
+    precision, recall = common / np.maximum(1, n_prediction), common / np.maximum(1, n_target)
+    # The order of operations is that of `rouge_l_words`, so that the last digit is the same.
+    f1 = 2 * precision * recall / np.where(common, precision + recall, 1.0)
+    return np.where((n_target + n_prediction) > 0, f1, np.nan)
 
 
 def rouge_l_matrix(texts: Sequence[str]) -> NDArray[np.float64]:
@@ -138,15 +142,6 @@ def _coded(texts: Sequence[Sequence[str]]) -> list[str]:
     """Write each distinct word as one character: the library compares strings in batches."""
     code: dict[str, str] = {}
     return ["".join([code.setdefault(word, chr(len(code))) for word in text]) for text in texts]
-
-
-def _f1(
-    common: NDArray[np.int32], n_target: NDArray[np.float64], n_prediction: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    precision, recall = common / np.maximum(1, n_prediction), common / np.maximum(1, n_target)
-    # The order of operations is that of `rouge_l_words`, so that the last digit is the same.
-    f1 = 2 * precision * recall / np.where(common, precision + recall, 1.0)
-    return np.where((n_target + n_prediction) > 0, f1, np.nan)
 
 
 def rouge_l_words(target: Sequence[str], prediction: Sequence[str]) -> RougeL:

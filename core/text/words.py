@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import NamedTuple
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 import regex
 
@@ -43,6 +44,19 @@ class Passage(NamedTuple):
     text: str
     start: int
     end: int
+
+
+def lines_of(table: str) -> list[str]:
+    """Return the lines of ``tables/<table>.txt``; # begins a comment."""
+    text = files(__package__).joinpath("tables", f"{table}.txt").read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line and line[0] != "#"]
+
+
+def pattern(table: str) -> Any:
+    """Compile a table of alternatives, one a line; a blank at its beginning continues the line before."""
+    lines = lines_of(table)
+    joined = "\n".join(line if line[0] == " " or not i else f"|{line}" for i, line in enumerate(lines))
+    return regex.compile(joined, regex.VERBOSE | regex.IGNORECASE | regex.DOTALL)
 
 
 def words(text: str) -> list[str]:

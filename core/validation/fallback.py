@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +12,7 @@ from core.rows import rows_of
 from core.run import Run
 from core.text.folding import folded
 from core.text.language import LANGUAGES, Language, language, language_named
+from core.text.sentences import read_span
 from core.text.words import has_words, words
 from core.validation.chain import default_chain, outcome_of
 from core.validation.types import Code, Reason, Severity, ValidationOutcome, Verdict
@@ -141,7 +141,6 @@ NAME = "validation"
 AUTO = "auto"  # language of suggestions and fallback: that of the question
 FAILED = "failed"  # reason code of a validator that raised an exception
 OURS = tuple(type(one).__name__ for one in default_chain().validators)
-_SPAN = re.compile(r"(\d{1,9}):(\d{1,9})", re.ASCII)
 _CODES = {str(code): code for code in Code}
 _NO_FAILURES = (Code.FINE, Code.NOT_APPLICABLE, Code.OTHER_LANGUAGE, Code.UNCERTAINTY_EXPRESSED)
 _SEVERITIES = {str(severity): severity for severity in Severity}
@@ -184,7 +183,7 @@ def verdicts_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
         value = None if pd.isna(row["value"]) else float(row["value"])
         code = _CODES.get(said, Code.OTHER)
         reason = Reason(Code.OTHER if passed is False and code in _NO_FAILURES else code, value)
-        spans = tuple(span for text in row["spans"] or () if (span := _span(text)) is not None)
+        spans = tuple(span for text in row["spans"] or () if (span := read_span(text)) is not None)
         sentence = _text(row["detail"]) or said
         found.append(Verdict(row["validator"], passed, severity, reason, spans, sentence))
     return tuple(found)
@@ -227,8 +226,3 @@ def n_given(passages: Iterable[object]) -> int:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _span(text: str) -> tuple[int, int] | None:
-    found = _SPAN.fullmatch(text)
-    return (int(found[1]), int(found[2])) if found else None

@@ -194,10 +194,10 @@ class Decomposition:
     reason: str | None = None
 
 
-def decompose(
+def decompositions(
     answers: Sequence[str], llm: LLM | None = None, ask: Ask | None = None
-) -> list[tuple[Claim, ...]]:
-    """Break answers into atomic, self-contained claims; `decompositions` also says what went wrong.
+) -> list[Decomposition]:
+    """Break answers into atomic, self-contained claims, with the reason where the rules replaced the model.
 
     Without ``llm`` the rules of `split_claims` do it. ``ask`` is where calls are cached, counted and retried,
     as in `generate_json_batch`: whatever it raises for a whole batch is raised (`TransientError`,
@@ -206,16 +206,9 @@ def decompose(
     Cost: one call for each different answer of three words or more that is no refusal, two where the reply
     had to be repaired; none without a model.
 
-    >>> [[claim.text for claim in claims] for claims in decompose(["It is old; it is red.", ""])]
+    >>> [[claim.text for claim in found.claims] for found in decompositions(["It is old; it is red.", ""])]
     [['It is old', 'it is red.'], []]
     """
-    return [result.claims for result in decompositions(answers, llm, ask)]
-
-
-def decompositions(
-    answers: Sequence[str], llm: LLM | None = None, ask: Ask | None = None
-) -> list[Decomposition]:
-    """Break answers into claims, as `decompose`, with the reason where the rules replaced the model."""
     different = dict.fromkeys(answers)
     split = {answer: sentence_claims(answer) for answer in different}
     replies = _replies(split, llm, ask) if llm is not None else {}

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +11,7 @@ import numpy as np
 from core.claims.self_contained import bare_value
 from core.claims.types import ClaimGroup, Floats, Judgement
 from core.claims.verifiers.features import FEATURES
-from core.claims.verifiers.offline import LogisticWeights, default_verifier, packaged_figures, packaged_record
+from core.claims.verifiers.offline import LogisticWeights, default_verifier, packaged_weights
 from core.errors import InputError
 from core.llm.types import LLM, Message, Score
 from core.text.words import has_words
@@ -63,7 +61,7 @@ class GainVerifier:
     Probability = logistic(weights · features): the gain per token of the claim, and the cosine of claim and
     passage, which the packaged embedder measures. ``bench/fit_gain.py`` fitted it to claims of experts'
     questions as read by the packaged model: with another model the order of the probabilities means more than
-    their size; `gain_figures` has the figures. Of a bare value behind its question
+    their size; `packaged_figures` has the figures. Of a bare value behind its question
     (`core.claims.self_contained`) only the value is scored, and the question is part of the prompt: else a
     passage that is merely about the question would raise it.
 
@@ -79,7 +77,7 @@ class GainVerifier:
             )
         self.name = f"gain:{llm.name}"
         self._read: Score = score or llm.score  # type: ignore[attr-defined]
-        self._weights = weights or packaged_gain_weights()
+        self._weights = weights or packaged_weights(LogisticWeights, "gain")
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
         """Return the probability, in (0, 1), that each passage supports each claim.
@@ -120,18 +118,6 @@ class GainVerifier:
             return [None] * len(groups)
         place = FEATURES.index("passage_cosine")
         return [measured.values[..., place] for measured in default_verifier().measure(groups)]
-
-
-@lru_cache(maxsize=1)
-def packaged_gain_weights() -> LogisticWeights:
-    """Return the weights that come with the project."""
-    record = packaged_record("gain")
-    return LogisticWeights(**{field.name: record[field.name] for field in fields(LogisticWeights)})
-
-
-def gain_figures() -> Mapping[str, Mapping[str, float]]:
-    """Return how well the packaged weights do on the development data, as `offline_figures`."""
-    return packaged_figures("gain")
 
 
 def _readings(g: int, claims: Sequence[str], passages: Sequence[str]) -> Iterator[_Reading]:

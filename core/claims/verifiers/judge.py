@@ -6,9 +6,11 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from core.claims.types import ClaimGroup, Floats, Judgement
 from core.errors import InputError
@@ -117,7 +119,7 @@ class JudgeVerifier:
             if yes is None or no is None:
                 tally.fail("the prompt and the labels do not fit into the model's context together")
                 continue
-            tally.add(question.claims[0], question.passage, _sigmoid(math.fsum(yes) - math.fsum(no)))
+            tally.add(question.claims[0], question.passage, float(expit(math.fsum(yes) - math.fsum(no))))
 
 
 class _Tally:
@@ -155,14 +157,11 @@ def _questions(groups: Sequence[ClaimGroup], most: int) -> Iterator[_Question]:
 def _messages(groups: Sequence[ClaimGroup], question: _Question, closing: str = _EACH) -> tuple[Message, ...]:
     claims, passages = groups[question.group]
     # A JSON string ends only at its closing quotation mark, which its content cannot contain.
-    lines = [f"Passage: {_quoted(passages[question.passage])}"]
-    lines += [f"Claim {n}: {_quoted(claims[i])}" for n, i in enumerate(question.claims, start=1)]
+    quoted = partial(json.dumps, ensure_ascii=False)
+    lines = [f"Passage: {quoted(passages[question.passage])}"]
+    lines += [f"Claim {n}: {quoted(claims[i])}" for n, i in enumerate(question.claims, start=1)]
     lines.append(closing)
     return Message("system", _SYSTEM), Message("user", "\n\n".join(lines))
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _schema(n: int) -> dict[str, Any]:
@@ -173,7 +172,3 @@ def _schema(n: int) -> dict[str, Any]:
         "required": names,
         "additionalProperties": False,
     }
-
-
-def _sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x >= 0 else 1 - 1 / (1 + math.exp(x))

@@ -154,7 +154,7 @@ def test_one_answer_in_order_of_retrieval():
     ]
     assert answer.agreement[0, 0] == 1 and np.isnan(answer.agreement).sum() == 7
     assert (answer.added, answer.dropped) == (((), ()), (("panama",), ()))
-    assert (answer.judge, answer.reason, answer.answer_status) == ("hand", None, "answered")
+    assert (answer.judge, answer.reason) == ("hand", None)
     assert answer.verdicts.tolist() == ["SUPPORTED", "SUPPORTED"]
     with pytest.raises(InputError, match="query_id must be a question of the run, got 'nobody'"):
         found.answer("nobody")

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from core.claims.verifiers.gain import GainVerifier, gain_figures
-from core.claims.verifiers.offline import LogisticWeights
+from core.claims.verifiers.gain import GainVerifier
+from core.claims.verifiers.offline import LogisticWeights, packaged_figures
 from core.errors import InputError
 from core.llm import open_llm
 from core.text import words
@@ -66,9 +66,9 @@ def test_the_cosine_of_claim_and_passage_adds_to_it():
 
 
 def test_figures_come_with_their_intervals():
-    for found in gain_figures().values():
+    for found in packaged_figures("gain").values():
         assert 0 <= found["low"] <= found["value"] <= found["high"] <= 1
-    assert "ExpertQA all AUROC" in gain_figures()
+    assert "ExpertQA all AUROC" in packaged_figures("gain")
 
 
 def test_a_bare_value_is_scored_behind_its_question():
