@@ -15,8 +15,7 @@ from scipy.sparse import csc_array, csr_array
 
 from core.errors import InputError
 from core.llm.embeddings import Embedder, shared_embedder
-from core.text.stop_words import ENGLISH
-from core.text.words import words
+from core.text.words import ENGLISH, words
 
 DIGITS = 10  # scores that agree so far are tied: what is beyond comes from the order of additions
 K1, B, EPSILON = 1.5, 0.75, 0.25

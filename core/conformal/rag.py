@@ -34,9 +34,9 @@ from core.pipeline.begin import prompt_facts
 from core.pipeline.sampling import DEFAULT_SAMPLES, check_model, drawn, sampled, sampling_facts
 from core.pipeline.steps import ProgressCallback, model_facts
 from core.signals import Signal, confident
-from core.text.agreement import rouge_l_agreement
 from core.text.display import count
 from core.text.matching import is_correct
+from core.text.overlap import rouge_l_agreement
 
 # The name of the score in a run, and the step that makes its samples.
 SCORE, _STEP = "uncertainty.agreement_rouge_l", "uncertainty"
