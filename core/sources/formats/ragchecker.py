@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from core.errors import InputError
 from core.sources.content import Content
@@ -24,7 +24,7 @@ from core.sources.report import IssueLog, counted
 
 NAME = "ragchecker"
 LABELS = (ENTAILMENT, NEUTRAL, CONTRADICTION)
-Orientation = Literal["claims", "passages", "mixed"]
+Orientation = str  # what the rows of a matrix are: claims, passages, or over a whole file mixed
 _ENTAILED_FROM = 0.5  # of a probability, as everywhere unless another threshold is chosen
 _WANTED = "Entailment, Neutral or Contradiction"
 # Side of a claim -> where the file has the claims, their labels per passage, and against the other text.
@@ -107,12 +107,11 @@ def _orientation(entries: Sequence[tuple[int, Any]]) -> Orientation:
     found = set[Orientation]()
     for entry in (entry for _, entry in entries if isinstance(entry, Mapping)):
         for name, matrix, _ in SIDES.values():
-            claims, passages = entry.get(name), entry.get("retrieved_context")
+            given = entry.get(name), entry.get("retrieved_context")
+            sizes = [len(held) for held in given if isinstance(held, (list, tuple)) and held]
             # A matrix without cells has no orientation.
-            if all(isinstance(held, (list, tuple)) and held for held in (claims, passages)):
-                fits = _fits(entry.get(matrix), len(claims), len(passages))
-                if len(fits) == 1:
-                    found |= fits
+            if len(sizes) == 2 and len(fits := _fits(entry.get(matrix), *sizes)) == 1:
+                found |= fits
     return "mixed" if len(found) == 2 else next(iter(found), "claims")
 
 

@@ -196,25 +196,21 @@ def _is_prompt(span: Span) -> bool:
 def _documents(sources: Sequence[Span]) -> tuple[list[Found], int]:
     """Return the documents of all sources; one that an earlier span brought already is left out."""
     found: list[Found] = []
-    texts: set[str] = set()
-    ids: set[str | None] = set()
-    without_text: set[str | None] = set()
+    seen: set[tuple[str, str]] = set()
     n_dropped = 0
     for span in sources:
-        documents = list(enumerate(span.documents))
+        keys = [(as_id(document.get("id")) or "", _text(document)) for document in span.documents]
         # The same id with another text is another piece of the same document.
         new = [
-            (span, place, d)
-            for place, d in documents
-            if not (_text(d) in texts if _text(d) else as_id(d.get("id")) in ids)
-            and as_id(d.get("id")) not in without_text
+            place
+            for place, (name, text) in enumerate(keys)
+            if ("text", text) not in seen and ("only id" if text else "id", name) not in seen
         ]
-        n_dropped += len(documents) - len(new)
-        texts |= {text for _, _, d in new if (text := _text(d))}
-        names = [(as_id(d.get("id")), _text(d)) for _, _, d in new]
-        ids |= {name for name, _ in names if name}
-        without_text |= {name for name, text in names if name and not text}
-        found += new
+        n_dropped += len(keys) - len(new)
+        for name, text in (keys[place] for place in new):
+            seen |= {("text", text)} if text else set()
+            seen |= {("id", name), *([] if text else [("only id", name)])} if name else set()
+        found += [(span, place, span.documents[place]) for place in new]
     return found, n_dropped
 
 
