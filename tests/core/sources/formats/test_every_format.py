@@ -1,8 +1,6 @@
 """What holds for every format, whatever stands in a file: nothing is lost without a word, in a run or back."""
 
 import copy
-import csv
-import io
 import json
 
 import pytest
@@ -21,7 +19,7 @@ from tests.core.sources.formats import (
     test_format_ragas,
     test_format_ragchecker,
 )
-from tests.core.sources.formats.roundtrip import content_of, damaged, holds_together, read_as
+from tests.core.sources.formats.roundtrip import content_of, damaged, holds_together, in_csv, read_as
 
 # Formats that keep what a run cannot hold, each with a file of it.
 FILES = {
@@ -133,12 +131,8 @@ def test_any_table_is_read_or_named(name, data):
     cells |= st.lists(st.text(st.characters(codec="utf-8"), max_size=3), max_size=3).map(str)
     good = {key: value for key, value in FLAT[name][0].items() if isinstance(value, str)}
     rows = [good, *data.draw(st.lists(records(name, cells), min_size=1, max_size=4))]
-    out = io.StringIO()
-    writer = csv.DictWriter(out, [key for key in dict.fromkeys(key for row in rows for key in row) if key],
-                            extrasaction="ignore")  # fmt: skip
-    writer.writeheader()
-    writer.writerows(rows)
-    content = content_of(out.getvalue().encode(), "x.csv")
+    rows = [{key: cell for key, cell in row.items() if key} for row in rows]
+    content = content_of(in_csv(rows), "x.csv")
     log = IssueLog()
     result = FORMATS[name].read(content, log)
     assert len(result.records) + len(result.rejected) == len(content.entries)

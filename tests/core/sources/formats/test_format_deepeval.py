@@ -1,16 +1,14 @@
-import csv
-import io
 import json
 
 import pytest
 
 from core.errors import InputError
-from core.run import Run
 from core.sources.content import read_content
 from core.sources.formats import detect, import_file
 from core.sources.formats.deepeval import FORMAT
 from core.sources.formats.records import Record, RecordPassage, records_of
 from core.sources.report import IssueLog
+from tests.core.sources.formats.roundtrip import in_csv, there_and_back
 
 CASES = [
     {
@@ -40,25 +38,10 @@ CAMEL = {
 }  # fmt: skip
 
 
-def there_and_back(value, folder, name="x.json", **options):
-    data = value if isinstance(value, bytes) else json.dumps(value).encode()
-    imported = import_file(data, name, **options)
-    imported.run.save(folder / "run")
-    return imported, json.loads(FORMAT.write(records_of(Run.load(folder / "run"))))
-
-
 def read(value, name="x.json"):
     log = IssueLog()
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
     return FORMAT.read(read_content(data, name), log), log
-
-
-def in_csv(rows):
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)))
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue().encode()
 
 
 def test_a_list_of_test_cases_comes_back_as_it_was(tmp_path):

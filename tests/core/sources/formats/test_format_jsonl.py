@@ -5,13 +5,13 @@ import json
 import pytest
 
 from core.errors import InputError
-from core.run import Run
 from core.sources.content import read_content
 from core.sources.dataset import read_dataset
 from core.sources.formats import detect, import_file
 from core.sources.formats.jsonl import FORMAT
-from core.sources.formats.records import Record, RecordClaim, RecordPassage, records_of
+from core.sources.formats.records import Record, RecordClaim, RecordPassage
 from core.sources.report import IssueLog
+from tests.core.sources.formats.roundtrip import lines, loaded, there_and_back
 
 RECORDS = [
     {
@@ -42,20 +42,6 @@ RECORDS = [
     },
     {"id": "q3", "question": "天安门在哪里？", "answer": "在北京。"},
 ]
-
-
-def lines(records):
-    return "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records).encode()
-
-
-def loaded(data):
-    return [json.loads(line) for line in data.decode().splitlines()]
-
-
-def there_and_back(data, folder, name="x.jsonl", **options):
-    imported = import_file(data, name, **options)
-    imported.run.save(folder / "run")
-    return imported, loaded(FORMAT.write(records_of(Run.load(folder / "run"))))
 
 
 def read(data, name="x.jsonl"):

@@ -1,15 +1,13 @@
-import csv
-import io
 import json
 
 import pytest
 
-from core.run import Run
 from core.sources.content import read_content
-from core.sources.formats import detect, import_file
+from core.sources.formats import detect
 from core.sources.formats.ragas import FORMAT
-from core.sources.formats.records import Record, RecordPassage, records_of
+from core.sources.formats.records import Record, RecordPassage
 from core.sources.report import IssueLog
+from tests.core.sources.formats.roundtrip import in_csv, lines, loaded, there_and_back
 
 # As EvaluationDataset.to_jsonl writes samples: fields that are None are left out.
 SAMPLES = [
@@ -41,31 +39,9 @@ SAMPLES = [
 ]
 
 
-def lines(records):
-    return "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records).encode()
-
-
-def loaded(data):
-    return [json.loads(line) for line in data.decode().splitlines()]
-
-
-def there_and_back(data, folder, name="x.jsonl", **options):
-    imported = import_file(data, name, **options)
-    imported.run.save(folder / "run")
-    return imported, loaded(FORMAT.write(records_of(Run.load(folder / "run"))))
-
-
 def read(data, name="x.jsonl"):
     log = IssueLog()
     return FORMAT.read(read_content(data, name), log), log
-
-
-def in_csv(rows, **options):
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)), **options)
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue().encode()
 
 
 def test_json_lines_come_back_as_they_were(tmp_path):
