@@ -199,7 +199,8 @@ def _influence(source: bytes | str | os.PathLike[str], label: str, given: Mappin
 def _format_of(content: Content, file_format: str, given: Mapping[str, str]) -> tuple[Format, Content]:
     """Return the format of a file, and its content with the named columns under the format's own names."""
     found = FORMATS[file_format] if file_format != "auto" else long.of_fields(given) or detect(content)
-    if file_format == "auto" and not given and (shape := shape_of(content)):
+    # Whose right answers would be taken for those of a model, unless the column of these is named.
+    if "answer" not in given and (shape := shape_of(content)):
         raise InputError(f"{content.name} is a data set in the form of {shape}: {as_dataset(content.name)}.")
     if found is None and given:
         found = jsonl.FORMAT

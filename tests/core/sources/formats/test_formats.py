@@ -16,6 +16,7 @@ from core.sources.formats.writing import marked, unmarked
 from core.sources.influence_csv import read_influence_csv
 from core.sources.mapping import suggest_mapping
 from core.sources.templates import template_csv
+from tests.core.sources.formats.roundtrip import damaged
 
 ROOT = Path(__file__).parents[4]
 RAGAS = {"user_input": "q", "retrieved_contexts": ["c"], "response": "r", "reference": "x"}
@@ -516,35 +517,11 @@ def test_the_document_names_every_format_and_every_loss():
             assert " ".join(loss.split()) in text, loss
 
 
-ANY = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(["=1+1", "\ud800"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=6,
-)  # fmt: skip
-
-
-def paths(value, path=()):
-    """Every place in a JSON value."""
-    yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, entry in items:
-        yield from paths(entry, (*path, key))
-
-
-def with_value(value, path, new):
-    if not path:
-        return new
-    changed = dict(value) if isinstance(value, dict) else list(value)
-    changed[path[0]] = with_value(value[path[0]], path[1:], new)
-    return changed
-
-
 @pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=25)
 @given(data=st.data())
 def test_any_value_anywhere_gives_a_run_or_one_sentence(name, data):
-    example = EXAMPLES[name]
-    changed = with_value(example, data.draw(st.sampled_from(list(paths(example)))), data.draw(ANY))
+    changed = data.draw(damaged(EXAMPLES[name], most=1))
     try:
         imported = import_file(json.dumps(changed).encode(), "x.json", name)
     except InputError as error:
