@@ -13,7 +13,6 @@ from core.sources.content import read_content
 from core.sources.formats import FORMATS, IMPORT_FORMATS, detect, import_file
 from core.sources.formats.records import records_of
 from core.sources.formats.writing import marked, unmarked
-from core.sources.influence_csv import read_influence_csv
 from core.sources.mapping import suggest_mapping
 from core.sources.templates import template_csv
 from tests.core.sources.formats.roundtrip import damaged
@@ -22,6 +21,7 @@ ROOT = Path(__file__).parents[4]
 RAGAS = {"user_input": "q", "retrieved_contexts": ["c"], "response": "r", "reference": "x"}
 EXAMPLES = {
     "claims-csv": [{"question": "q", "claim": "a", "passage_id": "d", "text": "c", "support": 1}],
+    "influence-csv": [{"question": "q", "text": "c", "influence_score": 1}],
     "samples-csv": [{"question": "q", "sample": "a", "seed": 1}],
     "passages-csv": [{"question": "q", "passage_id": "d", "text": "c"}],
     "ragas": [RAGAS],
@@ -190,7 +190,7 @@ def test_every_format_knows_its_own_file_and_no_other_takes_it(name):
 
 
 def test_names_of_formats():
-    assert IMPORT_FORMATS[:2] == ("auto", "influence-csv") and IMPORT_FORMATS[2:] == tuple(FORMATS)
+    assert ("auto", *FORMATS) == IMPORT_FORMATS
     assert all(
         name == f.name and f.title and (f.write is None or (f.losses and f.suffix in (".json", ".jsonl")))
         for name, f in FORMATS.items()
@@ -228,11 +228,11 @@ def test_a_format_that_is_named_is_used():
 
 def test_an_influence_csv_goes_its_own_way():
     data = template_csv().encode()
-    imported, plain = import_file(data, "t.csv"), read_influence_csv(data, "t.csv")
+    imported, plain = import_file(data, "t.csv"), import_file(data, "t.csv", "influence-csv")
     assert imported.run.run_id == plain.run.run_id
     assert imported.run.manifest["dataset"]["format"] == "influence-csv"
-    assert imported.report.notes == ("Read as an influence CSV (influence-csv).", *plain.report.notes)
-    assert imported.run.manifest["notes"][0].startswith("Read as an influence CSV")
+    assert imported.report.notes == ("Auto-detected from field names: Influence CSV (influence-csv).",)
+    assert imported.run.manifest["notes"][0].startswith("Auto-detected from field names: Influence CSV")
     assert imported.run.passages.equals(plain.run.passages)
     assert import_file(gzip.compress(data), "t.csv.gz").run.queries.equals(plain.run.queries)
     with pytest.raises(InputError, match="no column for the question"):
