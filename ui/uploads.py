@@ -24,6 +24,7 @@ from core.sources.formats import (
     import_file,
     n_asked_again,
 )
+from core.sources.formats.exported import check_questions
 from core.sources.guess import examples, guess_columns, values_in
 from core.sources.mapping import MAPPABLE, check_mapping, suggest_mapping
 from core.sources.table import read_columns
@@ -160,6 +161,7 @@ def _columns_to_map(data: bytes, name: str, file_format: str) -> Mapping[str, Se
         if file_format not in (AUTO, INFLUENCE):
             return values_in(data, name, COLUMNS_SHOWN) if FORMATS[file_format].fields else {}
         columns = read_columns(data, name)
+        check_questions(columns, name)
         try:
             check_mapping(suggest_mapping(columns), columns, name)
         except InputError:

@@ -16,6 +16,7 @@ from core.sources.encoding import read_source
 from core.sources.fields import unique
 from core.sources.formats import (
     deepeval,
+    exported,
     inspectorraget,
     jsonl,
     logged,
@@ -125,7 +126,8 @@ def import_file(
 
 
 def _imported(data: bytes, label: str, file_format: str, given: Mapping[str, str]) -> Imported:
-    content, marked = unmarked(read_content(data, label))
+    content = read_content(data, label)
+    content, marked = unmarked(content if given else exported.held(content))
     found, content = _format_of(content, file_format, given)
     log = IssueLog()
     content.log_bad(log)
