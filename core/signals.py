@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from core.analyses import Analyses
 from core.arrays import Floats
 from core.schema import CONFIDENCES, TABLES
-from core.socket import Analyses, Diagnostic
+from core.socket import Diagnostic
 from core.text.display import number
 
 _DECIMALS = 9  # of a value, so that equal ones are equal however they were summed

@@ -26,23 +26,11 @@ _FIRST = ("query_id", "question", "kind", "findings")
 class Filter:
     """Which questions are listed, and in what order; "" where a part does not restrict them.
 
-    Attributes
-    ----------
-    finding : str
-        ``<diagnostic>.<name>`` of a finding that names the question.
-    where : str
-        A condition as `core.conditions.where` writes it.
-    label : str
-        A text that one of the diagnostics' columns has.
-    kind : str
-        Kind of the question, a label of its data set.
-    words : str
-        Words that the question, its answer or its id contains, each of them.
-    status : str
-        Status of the review.
-    sort : str
-        ``""`` (most worth reading first), ``run``, or a column of `worklist`, with a minus sign before it
-        where the largest come first.
+    ``finding`` is ``<diagnostic>.<name>`` of one that names the question, ``where`` a condition as
+    `core.conditions.where` writes it, ``label`` a text that one of the diagnostics' columns has, ``kind``
+    that of the question, ``words`` what the question, its answer or its id contains, each of them, and
+    ``status`` that of the review. ``sort``: ``""`` (most worth reading first), ``run``, or a column of
+    `worklist`, with a minus sign before it where the largest come first.
     """
 
     finding: str = ""
@@ -81,20 +69,12 @@ def columns_of(diagnosis: Diagnosis) -> Mapping[str, QuestionColumn]:
 def worklist(diagnosis: Diagnosis) -> pd.DataFrame:
     """Return one row per question, in the run's order: what every diagnostic says of it.
 
-    Parameters
-    ----------
-    diagnosis : Diagnosis
-        The run; diagnostics that lack data have no columns.
-
-    Returns
-    -------
-    DataFrame
-        ``query_id, question, kind``; ``findings``, the titles of the findings that name the question, gravest
-        first, without those that count every case or that chance explains; ``named``, for each finding that
-        names it the place that
-        it gives the question, by key; ``<diagnostic>.<column>`` for every `QuestionColumn`; and ``reading``,
-        its place (from 1) when the questions most worth reading come first: by the gravest of ``findings``,
-        their number, and the place that the gravest gives it.
+    Columns: ``query_id, question, kind``; ``findings``, the titles of the findings that name the question,
+    gravest first, without those that count every case or that chance explains; ``named``, for each finding
+    that names it the place that it gives the question, by key; ``<diagnostic>.<column>`` for every
+    `QuestionColumn`, of diagnostics that do not lack data; and ``reading``, its place (from 1) when the
+    questions most worth reading come first: by the gravest of ``findings``, their number, and the place that
+    the gravest gives it.
     """
     run, found = diagnosis.run, diagnosis.findings()
     ids = pd.Index(run.queries["query_id"])
@@ -164,23 +144,9 @@ def select(
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return the rows of a worklist that a filter lets through, in its order, and what it asked in vain.
 
-    Parameters
-    ----------
-    diagnosis : Diagnosis
-        The run.
-    frame : DataFrame
-        Its `worklist`.
-    wanted : Filter
-        A part that names something unknown restricts nothing.
-    reviews : Mapping
-        `Review` by question; the others are open.
-
-    Returns
-    -------
-    DataFrame
-        With a column ``status`` and a column ``note`` more.
-    tuple of str
-        A sentence for every part that names something unknown.
+    A part of the filter that names something unknown restricts nothing, and has a sentence among the second
+    result. The rows have the columns ``status`` and ``note`` of the ``reviews`` by question; the others are
+    open.
     """
     frame, problems = with_reviews(frame, reviews), []
     met = np.ones(len(frame), dtype=bool)

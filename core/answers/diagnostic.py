@@ -7,21 +7,10 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from core.answers.analysis import Answers, analyse_answers
-from core.answers.evidence import FIRST, GOLD, MISSING, PARTS, PRESENT, REFERENCE
+from core.analyses import Analyses
+from core.answers.analysis import FIRST, GOLD, MISSING, PARTS, PRESENT, REFERENCE, Answers, analyse_answers
 from core.severity import SEVERITIES, WRONG, graded
-from core.socket import (
-    BAD,
-    GOOD,
-    UNCLEAR,
-    Analyses,
-    Definition,
-    Diagnostic,
-    Finding,
-    Number,
-    QuestionColumn,
-    by_name,
-)
+from core.socket import BAD, GOOD, UNCLEAR, Definition, Diagnostic, Finding, Number, QuestionColumn, by_name
 from core.stats import wilson_interval
 from core.text.display import count, part, percent, share_interval
 

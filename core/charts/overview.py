@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
@@ -14,7 +15,7 @@ from core.socket import Number
 from core.stats import wilson_interval
 from core.text.display import count, percent
 
-_LOOKS = ((True, "Interval leaves out chance", "Aligned"), (False, "Interval holds chance", "neutral"))
+_LOOKS = ((True, "Observed, beyond chance", "Aligned"), (False, "Observed, as by chance", "neutral"))
 _COLUMNS = ["title", "share", "low", "high", "chance", "n", "noun", "door"]
 
 
@@ -26,7 +27,32 @@ def against_chance(diagnosis: Diagnosis) -> go.Figure:
     name or, where chance explains the count, to the questions counted. Empty where no number has a chance
     value.
     """
-    return _draw(_data(diagnosis))
+    data = _data(diagnosis)
+    if not len(data):
+        return theme.empty_figure("No number of this run can be compared with chance.")
+    listed = "; ".join(
+        f"{row.title} {percent(row.share)} of {row.n:,} ({percent(row.chance)} by chance)"
+        for row in data.itertuples()
+    )
+    alt = f"Counts against chance: {listed}."
+    figure = theme.new_figure(alt, "Share of the questions, %", "", height=110 + 44 * len(data))
+    data["hover"] = [_hover(row) for row in data.itertuples()]
+    for beyond, name, style in _LOOKS:
+        rows = data[data["beyond"] == beyond]
+        share, low, high = (100 * rows[one] for one in ("share", "low", "high"))
+        theme.add_marks(
+            figure, name, share, rows["title"], theme.marker(style, 11), rows["hover"], rows["door"],
+            error_x=theme.error_bars(share, low, high, theme.STYLES[style].color), cliponaxis=False,
+        )  # fmt: skip
+    theme.add_marks(
+        figure, "By chance", 100 * data["chance"], data["title"], theme.chance_tick(18), data["hover"],
+        data["door"], cliponaxis=False,
+    )  # fmt: skip
+    figure.update_xaxes(range=[-1, 101], tick0=0, dtick=20)
+    figure.update_yaxes(
+        autorange="reversed", categoryarray=data["title"], categoryorder="array", showgrid=False
+    )
+    return figure
 
 
 def _data(diagnosis: Diagnosis) -> pd.DataFrame:
@@ -60,56 +86,8 @@ def _shares(diagnosis: Diagnosis, name: str) -> Iterator[tuple[Number, float, fl
             yield one, one.value, *one.interval, one.chance, one.n
 
 
-def _draw(data: pd.DataFrame) -> go.Figure:
-    if not len(data):
-        return theme.empty_figure("No number of this run can be compared with chance.")
-    figure = theme.new_figure(_alt(data), "Share of the questions, %", "", height=110 + 44 * len(data))
-    for beyond, name, style in (
-        (True, "Observed, beyond chance", "Aligned"),
-        (False, "Observed, as by chance", "neutral"),
-    ):
-        rows = data[data["beyond"] == beyond]
-        if len(rows):
-            figure.add_scatter(
-                name=name,
-                mode="markers",
-                x=100 * rows["share"],
-                y=rows["title"],
-                error_x=theme.error_bars(100 * rows["share"], 100 * rows["low"], 100 * rows["high"],
-                                         theme.STYLES[style].color),
-                marker=theme.marker(style, 11),
-                cliponaxis=False,
-                **theme.doors(figure, rows["door"], map(_hover, rows.itertuples())),
-            )  # fmt: skip
-    color = theme.STYLES["highlight"].color
-    figure.add_scatter(
-        name="By chance",
-        mode="markers",
-        x=100 * data["chance"],
-        y=data["title"],
-        marker={"symbol": "line-ns", "size": 18, "line": {"width": 3, "color": color}},
-        cliponaxis=False,
-        **theme.doors(figure, data["door"], map(_hover, data.itertuples())),
-    )
-    figure.update_xaxes(range=[-1, 101], tick0=0, dtick=20)
-    figure.update_yaxes(
-        autorange="reversed", categoryarray=data["title"], categoryorder="array", showgrid=False
-    )
-    return figure
-
-
-def _hover(row: object) -> str:
-    ends = percent(row.share, (row.low, row.high))  # type: ignore[attr-defined]
+def _hover(row: Any) -> str:
     return (
-        f"{row.title}: {percent(row.share)}, "  # type: ignore[attr-defined]
-        f"{round(row.share * row.n):,} of {count(row.n, row.noun)}<br>"  # type: ignore[attr-defined]
-        f"95 % interval {ends}<br>{percent(row.chance)} by chance"  # type: ignore[attr-defined]
+        f"{row.title}: {percent(row.share)}, {round(row.share * row.n):,} of {count(row.n, row.noun)}<br>"
+        f"95 % interval {percent(row.share, (row.low, row.high))}<br>{percent(row.chance)} by chance"
     )
-
-
-def _alt(data: pd.DataFrame) -> str:
-    parts = [
-        f"{row.title} {percent(row.share)} of {row.n:,} ({percent(row.chance)} by chance)"
-        for row in data.itertuples()
-    ]
-    return f"Counts against chance: {'; '.join(parts)}."

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from numpy.typing import ArrayLike
 
-from core.charts.theme import Floats, count_heatmap, doors, marker, question_door, safe_text, where_door
+from core.charts.theme import count_heatmap, doors, marker, question_door, safe_text, where_door
 from core.text.display import count, number
 
 WEBGL_ABOVE = 1_000
@@ -38,14 +39,27 @@ def add_questions(
     """
     if len(points) > DENSITY_ABOVE:
         hover = f"{names[0]} %{{x:.2f}}<br>{names[1]} %{{y:.2f}}"
-        across, up, counts = density(points[x].to_numpy(), points[y].to_numpy())
-        figure.add_trace(count_heatmap(across, up, counts, "questions", hover))
+        # From 0, so that no cell is cut.
+        ends = [np.linspace(0, top, _CELLS + 1) for top in (max(float(points[x].max()), 1e-9), 1)]
+        add_density(figure, points[x], points[y], "questions", hover, ends)
         return
     limit = _SHORT if len(points) > WEBGL_ABOVE else 80
     for group, style in styles.items():
         chosen = points[points["group"] == group]
         if len(chosen):
             _add_group(figure, chosen, group, x, y, names, limit, style, condition)
+
+
+def add_density(
+    figure: go.Figure, x: ArrayLike, y: ArrayLike, unit: str, hover: str, cells: int | Sequence[ArrayLike]
+) -> None:
+    """Add how many of a ``unit`` (in the plural) are in each cell, in place of a marker each.
+
+    ``cells`` is their number a side, or the edges across and up; ``hover`` as of `theme.count_heatmap`.
+    """
+    counts, across, up = np.histogram2d(x, y, bins=cells)
+    middle = [(edges[:-1] + edges[1:]) / 2 for edges in (across, up)]
+    figure.add_trace(count_heatmap(*middle, counts.T, unit, hover))
 
 
 def _add_group(
@@ -91,11 +105,3 @@ def _add_group(
             **doors(figure, leads_to, hover),
         )
     )
-
-
-def density(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return centres of cells across and up, and the counts, whose rows go up."""
-    # From 0, so that no cell is cut.
-    top = max(float(x.max()), 1e-9)
-    counts, across, up = np.histogram2d(x, y, bins=_CELLS, range=[[0, top], [0, 1]])
-    return (across[:-1] + across[1:]) / 2, (up[:-1] + up[1:]) / 2, counts.T

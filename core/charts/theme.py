@@ -274,28 +274,61 @@ def add_line(
 
 def add_marks(
     figure: go.Figure,
-    name: str,
+    name: str | None,
     x: Column,
     y: Column,
-    look: Mapping[str, object],
+    look: Mapping[str, object] | None,
     hover: str | Iterable[str] | None = None,
-    leads_to: Sequence[str] = (),
+    leads_to: Column = (),
     **options: object,
 ) -> None:
     """Add one marker per point, where there are any; ``hover`` is a template for all or a text for each.
 
-    ``leads_to`` has a door for each, where there are any (`doors`).
+    ``leads_to`` has a door for each, where there are any (`doors`); ``mode`` "lines" needs no ``look``.
     """
-    if isinstance(hover, str):
-        options["hovertemplate"] = hover if "<extra>" in hover else f"{hover}<extra></extra>"
-    elif hover is None:
-        options["hoverinfo"] = "skip"
-    elif leads_to:
-        options |= doors(figure, leads_to, hover)
-    else:
-        options |= {"customdata": list(hover), "hovertemplate": "%{customdata}<extra></extra>"}
     if len(x):
-        figure.add_scatter(**{"name": name, "mode": "markers", "x": x, "y": y, "marker": look, **options})
+        said = _said(figure, hover, leads_to)
+        marks = {"name": name, "mode": "markers", "x": x, "y": y, "marker": look}
+        figure.add_scatter(**{**marks, **said, **options})
+
+
+def add_bars(
+    figure: go.Figure,
+    name: str | None,
+    x: Column,
+    y: Column,
+    style: str,
+    hover: Iterable[str],
+    leads_to: Column = (),
+    **options: object,
+) -> None:
+    """Add one bar per row, where there are any; horizontal, unless ``orientation`` is "v"."""
+    if len(x):
+        said = _said(figure, hover, leads_to)
+        bars = {"name": name, "orientation": "h", "x": x, "y": y, "marker": bar_marker(style)}
+        figure.add_bar(**{**bars, **said, **options})
+
+
+def add_squares(
+    figure: go.Figure, x: Column, y: Column, size: float, hover: Iterable[str], leads_to: Column, seen: float
+) -> None:
+    """Lay a clear square over each cell of a heat map, which itself cannot be selected.
+
+    ``size`` is in pixels and ``seen`` the opacity of one that is selected.
+    """
+    look = {"symbol": "square", "size": size, "opacity": 0, "color": STYLES["highlight"].color}
+    selected = {"marker": {"opacity": seen}}
+    add_marks(figure, None, x, y, look, hover, leads_to, selected=selected, showlegend=False)
+
+
+def _said(figure: go.Figure, hover: str | Iterable[str] | None, leads_to: Column) -> dict[str, object]:
+    if hover is None:
+        return {"hoverinfo": "skip"}
+    if isinstance(hover, str):
+        return {"hovertemplate": hover if "<extra>" in hover else f"{hover}<extra></extra>"}
+    if len(leads_to):
+        return doors(figure, leads_to, hover)
+    return {"customdata": list(hover), "hovertemplate": "%{customdata}<extra></extra>"}
 
 
 def add_row_bars(
@@ -303,19 +336,14 @@ def add_row_bars(
 ) -> None:
     """Add one horizontal bar per row, where there are any; pale, so that marks on it show."""
     # Outlined, so that a 0 shows as a line.
-    outline = {"line": {"width": 1.5, "color": STYLES[style].color}, "opacity": 0.6}
-    if len(x):
-        figure.add_bar(
-            name=name,
-            orientation="h",
-            x=x,
-            y=y,
-            width=0.7,  # plotly's own depends on how far apart a trace's bars are, and one may have few
-            customdata=list(hover),
-            hovertemplate="%{customdata}<extra></extra>",
-            marker={**bar_marker(style), **outline},
-            **options,
-        )
+    look = {**bar_marker(style), "line": {"width": 1.5, "color": STYLES[style].color}, "opacity": 0.6}
+    # Plotly's own width depends on how far apart a trace's bars are, and one may have few.
+    add_bars(figure, name, x, y, style, hover, marker=look, width=0.7, **options)
+
+
+def chance_tick(size: float, width: float = 3) -> dict[str, object]:
+    """Return the mark of what chance alone gives, a tick across the row; in pixels."""
+    return {"symbol": "line-ns", "size": size, "line": {"width": width, "color": STYLES["highlight"].color}}
 
 
 def add_chance(figure: go.Figure, rows: pd.DataFrame) -> None:
@@ -337,11 +365,23 @@ def add_chance(figure: go.Figure, rows: pd.DataFrame) -> None:
         "Chance, middle 95 %",
         rows["expected"],
         rows["title"],
-        {"symbol": "line-ns", "size": 16, "line": {"width": 4, "color": color}},
+        chance_tick(16, 4),
         hover,
         error_x=error_bars(rows["expected"], rows["expected_low"], rows["expected_high"], color),
         cliponaxis=False,
     )
+
+
+def count_rows(figure: go.Figure, ends: Column, names: Column, texts: Iterable[str], room: float) -> None:
+    """Lay out horizontal bars of counts, the first on top, with a text beyond the end of each.
+
+    ``room`` is how much longer than the longest bar the axis is, so that the text has its place.
+    """
+    for end, name, text in zip(ends, names, texts, strict=True):
+        figure.add_annotation(x=end, y=name, text=text, xanchor="left", xshift=6, showarrow=False)
+    most = room * max(1.0, *ends)
+    figure.update_xaxes(range=[0, most], tickformat=",d", dtick=count_step(most))
+    figure.update_yaxes(autorange="reversed", showgrid=False, categoryarray=names, categoryorder="array")
 
 
 def name_rows(figure: go.Figure, names: Sequence[str]) -> None:

@@ -15,7 +15,6 @@ import typer
 
 from core import diagnostics, reviews
 from core.cli.calibrate import calibrate, calibration_options
-from core.cli.files import free_file, log_possible, log_report, option_pairs, save_run, write_file
 from core.cli.live import carried_out, opened_work, planned, step_types
 from core.cli.options import (
     Given,
@@ -26,7 +25,18 @@ from core.cli.options import (
     setting_options,
     with_options,
 )
-from core.cli.output import log, plan_text, print_json, print_text
+from core.cli.output import (
+    free_file,
+    log,
+    log_possible,
+    log_report,
+    option_pairs,
+    plan_text,
+    print_json,
+    print_text,
+    save_run,
+    write_file,
+)
 from core.cli.validate import validate_answer
 from core.diagnosis import Diagnosis
 from core.errors import Cancelled, InputError, LeadlineError

@@ -20,7 +20,6 @@ from core.stats import (
     aurocs,
     bootstrap_interval,
     bootstrap_intervals,
-    brier_score,
     non_negative_logistic,
 )
 
@@ -51,8 +50,6 @@ class LearnedWeights:
         That minus the AUROC of the default; higher is better.
     gain_interval : (float, float)
         Bootstrap over questions. The two methods share the error that the level allows (Bonferroni).
-    brier_gain, brier_gain_interval : float, (float, float)
-        Brier score of the default minus that of the cross-validated confidence, likewise.
     confidences : ndarray, shape (n,)
         The cross-validated confidence of each answer, in the order of the rows.
     """
@@ -63,8 +60,6 @@ class LearnedWeights:
     auroc: float
     gain: float
     gain_interval: Interval
-    brier_gain: float
-    brier_gain_interval: Interval
     confidences: Floats = field(repr=False, compare=False)
 
 
@@ -242,8 +237,6 @@ def _learn(
         auroc(correct, tested),
         _auroc_gain(*rows),
         bootstrap_interval(rows, _auroc_gain, *shared),
-        _brier_gain(*rows),
-        bootstrap_interval(rows, _brier_gain, *shared),
         tested[np.argsort(order)],
     )
 
@@ -260,10 +253,6 @@ def _held_out(fit: Fit, unit: Floats, correct: Bools, fold: NDArray[np.int64], d
 def _auroc_gain(tested: Floats, start: Floats, correct: Bools) -> float:
     one, other = aurocs(correct, np.stack([tested, start])).tolist()
     return one - other
-
-
-def _brier_gain(tested: Floats, start: Floats, correct: Bools) -> float:
-    return brier_score(start, correct) - brier_score(tested, correct)
 
 
 def _score(unit: Floats, weights: Floats) -> Floats:

@@ -1,8 +1,7 @@
 """Statements about new answers with a promised probability: conformal prediction and risk control."""
 
 from core.calibration.provenance import Provenance, provenance_of
-from core.calibration.store import CalibrationStore, Case
-from core.calibration.store_table import StoreError
+from core.calibration.store import CalibrationStore, Case, StoreError
 from core.conformal.coverage import coverage_band
 from core.conformal.drift import Drift, drift_martingale, online_p_values
 from core.conformal.labelled import cases_of, context_text

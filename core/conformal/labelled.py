@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 
+from core.analyses import Analyses
 from core.calibration.in_use import in_use, provenance
 from core.calibration.provenance import Provenance
 from core.calibration.saved import Method, digest
@@ -14,7 +15,6 @@ from core.errors import InputError
 from core.llm.prompts import NumberedPassage, passage_block
 from core.pipeline.rows import AskedQuestion, questions_of
 from core.signals import nonconformity
-from core.socket import Analyses
 
 # A text, or passages in the order of the prompt: texts, or pairs of title and text.
 Context = str | Sequence[str | tuple[str, str]]
@@ -93,13 +93,13 @@ def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[Ca
     for query_id, score, right in zip(run.queries["query_id"], scores, used.correct.tolist(), strict=True):
         found = question(query_id)
         references, answer = found.query["reference_answers"] or (), found.query["answer"]
-        known = len(references) > 0 or right == right
+        known = right == right or (len(references) > 0 and isinstance(answer, str))
         whole = asked is None or n.get(query_id, 0) == asked
         taught = digest(str(found.query["question"])) in used.method.learned_from
-        if known and isinstance(answer, str) and whole and not taught:
+        if known and whole and not taught:
             cases.append(
                 Case(
-                    str(found.query["question"]), _context(found), answer,
+                    str(found.query["question"]), _context(found), answer or "",
                     references_text([*references]), score,
                     None if math.isnan(right) else bool(right),
                     found.query["kind"],

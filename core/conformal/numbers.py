@@ -43,7 +43,7 @@ def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
         Number("final_threshold", "Threshold of the score, from all labels", _value(analysis.final_threshold),
             define="threshold", place="row"),
         Number("certified_threshold", "Answer from this confidence on", final.threshold,
-            n=final.n, noun="labelled answer", define="certified", place="row",
+            n=final.n, noun="labelled answer", define="certified", place="row", needs_nothing=True,
             note=final.missing if calibrated else ""),
         Number("certified_by_half", "The same by the calibrating half alone",
             None if final is certificate else certificate.threshold,

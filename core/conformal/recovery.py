@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from core.analyses import RECOVERED, Analyses
 from core.conformal.definitions import METRICS
-from core.socket import RECOVERED, Analyses
 from core.stats import wilson_interval
 
 

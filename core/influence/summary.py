@@ -22,20 +22,12 @@ _REPEATS = 19  # the fewest that keep a passage without effect below the noise f
 def summary(analysis: InfluenceAnalysis) -> dict[str, Any]:
     """Return the headline numbers of a run as plain JSON values.
 
-    Parameters
-    ----------
-    analysis : InfluenceAnalysis
-        What `analyse` made of it.
-
-    Returns
-    -------
-    dict
-        Values of `numbers` by key. Every mean is over questions where its number is defined; ``n_defined``
-        and ``undefined_reasons`` say how many have a ρ and why the others have none, ``n_unlabelled`` and
-        ``label_reasons`` the same of labels. Numbers without a value are None. ``rho_ci`` is the 95 % t
-        interval of the mean over questions (None below 2). ``p_random_divergent`` is the share of *random*
-        orders of the same influences that the threshold would call divergent, averaged over the labelled
-        questions; ``n_divergent_published`` counts ρ < τ among all defined ρ, whatever their ties.
+    Values of `numbers` by key. Every mean is over questions where its number is defined; ``n_defined`` and
+    ``undefined_reasons`` say how many have a ρ and why the others have none, ``n_unlabelled`` and
+    ``label_reasons`` the same of labels. Numbers without a value are None. ``rho_ci`` is the 95 % t interval
+    of the mean over questions (None below 2). ``p_random_divergent`` is the share of *random* orders of the
+    same influences that the threshold would call divergent, averaged over the labelled questions;
+    ``n_divergent_published`` counts ρ < τ among all defined ρ, whatever their ties.
     """
     return {one.key: one.value for one in numbers(analysis)}
 

@@ -72,18 +72,9 @@ class LikelihoodAnalysis:
 def analyse_likelihood(run: Run, rouge: Floats, correct: pd.Series) -> LikelihoodAnalysis:
     """Compare what made the answers of a run likelier with what makes the reference answers likelier.
 
-    Parameters
-    ----------
-    run : Run
-        Any run; what was not scored is undefined, with a reason.
-    rouge : ndarray, shape (n_passages,)
-        The influence of each passage by ROUGE-L.
-    correct : Series of boolean, length n_questions
-        Whether each answer is correct; missing where that is not known.
-
-    Notes
-    -----
-    Cost: no LLM calls; vectorised.
+    ``rouge``, (n_passages,), is the influence of each passage by ROUGE-L, ``correct`` whether each answer is
+    correct, missing where that is not known. What was not scored is undefined, with a reason. No LLM calls;
+    vectorised.
     """
     queries = run.queries
     p = run.passages[["query_id", "passage_id", "title", "retrieval_rank", "is_gold"]].copy()

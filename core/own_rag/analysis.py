@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import Any, cast
 
 from core.errors import BackendError, InputError
@@ -13,11 +13,9 @@ from core.llm import BACKENDS, LLM, CompletionCache, backend, open_llm
 from core.llm.functions import FunctionLLM
 from core.llm.prompts import DEFAULT_STYLE, FUNCTION_STYLE
 from core.llm.types import DEFAULT_MAX_TOKENS
-from core.own_rag.questions import read_questions
-from core.own_rag.retrieval import Retrieval
-from core.own_rag.runnables import as_answer, as_retrieve
-from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin, fill
-from core.pipeline.steps import ProgressCallback, asks_questions, check_models
+from core.own_rag.given import Retrieval, as_answer, as_retrieve, read_questions
+from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin
+from core.pipeline.steps import ProgressCallback, asks_questions, drive, open_models
 from core.run import Run, check_target, holds_run, read_manifest, sole_writer
 from core.socket import steps_of
 
@@ -124,7 +122,11 @@ def analyze(
             "style": FUNCTION_STYLE.name if function is not None else style or DEFAULT_STYLE,
         }
         asking, *others = _steps(steps, options_of_answers)
-        models = {asking.name: model} | {step.name: _model_of(step, model) for step in others}
+        live = ModelChoice(str(getattr(model, "kind", "")), model.name)
+        asks_function = next((s for s in others if function is not None and s.model(live) == live), None)
+        if asks_function is not None:
+            raise InputError(f"The step {asks_function.name} needs a language model; answer is a function.")
+        models = {**open_models(others, live, {live: model}), asking.name: model}
         options = RunOptions(k=k, passage_words=passage_words, retriever=retriever)
         data = read_questions(questions, documents, retrieved_elsewhere=retrieve is not None)
         title = name or f"{data.name}, {model.name}"
@@ -141,22 +143,20 @@ def analyze(
                 retrieval.hand_to(function)
         run = _described(begin(data, options, model, asking, name=title), function, retrieval)
 
-        check_models(run, (asking, *others), models)
-
         def save_run(partial: Run) -> None:
             if save is not None:
                 _uncounted(partial, function).save(save)
 
-        for step in (asking, *others):
-            run = fill(
-                run,
-                step,
-                llm=models[step.name],
-                cache=store,
-                progress=_reporter(progress, stack, step),
-                on_part=save_run if save is not None else None,
-                own_thread=function is not None and function.capabilities.parallel == 1,
-            )
+        driven = drive(
+            run,
+            (asking, *others),
+            models,
+            lambda step, _: nullcontext(_reporter(progress, stack, step)),
+            cache=store,
+            on_part=save_run if save is not None else None,
+            own_thread=function is not None and function.capabilities.parallel == 1,
+        )
+        for step, _, run in driven:
             if step is asking and function is not None:
                 _raise_if_all_failed(run, function)
             save_run(run)
@@ -180,20 +180,6 @@ def _steps(chosen: Sequence[str | Step], options: Mapping[str, Any]) -> list[Ste
         asking = ", ".join(name for name, step in known.items() if asks_questions(step))
         raise InputError(f"The first of steps must ask the questions: {asking}; got {list(chosen)!r}.")
     return steps
-
-
-def _model_of(step: Step, model: LLM) -> LLM | None:
-    """Return the model of a step: the one that answers, unless the step names another."""
-    live = ModelChoice(str(getattr(model, "kind", "")), model.name)
-    chosen = step.model(live)
-    if chosen is None:
-        return None
-    if chosen == live and isinstance(model, FunctionLLM):
-        raise InputError(f"The step {step.name} needs a language model; answer is a function.")
-    if chosen == live:
-        return model
-    options = {"base_url": chosen.base_url} if chosen.base_url is not None else {}
-    return open_llm(chosen.backend, chosen.model, **options)
 
 
 def _described(run: Run, function: FunctionLLM | None, retrieval: Retrieval | None) -> Run:

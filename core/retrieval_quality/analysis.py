@@ -78,25 +78,18 @@ def retrieval_quality(run: Run, influence: Any, ks: Sequence[int] = DEPTHS) -> R
     influence : InfluenceAnalysis
         The influence analysis of the same run.
     ks : sequence of int
-        Depths, each at least 1. A depth beyond the passages of every question has no values: what stands
-        there was never asked for.
+        Depths, each at least 1, else `InputError`. One beyond the passages of every question has no values:
+        what stands there was never asked for.
 
     Returns
     -------
     RetrievalQuality
-        Frozen; questions without known gold are undefined, never 0. Where the passages are marked but
-        ``n_gold`` is missing, a question without a retrieved gold passage counts as a miss, and recall and
-        nDCG are undefined: the passages retrieved are only a lower bound of those that exist.
+        Questions without known gold are undefined, never 0. Where the passages are marked but ``n_gold`` is
+        missing, a question without a retrieved gold passage counts as a miss, and recall and nDCG are
+        undefined: the passages retrieved are only a lower bound of those that exist. Intervals: Wilson's for
+        shares of questions (hit, gold_most_influential), Student's t for the other means; where all values
+        are equal, Wilson's too, which is on the safe side for any values in [0, 1].
 
-    Raises
-    ------
-    InputError
-        No depth, or one that is not a whole number from 1.
-
-    Notes
-    -----
-    Intervals: Wilson's for shares of questions (hit, gold_most_influential), Student's t for the other
-    means; where all values are equal, Wilson's too, which is on the safe side for any values in [0, 1].
     Cost: no LLM calls; 100,000 questions take about a second beside the analysis.
     """
     depths = _checked(ks)

@@ -30,10 +30,10 @@ from core.uncertainty.definitions import (
     UNSTABLE,
     VARIES,
 )
-from core.uncertainty.entropy import discrete_semantic_entropy
 from core.uncertainty.estimators import ESTIMATORS, EstimatorScores, score
 from core.uncertainty.grounding import quadrant
 from core.uncertainty.meanings import meanings
+from core.uncertainty.measures import discrete_semantic_entropy
 from core.uncertainty.quality import EstimatorPair, EstimatorQuality, comparisons, leaderboard
 from core.uncertainty.relations import Key, relations
 from core.uncertainty.samples import Samples
@@ -192,19 +192,9 @@ class Measured:
 def measure(run: Run, embed: Embed | None = None) -> Measured:
     """Measure the samples of a run by their texts and, where they are known, their probabilities.
 
-    No language model is called.
-
-    Parameters
-    ----------
-    run : Run
-        A run; without samples every question is undefined.
-    embed : callable, optional
-        From texts to their unit embeddings, shape (n, d): with it the estimators that need them are
-        measured too. It gets each different text once.
-
-    Returns
-    -------
-    Measured
+    No language model is called. Without samples every question is undefined. ``embed`` takes texts, each
+    different one once, to their unit embeddings, (n, d): with it the estimators that need them are measured
+    too.
 
     Examples
     --------

@@ -19,12 +19,7 @@ ENTAILMENT_THRESHOLD = 0.5
 class OrderDependence(NamedTuple):
     """How the number of groups depends on the order of the samples.
 
-    Attributes
-    ----------
-    given : int
-        Number of groups in the order given.
-    low, high : int
-        Fewest and most in any of the orders tried.
+    The number of groups in the order ``given``, and the fewest and most in any of the orders tried.
     """
 
     given: int
@@ -35,15 +30,8 @@ class OrderDependence(NamedTuple):
 def greedy_clusters(equivalent: ArrayLike) -> Ints:
     """Group answers: each joins the first group whose first member it is equivalent to, or opens a new one.
 
-    Parameters
-    ----------
-    equivalent : array_like of bool, shape (n, n)
-        Symmetric: whether two answers mean the same, by entailment both ways or by a threshold.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Group numbers from 0 in order of appearance.
+    ``equivalent``, (n, n): whether two answers mean the same, symmetric. Returns group numbers from 0 in
+    order of appearance, (n,).
 
     Examples
     --------
@@ -78,16 +66,7 @@ def both_ways(entailment: ArrayLike, threshold: float = ENTAILMENT_THRESHOLD) ->
 def order_dependence(equivalent: ArrayLike, n_orders: int = 200, seed: int = 0) -> OrderDependence:
     """Count the groups in shuffled orders: the order matters where equivalence is not transitive.
 
-    Parameters
-    ----------
-    equivalent : array_like of bool, shape (n, n)
-        As for `greedy_clusters`.
-    n_orders, seed : int
-        Number of random orders; same seed, same orders.
-
-    Returns
-    -------
-    OrderDependence
+    Same ``seed``, same random orders; ``equivalent`` as for `greedy_clusters`.
 
     Examples
     --------

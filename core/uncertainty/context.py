@@ -33,22 +33,12 @@ _ALPHA = 0.05
 class Change(NamedTuple):
     """How one estimator moves under one condition, question by question.
 
-    Attributes
-    ----------
-    condition, name : str
-        What was done to the passages; the estimator.
-    n : int
-        Questions in which it is defined before and after.
-    n_rising, n_falling, n_same : int
-        Of these, with more uncertainty after the change, with less, with the same.
-    mean, low, high : float
-        Mean change of uncertainty (whatever the estimator counts) and its 95 % interval, of it alone.
-    p_value : float
-        That the mean change is 0, by exchanging within pairs; adjusted for all estimators tested with it.
-    outcome : str
-        Passes, fails or cannot be told; see `judged`.
-    needed : int or None
-        About how many questions would tell, where it cannot be told (`core.stats.cases_needed`).
+    ``condition``: what was done to the passages; ``name`` of the estimator, which is defined before and after
+    in ``n`` questions; of these, ``n_rising`` have more uncertainty after the change, ``n_falling`` less.
+    ``mean`` change of uncertainty (whatever the estimator counts) with its 95 % interval, of it alone.
+    ``p_value`` that the mean is 0, by exchanging within pairs, adjusted for all estimators tested with it.
+    ``outcome``: see `judged`. ``needed``: about how many questions would tell, where it cannot be told
+    (`core.stats.cases_needed`).
     """
 
     condition: str
@@ -68,17 +58,9 @@ class Change(NamedTuple):
 def changes(condition: str, before: Mapping[str, ArrayLike], after: Mapping[str, ArrayLike]) -> list[Change]:
     """Test how estimators move, and judge each; p-values are adjusted for all of them (Holm).
 
-    Parameters
-    ----------
-    condition : str
-        What was done to the passages; it decides which way is right, see `judged`.
-    before, after : mapping of str to array_like of shape (n,)
-        Uncertainty of the same questions by each estimator; higher = more uncertain, NaN = undefined.
-
-    Returns
-    -------
-    list of Change
-        In the order of ``before``.
+    ``condition``, what was done to the passages, decides which way is right, see `judged`. ``before`` and
+    ``after``: uncertainty of the same questions by each estimator, (n,); higher = more uncertain, NaN =
+    undefined.
 
     Examples
     --------
@@ -147,15 +129,10 @@ def judged(condition: str, mean: float, p_value: float, holds: bool) -> str:
 class ContextTest:
     """The context test of a run.
 
-    Attributes
-    ----------
-    query_ids : tuple of str
-        The questions tested.
-    before, after : Mapping
-        By condition, of each question: the answers to the unchanged prompt and to the changed one. Both begin
-        with the answer at temperature 0, and go on with the samples that were drawn alike.
-    passed_over : Mapping of str to int
-        Questions that could not be tested, by reason; those before the last one tested.
+    ``query_ids`` were tested. ``before`` and ``after``, by condition, of each: the answers to the unchanged
+    prompt and to the changed one; both begin with the answer at temperature 0, and go on with the samples
+    that were drawn alike. ``passed_over``: questions that could not be tested, by reason; those before the
+    last one tested.
     """
 
     query_ids: tuple[str, ...]

@@ -14,17 +14,8 @@ UNGROUNDED = 0.5  # share of an answer's claims below which it is ungrounded
 def quadrant(stability: pd.Series, grounding: Floats) -> pd.Series:
     """Return the quadrant of each question, missing where stability or grounding is.
 
-    Parameters
-    ----------
-    stability : Series of str
-        Label of each question.
-    grounding : ndarray of shape (n,)
-        Share of the answer's claims that a passage supports, NaN where unknown.
-
-    Returns
-    -------
-    Series of str
-        One of `QUADRANTS`, by name.
+    ``stability``: the label of each question; ``grounding``, (n,): the share of the answer's claims that a
+    passage supports, NaN where unknown. Returns names of `QUADRANTS`.
 
     Examples
     --------
@@ -40,16 +31,8 @@ def quadrant(stability: pd.Series, grounding: Floats) -> pd.Series:
 def quadrant_counts(quadrants: pd.Series) -> pd.DataFrame:
     """Count the questions of each quadrant, beside what chance gives.
 
-    Parameters
-    ----------
-    quadrants : Series of str
-        As from `quadrant`.
-
-    Returns
-    -------
-    DataFrame
-        ``quadrant, n, of, expected``: the questions in it, all that have one, and how many there would be
-        if stability and grounding had nothing to do with each other (row total × column total / all).
+    Columns ``quadrant, n, of, expected``: the questions in it, all that have one, and how many there would be
+    if stability and grounding had nothing to do with each other (row total × column total / all).
 
     Examples
     --------

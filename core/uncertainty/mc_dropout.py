@@ -23,9 +23,8 @@ from core.llm.types import LLM, Message, Request
 from core.pipeline.asking import Asker
 from core.pipeline.sampling import DEFAULT_SAMPLES, PRESETS, TEMPERATURES, TOP_PS, check_model, drawn
 from core.stats import bootstrap_interval, wilson_interval
-from core.uncertainty.embedding import consensus, embedding_variance
-from core.uncertainty.estimator import REASONS
-from core.uncertainty.lexical import lexical_diversity
+from core.uncertainty.estimators import REASONS
+from core.uncertainty.measures import consensus, embedding_variance, lexical_diversity
 
 _RESAMPLES = 1_000
 
@@ -74,21 +73,14 @@ class MCDropoutConfidence:
     embedding_model : str
         Sentence-transformers model by name or path; the default needs no network.
     temperature_range, top_p_range : (float, float)
-        Each answer's temperature and top-p are drawn uniformly from these.
-    max_tokens : int
-        Of an answer.
-    seed : int
-        Same seed, same requests.
+        Each answer's temperature and top-p are drawn uniformly from these; same ``seed``, same requests.
     stop_width : float, optional
         Stop after 5, 10 or 20 answers where the interval is no wider than this. Looking several times makes
         the interval a little too narrow.
     cache : CompletionCache, optional
         Answers are kept here, so that a stopped job goes on where it was.
 
-    Raises
-    ------
-    InputError
-        A value outside its range, or an ``llm_client`` that is no model and stands for none.
+    `InputError` for a value outside its range, or an ``llm_client`` that is no model and stands for none.
     """
 
     PRESETS: ClassVar[Mapping[str, int]] = PRESETS
@@ -125,23 +117,9 @@ class MCDropoutConfidence:
     ) -> ConfidenceResult:
         """Sample answers to a question and measure how far they agree.
 
-        Parameters
-        ----------
-        prompt, context, question : str
-            The instruction, the passages, and what is asked.
-        model : str, optional
-            Name of the model, where it is to be checked.
-
-        Returns
-        -------
-        ConfidenceResult
-
-        Raises
-        ------
-        InputError
-            ``model`` is not the model of ``llm_client``.
-        BackendError
-            The model cannot be reached, or answered nothing.
+        ``prompt``, ``context`` and ``question`` are the instruction, the passages, and what is asked;
+        ``model`` is the name of the model, where it is to be checked. `InputError` where that is not the
+        model of ``llm_client``, `BackendError` where it cannot be reached, or answered nothing.
         """
         check_model(self._llm, model)
         text = f"{prompt}\n\nContext:\n{context}\n\nQuestion: {question}\nAnswer:"

@@ -27,15 +27,7 @@ def eigenvalues(similarity: ArrayLike) -> Floats:
 def sum_eigen(similarity: ArrayLike) -> float:
     """Soft number of meanings: the sum of max(0, 1 − λ) over the eigenvalues of the normalised Laplacian.
 
-    Parameters
-    ----------
-    similarity : array_like of shape (n, n)
-        Of the samples.
-
-    Returns
-    -------
-    float
-        In [1, n]: 1 when all agree, n when no two have anything in common. NaN without samples.
+    In [1, n]: 1 when all agree, n when no two have anything in common. NaN without samples.
 
     Examples
     --------
@@ -49,15 +41,7 @@ def sum_eigen(similarity: ArrayLike) -> float:
 def degree_uncertainty(similarity: ArrayLike) -> float:
     """Mean dissimilarity of two samples, each also with itself: 1 − mean of the matrix.
 
-    Parameters
-    ----------
-    similarity : array_like of shape (n, n)
-        Of the samples.
-
-    Returns
-    -------
-    float
-        In [0, 1 − 1/n], higher = less agreement. NaN without samples.
+    In [0, 1 − 1/n], higher = less agreement. NaN without samples.
 
     Examples
     --------
@@ -71,17 +55,8 @@ def degree_uncertainty(similarity: ArrayLike) -> float:
 def eccentricity(similarity: ArrayLike, cut: float = EIGENVALUE_CUT) -> float:
     """Spread of the answers in the space of the leading eigenvectors of the Laplacian.
 
-    Parameters
-    ----------
-    similarity : array_like of shape (n, n)
-        Of the samples.
-    cut : float
-        Eigenvectors with eigenvalues below it span the space.
-
-    Returns
-    -------
-    float
-        In [0, √n), higher = less agreement; the root of the summed squares of `answer_eccentricity`.
+    Eigenvectors with eigenvalues below ``cut`` span the space. In [0, √n), higher = less agreement; the root
+    of the summed squares of `answer_eccentricity`.
 
     Examples
     --------
@@ -107,21 +82,8 @@ def answer_eccentricity(similarity: ArrayLike, cut: float = EIGENVALUE_CUT) -> F
 def kernel_language_entropy(similarity: ArrayLike, heat: float = HEAT) -> float:
     """Entropy of the heat kernel of the graph, normalised to trace 1 (von Neumann entropy).
 
-    Parameters
-    ----------
-    similarity : array_like of shape (n, n)
-        Of the samples.
-    heat : float
-        Time t of the kernel exp(−t L), with L = D − W.
-
-    Returns
-    -------
-    float
-        In (0, ln n], in nats: ln n when no two samples have anything in common; above 0 even when all agree.
-
-    References
-    ----------
-    Nikitin et al. 2024, arXiv 2405.20003.
+    ``heat`` is the time t of the kernel exp(−t L), with L = D − W. In (0, ln n], in nats: ln n when no two
+    samples have anything in common; above 0 even when all agree. Nikitin et al. 2024, arXiv 2405.20003.
 
     Examples
     --------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.socket import Analyses, Diagnostic, Export, Need, QuestionColumn
+from core.analyses import Analyses
+from core.socket import Diagnostic, Export, Need, QuestionColumn
 from core.spreadsheet import csv_bytes
 from core.validation.analysis import ValidationAnalysis, analyse_validation
 from core.validation.definitions import DEFINITIONS

@@ -94,9 +94,9 @@ def test_without_signals_the_page_offers_the_step(opened, texts, small_run):
     app = opened(shown=small_run)
     said = texts(app)
     assert "Not measured" in said and "one call an answer" in said and "columns similarity, lexical" in said
-    assert app.checkbox(key="confidence_self_score").value is True
+    assert app.checkbox(key="confidence_stated_confidence").value is True
     assert not button(app, "Measure signals").disabled and not app.metric and not app.get("plotly_chart")
-    app.checkbox(key="confidence_self_score").set_value(False).run()
+    app.checkbox(key="confidence_stated_confidence").set_value(False).run()
     # Without the model's own score no model is asked, so none is chosen and nothing is estimated.
     assert "Estimate cost" not in labels(app) and not button(app, "Measure signals").disabled
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.answers.analysis import Answers
-from core.answers.evidence import FIRST, MISSING, PARTS, PRESENT, REFERENCE, UNKNOWN
+from core.answers.analysis import FIRST, MISSING, PARTS, PRESENT, REFERENCE, UNKNOWN, Answers
 from core.charts import theme
 from core.conditions import where
 from core.text.display import count, percent
@@ -20,7 +19,24 @@ def evidence_split(answers: Answers) -> go.Figure:
 
     A bar leads to its questions. Empty where no answer is known to be incorrect.
     """
-    return _draw(_data(answers))
+    data = _data(answers)
+    n = int(data["n"].sum())
+    if not n:
+        return theme.empty_figure("No answer is known to be incorrect.")
+    listed = ", ".join(f"{row.n:,} {row.part}" for row in data.itertuples())
+    alt = f"Evidence for {count(n, 'incorrect answer')}: {listed}."
+    figure = theme.new_figure(alt, "Incorrect answers", "", height=90 + 40 * len(data))
+    for row in data.itertuples():
+        read = f"<br>{row.by_words:,} read from the reference answer" if row.by_words else ""
+        hover = f"{row.name}: {row.n:,} of {count(n, 'incorrect answer')}{read}"
+        door = theme.where_door(where("answers", "queries", correct=False, evidence=row.part))
+        theme.add_bars(
+            figure, None, [row.n], [row.name], _STYLES[str(row.part)], [hover], [door], width=0.7,
+            showlegend=False,
+        )  # fmt: skip
+    texts = [f"{size:,} ({percent(size / n)})" for size in data["n"]]
+    theme.count_rows(figure, data["n"], data["name"], texts, 1.3)
+    return figure
 
 
 def _data(answers: Answers) -> pd.DataFrame:
@@ -28,43 +44,8 @@ def _data(answers: Answers) -> pd.DataFrame:
     wrong = answers.incorrect
     by_words = wrong["evidence_by"].eq(REFERENCE).groupby(wrong["evidence"]).agg(["size", "sum"])
     rows = [
-        (part, int(by_words["size"][part]), int(by_words["sum"][part]))
+        (part, part[:1].upper() + part[1:], int(by_words["size"][part]), int(by_words["sum"][part]))
         for part in PARTS
         if part in by_words.index
     ]
-    return pd.DataFrame(rows, columns=["part", "n", "by_words"])
-
-
-def _draw(data: pd.DataFrame) -> go.Figure:
-    n = int(data["n"].sum())
-    if not n:
-        return theme.empty_figure("No answer is known to be incorrect.")
-    listed = ", ".join(f"{row.n:,} {row.part}" for row in data.itertuples())
-    alt = f"Evidence for {count(n, 'incorrect answer')}: {listed}."
-    names = [part[:1].upper() + part[1:] for part in data["part"]]
-    figure = theme.new_figure(alt, "Incorrect answers", "", height=90 + 40 * len(data))
-    for row, name in zip(data.itertuples(), names, strict=True):
-        read = f"<br>{row.by_words:,} read from the reference answer" if row.by_words else ""
-        hover = [f"{name}: {row.n:,} of {count(n, 'incorrect answer')}{read}"]
-        door = theme.where_door(where("answers", "queries", correct=False, evidence=row.part))
-        figure.add_bar(
-            orientation="h",
-            x=[row.n],
-            y=[name],
-            width=0.7,
-            marker=theme.bar_marker(_STYLES[str(row.part)]),
-            showlegend=False,
-            **theme.doors(figure, [door], hover),
-        )
-        figure.add_annotation(
-            x=row.n,
-            y=name,
-            text=f"{row.n:,} ({percent(row.n / n)})",
-            xanchor="left",
-            xshift=6,
-            showarrow=False,
-        )
-    most = 1.3 * int(data["n"].max())
-    figure.update_xaxes(range=[0, most], tickformat=",d", dtick=theme.count_step(most))
-    figure.update_yaxes(autorange="reversed", showgrid=False, categoryarray=names, categoryorder="array")
-    return figure
+    return pd.DataFrame(rows, columns=["part", "name", "n", "by_words"])

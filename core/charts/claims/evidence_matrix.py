@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.charts.claims.layers import colour_bar, stepped
+from core.charts.claims.layers import stepped, support_bar
 from core.charts.theme import (
     BORDER,
     SIGNS,
@@ -118,12 +118,11 @@ def _draw(data: _Page, threshold: float) -> go.Figure:
         f"{count(data.n_answers, 'answer')} against the passages by retrieval rank: {counted}."
     )
     figure = new_figure(alt, "Passage, by retrieval rank", "", height=150 + _ROW * n)
-    bar = colour_bar({0.0: "0", 1.0: "1", threshold: f"probability {threshold:g}: supports"})
     figure.add_heatmap(
         x=list(range(1, ranks + 1)), y=list(range(n)), z=data.values, zmin=0, zmax=1, xgap=1, ygap=1,
         colorscale=stepped("well supported", threshold), text=data.hover, hoverongaps=False,
         hovertemplate="%{text}<extra></extra>", showlegend=False,
-        colorbar={**bar, "len": 1},
+        colorbar=support_bar(threshold, 1),
     )  # fmt: skip
     at, rank = np.nonzero(data.missing)
     crosses = [data.hover[i][j] for i, j in zip(at.tolist(), rank.tolist(), strict=True)]

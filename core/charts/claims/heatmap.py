@@ -12,7 +12,6 @@ import plotly.graph_objects as go
 from core.charts.claims.cells import HeatmapCells, heatmap_cells
 from core.charts.claims.layers import (
     MATRIX_SHARE,
-    MOVED_FROM,
     TWO_LINES_UP_TO,
     add_causal,
     add_removals,
@@ -22,6 +21,7 @@ from core.charts.claims.layers import (
 )
 from core.charts.theme import empty_figure, new_figure, plain_text
 from core.claims.analysis.answer import AnswerClaims
+from core.claims.causal import CHANGED, GONE, UNKNOWN
 from core.text.display import count, number
 
 Shown = Literal["text", "causal", "both"]
@@ -38,7 +38,7 @@ def claims_heatmap(answer: AnswerClaims, shown: Shown = "text") -> go.Figure:
 
     Columns are in retrieval order. Unscored cells are crossed, never drawn as 0; irrelevant claims are at
     the bottom in grey. A second column has the verdict on each claim, the symbol of its state, and U(c).
-    Beyond 60 claims or passages neighbours share a cell, which then shows their mean.
+    At most 60 claims and 60 passages are drawn; the others are counted in the description.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _draw(cells: HeatmapCells, shown: Shown, threshold: float) -> go.Figure:
         add_text(figure, cells, threshold)
     if shown == "both":
         add_removals(figure, cells, threshold)
-    elif shown == "text" and cells.labels is not None:
+    elif shown == "text":
         add_signs(figure, cells.values >= threshold, "✓", "white")
     _lay_out(figure, cells)
     return figure
@@ -92,23 +92,24 @@ def _alt(cells: HeatmapCells, shown: Shown) -> str:
     known = cells.values[~np.isnan(cells.values)]
     if shown != "causal":
         span = f"{number(known.min())} to {number(known.max())}" if known.size else "none known"
-        crossed = int((cells.unscored[~cells.grey] == 1).sum())
+        crossed = int(np.isnan(cells.values[~cells.grey]).sum())
         text += f" Probabilities of support {span}; {count(crossed, 'cell')} not scored."
     if shown != "text":
-        moved = int((cells.removed >= MOVED_FROM).sum())
-        what = "a claim" if cells.labels is not None else "at least half of the claims"
-        unknown = int(np.isnan(cells.removed).sum())
-        text += f" Leaving a passage out changes or removes {what} in {count(moved, 'cell')}"
+        moved = int(np.isin(cells.labels, (CHANGED, GONE)).sum())
+        unknown = int((cells.labels == UNKNOWN).sum())
+        text += f" Leaving a passage out changes or removes a claim in {count(moved, 'cell')}"
         text += f" and is unknown in {unknown:,}."
-    if cells.labels is None:
-        text += " Neighbouring claims or passages share a cell."
+    if cells.values.shape != (n, cells.n_passages):
+        rows, columns = cells.values.shape
+        text += (
+            f" Drawn are the {rows:,} most uncertain claims against the first {count(columns, 'passage')}."
+        )
     return text
 
 
 def _lay_out(figure: go.Figure, cells: HeatmapCells) -> None:
     n_rows, n_columns = cells.values.shape
     step = 1 if n_columns <= _TICKS_UP_TO else int(np.ceil(n_columns / _FEWER_TICKS))
-    rows_step = max(1, int(np.ceil(n_rows / 60)))
     figure.update_xaxes(
         side="top",
         showgrid=False,
@@ -144,15 +145,15 @@ def _lay_out(figure: go.Figure, cells: HeatmapCells) -> None:
     figure.update_yaxes(
         range=[n_rows - 0.5, -0.5],
         showgrid=False,
-        tickvals=list(range(0, n_rows, rows_step)),
-        ticktext=[_tick(row.name, row.text, n_rows) for row in cells.rows[::rows_step]],
+        tickvals=list(range(n_rows)),
+        ticktext=[_tick(row.name, row.text, n_rows) for row in cells.rows],
         tickfont={"size": 11},
     )
 
 
 def _tick(name: str, text: str, n_rows: int) -> str:
     """Return a row's label: its number and the start of the claim, short enough for a phone."""
-    if not text or n_rows > _TEXT_UP_TO:
+    if n_rows > _TEXT_UP_TO:
         return name
     lines = 2 if n_rows <= TWO_LINES_UP_TO else 1
     start = plain_text(text, _LABEL_WIDTH * lines - len(name))

@@ -15,18 +15,9 @@ from core.text.display import count, number
 
 MATRIX_SHARE = 0.8  # of the width; the rest is the column of verdicts
 TWO_LINES_UP_TO = 25  # rows with room for two lines of text
-MOVED_FROM = 0.5  # share of changed or gone claims from which a cell of several claims has a mark
 _SIGNS_UP_TO = 20  # columns whose cells have room for a letter
 _LETTERS = {SUPPORTED: "S", NOT_SUPPORTED: "N", IRRELEVANT: "I", UNSCORED: "?"}
 _SIGNS = {KEPT: "=", CHANGED: "≠", GONE: "×", UNKNOWN: "?"}
-
-# White and outlined where it lies on strong blue: seen there, and in the legend of either page.
-_MARKS = {  # name, symbol, colour, size
-    "both": ("Supports; gone or changed without it", "star", "#FFFFFF", 14),
-    "text only": ("Supports; kept without it", "circle", "#FFFFFF", 8),
-    "causal only": ("No support; gone or changed without it", "diamond", "#F0A030", 11),
-    "unscored": ("Not scored; gone or changed without it", "diamond-tall", "#B8679A", 13),
-}
 
 
 def _add_heatmap(
@@ -56,30 +47,13 @@ def stepped(style: str, threshold: float) -> list[tuple[float, str]]:
     return [(0.0, low), (threshold, below), (threshold, above), (1.0, full)]
 
 
-def add_text(figure: go.Figure, cells: HeatmapCells, threshold: float) -> None:
-    """Draw the probabilities, and a cross where one is missing."""
-    bar = colour_bar({0.0: "0", 1.0: "1", threshold: f"probability {threshold:g}: supports"})
-    scales = stepped("well supported", threshold), stepped("unscored", threshold)
-    _add_heatmap(figure, cells.values, cells, *scales, zmin=0, zmax=1, showscale=True, colorbar=bar)
-    # An irrelevant claim is not verified, so nothing is missing.
-    rows, columns = np.nonzero((cells.unscored > 0) & ~cells.grey[:, None])
-    name = "Not scored" if cells.labels is not None else "Not scored, in part or all"
-    size = np.where(cells.unscored[rows, columns] == 1, 9, 5) * _scale(cells)
-    cross = {**marker("unscored"), "size": size}
-    add_marks(figure, f"{name} ({count(len(rows), 'cell')})", columns, rows, cross)
-
-
-def _scale(cells: HeatmapCells) -> float:
-    """Return how much smaller marks are drawn where columns are narrow."""
-    return 1.0 if len(cells.columns) <= _SIGNS_UP_TO else 0.6
-
-
-def colour_bar(ticks: dict[float, str]) -> dict[str, object]:
+def support_bar(threshold: float, length: float) -> dict[str, object]:
     """Return a bar above the matrix; its ticks say what it is, since a title would lie on it."""
+    ticks = {0.0: "0", 1.0: "1", threshold: f"probability {threshold:g}: supports"}
     return {
         "orientation": "h",
         "thickness": 10,
-        "len": MATRIX_SHARE,
+        "len": length,
         "x": 0,
         "xanchor": "left",
         "yref": "container",
@@ -92,13 +66,24 @@ def colour_bar(ticks: dict[float, str]) -> dict[str, object]:
     }
 
 
+def add_text(figure: go.Figure, cells: HeatmapCells, threshold: float) -> None:
+    """Draw the probabilities, and a cross where one is missing."""
+    scales = stepped("well supported", threshold), stepped("unscored", threshold)
+    bar = support_bar(threshold, MATRIX_SHARE)
+    _add_heatmap(figure, cells.values, cells, *scales, zmin=0, zmax=1, showscale=True, colorbar=bar)
+    # An irrelevant claim is not verified, so nothing is missing.
+    rows, columns = np.nonzero(np.isnan(cells.values) & ~cells.grey[:, None])
+    cross = marker("unscored", 9 * _scale(cells))
+    add_marks(figure, f"Not scored ({count(len(rows), 'cell')})", columns, rows, cross)
+
+
+def _scale(cells: HeatmapCells) -> float:
+    """Return how much smaller marks are drawn where columns are narrow."""
+    return 1.0 if len(cells.columns) <= _SIGNS_UP_TO else 0.6
+
+
 def add_causal(figure: go.Figure, cells: HeatmapCells) -> None:
-    """Draw leave-one-out effects; where claims share cells, how often a claim changes or disappears."""
-    if cells.labels is None:
-        scales = fade("unsupported", 0.06), fade("unscored", 0.06)
-        bar = colour_bar({0.0: "0 %", 0.5: "50 % of claims changed or gone", 1.0: "100 %"})
-        _add_heatmap(figure, cells.removed, cells, *scales, zmin=0, zmax=1, showscale=True, colorbar=bar)
-        return
+    """Draw leave-one-out effects."""
     codes = np.select([cells.labels == name for name in (KEPT, CHANGED, GONE)], [0.0, 1.0, 2.0], np.nan)
     colors = fade("neutral", 0.18)[0][1], STYLES["fragile"].color, STYLES["unsupported"].color
     scale = [(at / 3, color) for i, color in enumerate(colors) for at in (i, i + 1)]
@@ -116,31 +101,34 @@ def add_causal(figure: go.Figure, cells: HeatmapCells) -> None:
 def add_signs(figure: go.Figure, where: Bools, sign: str, color: str | None) -> None:
     """Write a sign into cells, where the columns leave room for one."""
     rows, columns = np.nonzero(where)
-    if len(rows) and where.shape[1] <= _SIGNS_UP_TO:
-        figure.add_scatter(
-            mode="text",
-            x=columns,
-            y=rows,
-            text=[sign] * len(rows),
-            textfont={"color": color, "size": 14},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+    if where.shape[1] <= _SIGNS_UP_TO:
+        written = {"text": [sign] * len(rows), "textfont": {"color": color, "size": 14}}
+        add_marks(figure, None, columns, rows, None, mode="text", showlegend=False, **written)
 
 
 def add_removals(figure: go.Figure, cells: HeatmapCells, threshold: float) -> None:
     """Mark where support and leave-one-out effect agree, and where there is only one of them."""
-    moved, kept = cells.removed >= MOVED_FROM, cells.removed < MOVED_FROM
-    supports, silent = cells.values >= threshold, cells.values < threshold
-    where = {
-        "both": moved & supports,
-        "text only": kept & supports,
-        "causal only": moved & silent,
-        "unscored": moved & np.isnan(cells.values),
-    }
-    for key, mask in where.items():
+    moved, supports = np.isin(cells.labels, (CHANGED, GONE)), cells.values >= threshold
+    # White and outlined where it lies on strong blue: seen there, and in the legend of either page.
+    for name, symbol, color, size, mask in (
+        ("Supports; gone or changed without it", "star", "#FFFFFF", 14, moved & supports),
+        ("Supports; kept without it", "circle", "#FFFFFF", 8, (cells.labels == KEPT) & supports),
+        (
+            "No support; gone or changed without it",
+            "diamond",
+            "#F0A030",
+            11,
+            moved & (cells.values < threshold),
+        ),
+        (
+            "Not scored; gone or changed without it",
+            "diamond-tall",
+            "#B8679A",
+            13,
+            moved & np.isnan(cells.values),
+        ),
+    ):
         rows, columns = np.nonzero(mask)
-        name, symbol, color, size = _MARKS[key]
         outline = {"width": 1, "color": "#333333"}
         look = {"symbol": symbol, "color": color, "size": size * _scale(cells), "line": outline}
         add_marks(figure, f"{name} ({len(rows):,})", columns, rows, look)
@@ -153,17 +141,15 @@ def add_verdicts(figure: go.Figure, cells: HeatmapCells) -> None:
     """
     for style in dict.fromkeys(row.style for row in cells.rows):
         chosen = [(i, row) for i, row in enumerate(cells.rows) if row.style == style]
-        one = style != "neutral"
-        name = f"{style.capitalize()} ({cells.states[style]:,})" if one else "Several states"
-        texts = [_verdict_text(row.verdict, row.uncertainty, len(cells.rows)) for _, row in chosen]
-        beside = {"text": texts, "textposition": "middle right", "textfont": {"size": 11}}
-        y, hover = [i for i, _ in chosen], [row.hover for _, row in chosen]
-        look = {"mode": "markers+text", "xaxis": "x2", **beside}
-        leads_to = [where_door(where("claims", "claims", state=style)) if one else ""] * len(y)
-        hover = [f"{text}<br>Questions with such a claim:" if one else text for text in hover]
-        add_marks(figure, name, [0.0] * len(y), y, marker(style, 10), hover, leads_to, **look)
-
-
-def _verdict_text(verdict: str, uncertainty: float, n_rows: int) -> str:
-    letter = f" <b>{_LETTERS.get(verdict, '')}</b>"
-    return f"{letter}<br> {number(uncertainty)}" if n_rows <= TWO_LINES_UP_TO else letter
+        texts = [f" <b>{_LETTERS.get(row.verdict, '')}</b>" for _, row in chosen]
+        if len(cells.rows) <= TWO_LINES_UP_TO:
+            texts = [
+                f"{text}<br> {number(row.uncertainty)}" for text, (_, row) in zip(texts, chosen, strict=True)
+            ]
+        hover = [f"{row.hover}<br>Questions with such a claim:" for _, row in chosen]
+        leads_to = [where_door(where("claims", "claims", state=style))] * len(chosen)
+        name, y = f"{style.capitalize()} ({cells.states[style]:,})", [i for i, _ in chosen]
+        add_marks(
+            figure, name, [0.0] * len(y), y, marker(style, 10), hover, leads_to, mode="markers+text",
+            xaxis="x2", text=texts, textposition="middle right", textfont={"size": 11},
+        )  # fmt: skip

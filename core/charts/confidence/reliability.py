@@ -48,7 +48,7 @@ def reliability_diagram(analysis: ConfidenceAnalysis) -> go.Figure:
 def _data(analysis: ConfidenceAnalysis) -> _Data | str:
     """Return the bins, or why there are none."""
     if not analysis.bins:
-        return analysis.reason or "No answer with a confidence has a label."
+        return analysis.used.reason or "No answer with a confidence has a label."
     rows = pd.DataFrame(analysis.bins)
     rows["n_correct"] = (rows["accuracy"] * rows["n"]).round().astype(int)
     return _Data(rows, analysis.quality.n, analysis.quality.ece, analysis.ece_by_chance[0])

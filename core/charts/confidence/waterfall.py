@@ -60,8 +60,8 @@ def waterfall(analysis: ConfidenceAnalysis, query_id: str) -> go.Figure:
 
 def _data(analysis: ConfidenceAnalysis, query_id: str) -> _Data | str:
     """Return the rows, or why there are none."""
-    if analysis.reason:
-        return analysis.reason
+    if analysis.used.reason:
+        return analysis.used.reason
     places = places_of(analysis.queries, query_id)
     if not places.size:
         return "This run has no such question."
@@ -69,7 +69,7 @@ def _data(analysis: ConfidenceAnalysis, query_id: str) -> _Data | str:
     for column, (name, weight) in enumerate(analysis.weighting.weights.items()):
         if not weight:
             continue
-        title, value = analysis.titles.get(name, name), float(analysis.signals[name][place])
+        title, value = analysis.used.titles[name], float(analysis.signals[name][place])
         size = float(analysis.contributions[place, column])
         said = (
             "no value" if math.isnan(value) else f"{number(value)} × weight {number(weight)} = {number(size)}"
@@ -79,7 +79,7 @@ def _data(analysis: ConfidenceAnalysis, query_id: str) -> _Data | str:
     row = analysis.queries.iloc[place]
     return _Data(
         rows, float(row["raw_confidence"]), float(row["confidence"]), analysis.weighting.threshold,
-        analysis.map.kind != "none", band(float(half_up(row["confidence"]))),
+        analysis.used.method.map.kind != "none", band(float(half_up(row["confidence"]))),
     )  # fmt: skip
 
 

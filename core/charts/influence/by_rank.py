@@ -8,17 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import (
-    STYLES,
-    add_band,
-    add_line,
-    doors,
-    empty_figure,
-    error_bars,
-    marker,
-    new_figure,
-    where_door,
-)
+from core.charts import theme
 from core.conditions import where
 from core.influence import InfluenceAnalysis
 from core.influence.definitions import REASONS, ROUGE
@@ -29,13 +19,10 @@ _COLUMNS = ["order", "mean", "low", "high", "n", "n_first", "chance", "chance_lo
 
 
 class _Data(NamedTuple):
-    means: (
-        pd.DataFrame
-    )  # order, mean, low, high (NaN where n is 1), n questions, n_first, chance and its ends
+    means: pd.DataFrame  # _COLUMNS: the ends are NaN where n is 1
     n_queries: int
     noise: float  # NaN where no repeats were run
     n_noise: int
-    unit: str
 
 
 def influence_by_rank(analysis: InfluenceAnalysis) -> go.Figure:
@@ -46,7 +33,53 @@ def influence_by_rank(analysis: InfluenceAnalysis) -> go.Figure:
     random order, the grey band its middle 95 %. With repeats, a line shows the mean noise floor. A mark leads
     to the questions whose most influential passage is there. Empty when no influence is known.
     """
-    return _draw(_data(analysis))
+    data, by_rouge = _data(analysis), analysis.measure == ROUGE
+    means = data.means
+    if not len(means):
+        unknown = "No influence is known: no passage has been left out of a prompt yet."
+        return theme.empty_figure(unknown if by_rouge else REASONS["not_scored"].meaning)
+    first, last = means.iloc[0], means.iloc[-1]
+    alt = (
+        f"Mean influence by retrieval order over {count(data.n_queries, 'question')}: "
+        f"{number(first['mean'])} at place {first['order']:g} ({number(first['chance'])} by chance), "
+        f"{number(last['mean'])} at place {last['order']:g} ({number(last['chance'])} by chance); mean noise "
+        f"floor {number(data.noise)}."
+    )
+    unit = "" if by_rouge else " (nats)"
+    figure = theme.new_figure(alt, "Retrieval rank (1 = first)", f"Mean influence{unit}")
+    order, color = means["order"], theme.STYLES["influence"].color
+    theme.add_band(figure, "Middle 95 % by chance", order, means["chance_low"], means["chance_high"])
+    dotted = {"color": theme.STYLES["highlight"].color, "width": 2, "dash": "dot"}
+    theme.add_line(figure, "Mean by chance", order, means["chance"], dotted)
+    hover = [
+        f"Retrieved {row.order:g}: mean influence {number(row.mean, '{:.3f}')} of "
+        f"{count(row.n, 'question')}<br>95 %: {number(row.low)} to {number(row.high)}<br>"
+        f"By chance {number(row.chance, '{:.3f}')}, 95 %: {number(row.chance_low)} to "
+        f"{number(row.chance_high)}<br>"
+        f"Most influential in {count(row.n_first, 'question')}"
+        for row in means.itertuples()
+    ]
+    leads_to = [
+        theme.where_door(where("influence", "passages", retrieval_order=f"{row.order:g}", influence_rank=1))
+        if row.n_first
+        else ""
+        for row in means.itertuples()
+    ]
+    theme.add_marks(
+        figure, "Mean, 95 % interval", order, means["mean"], theme.marker("influence", 10), hover, leads_to,
+        mode="lines+markers", line={"color": color, "width": 2}, showlegend=True, cliponaxis=False,
+        error_y=theme.error_bars(means["mean"], means["low"], means["high"], color, 1.5),
+    )  # fmt: skip
+    if not np.isnan(data.noise):
+        figure.add_hline(
+            y=data.noise,
+            line={"color": theme.STYLES["Divergent"].color, "width": 2, "dash": "dash"},
+            showlegend=True,
+            name=f"Mean noise floor ({count(data.n_noise, 'question')})",
+        )
+    figure.update_xaxes(dtick=max(1, int(np.ceil(float(last["order"]) / 10))), tick0=1)
+    figure.update_yaxes(rangemode="tozero")
+    return figure
 
 
 def _data(analysis: InfluenceAnalysis) -> _Data:
@@ -68,73 +101,6 @@ def _data(analysis: InfluenceAnalysis) -> _Data:
             (order, found["mean"].mean(), low, high, len(found), n_first.get(order, 0), expected, *ends)
         )
     noise = analysis.queries["noise_quantile"].dropna()
-    return _Data(
-        pd.DataFrame(rows, columns=_COLUMNS),
-        known["query_id"].nunique(),
-        float(noise.mean()) if len(noise) else np.nan,
-        len(noise),
-        "" if analysis.measure == ROUGE else " (nats)",
-    )
-
-
-def _draw(data: _Data) -> go.Figure:
-    means = data.means
-    if not len(means):
-        return empty_figure(
-            REASONS["not_scored"].meaning
-            if data.unit
-            else "No influence is known: no passage has been left out of a prompt yet."
-        )
-    first, last = means.iloc[0], means.iloc[-1]
-    alt = (
-        f"Mean influence by retrieval order over {count(data.n_queries, 'question')}: "
-        f"{number(first['mean'])} at place {first['order']:g} ({number(first['chance'])} by chance), "
-        f"{number(last['mean'])} at place {last['order']:g} ({number(last['chance'])} by chance); mean noise "
-        f"floor {number(data.noise)}."
-    )
-    figure = new_figure(alt, "Retrieval rank (1 = first)", f"Mean influence{data.unit}")
-    add_band(figure, "Middle 95 % by chance", means["order"], means["chance_low"], means["chance_high"])
-    add_line(
-        figure,
-        "Mean by chance",
-        means["order"],
-        means["chance"],
-        {"color": STYLES["highlight"].color, "width": 2, "dash": "dot"},
-    )
-    color = STYLES["influence"].color
-    hover = [
-        f"Retrieved {row.order:g}: mean influence {number(row.mean, '{:.3f}')} of "
-        f"{count(row.n, 'question')}<br>95 %: {number(row.low)} to {number(row.high)}<br>"
-        f"By chance {number(row.chance, '{:.3f}')}, 95 %: {number(row.chance_low)} to "
-        f"{number(row.chance_high)}<br>"
-        f"Most influential in {count(row.n_first, 'question')}"
-        for row in means.itertuples()
-    ]
-    leads_to = [
-        where_door(where("influence", "passages", retrieval_order=f"{row.order:g}", influence_rank=1))
-        if row.n_first
-        else ""
-        for row in means.itertuples()
-    ]
-    figure.add_scatter(
-        name="Mean, 95 % interval",
-        mode="lines+markers",
-        showlegend=True,
-        cliponaxis=False,
-        x=means["order"],
-        y=means["mean"],
-        error_y=error_bars(means["mean"], means["low"], means["high"], color, 1.5),
-        line={"color": color, "width": 2},
-        marker=marker("influence", 10),
-        **doors(figure, leads_to, hover),
-    )
-    if not np.isnan(data.noise):
-        figure.add_hline(
-            y=data.noise,
-            line={"color": STYLES["Divergent"].color, "width": 2, "dash": "dash"},
-            showlegend=True,
-            name=f"Mean noise floor ({count(data.n_noise, 'question')})",
-        )
-    figure.update_xaxes(dtick=max(1, int(np.ceil(float(last["order"]) / 10))), tick0=1)
-    figure.update_yaxes(rangemode="tozero")
-    return figure
+    means = pd.DataFrame(rows, columns=_COLUMNS)
+    floor = float(noise.mean()) if len(noise) else np.nan
+    return _Data(means, known["query_id"].nunique(), floor, len(noise))

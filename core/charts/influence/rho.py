@@ -9,17 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Floats, Ints
-from core.charts.theme import (
-    STYLES,
-    add_band,
-    add_line,
-    bar_marker,
-    count_step,
-    doors,
-    empty_figure,
-    new_figure,
-    where_door,
-)
+from core.charts import theme
 from core.conditions import where
 from core.influence import InfluenceAnalysis
 from core.text.display import count, number
@@ -35,8 +25,6 @@ class _Data(NamedTuple):
     expected: Floats  # by chance, per bin
     low: Floats  # middle 95 % of the counts by chance
     high: Floats
-    n_undefined: int
-    threshold: float
 
 
 def rho_histogram(analysis: InfluenceAnalysis) -> go.Figure:
@@ -47,7 +35,37 @@ def rho_histogram(analysis: InfluenceAnalysis) -> go.Figure:
     influences give, the grey band its middle 95 %. Bars lead to their questions. Empty when no question has
     a ρ.
     """
-    return _draw(_data(analysis))
+    data, n = _data(analysis), len(analysis.defined)
+    undefined = f"{len(analysis.queries) - n:,} undefined"
+    if not n:
+        return theme.empty_figure(f"No question has a rank agreement ({undefined}).")
+    shown = {name: int(counts.sum()) for name, counts in data.counts.items()}
+    tau, threshold, edges = analysis.threshold, number(analysis.threshold), data.edges
+    tied = f", {shown['Undefined']:,} too tied for a label" if shown["Undefined"] else ""
+    by_chance = float(data.expected[edges[:-1] < tau].sum())
+    alt = (
+        f"Histogram of rank agreement ρ over {count(n, 'question')}: {shown['Divergent']:,} divergent "
+        f"below the threshold of {threshold}, {shown['Aligned']:,} aligned{tied}, {undefined}; "
+        f"chance alone puts {by_chance:.1f} below the threshold."
+    )
+    figure = theme.new_figure(alt, "Rank agreement ρ", "Questions")
+    steps = np.repeat(edges, 2)[1:-1]
+    theme.add_band(figure, "Middle 95 % by chance", steps, np.repeat(data.low, 2), np.repeat(data.high, 2))
+    for name in _NAMES:
+        if shown[name]:
+            _add_bars(figure, data, name)
+    line = {"color": theme.STYLES["highlight"].color, "width": 2}
+    theme.add_line(figure, "Chance, expected count", steps, np.repeat(data.expected, 2), line)
+    figure.add_vline(x=tau, line={"color": "rgba(128, 128, 128, 0.95)", "width": 2, "dash": "dash"})
+    above = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    figure.add_annotation(text=f"τ = {threshold}", x=tau, **above)
+    x, side = (0, "left") if tau >= 0 else (1, "right")  # away from the threshold's own label
+    figure.add_annotation(text=f"n = {n:,} · {undefined}", x=x, xref="paper", xanchor=side, **above)
+    figure.update_layout(barmode="stack", bargap=0, margin_t=32, legend_traceorder="normal")
+    figure.update_xaxes(range=[-1.03, 1.03], dtick=0.5, tickformat=".1f")
+    most = max(float(data.high.max()), *(counts.max() for counts in data.counts.values()))
+    figure.update_yaxes(rangemode="tozero", tickformat=",d", dtick=theme.count_step(most))
+    return figure
 
 
 def _data(analysis: InfluenceAnalysis) -> _Data:
@@ -58,9 +76,7 @@ def _data(analysis: InfluenceAnalysis) -> _Data:
     chance = np.diff(below[~np.isnan(below[:, 0])], axis=1)
     expected = chance.sum(axis=0)
     half = 1.96 * np.sqrt((chance * (1 - chance)).sum(axis=0))
-    n_undefined = len(analysis.queries) - len(defined)
-    low, high = np.maximum(0, expected - half), expected + half
-    return _Data(edges, counts, expected, low, high, n_undefined, analysis.threshold)
+    return _Data(edges, counts, expected, np.maximum(0, expected - half), expected + half)
 
 
 def _edges(threshold: float) -> Floats:
@@ -75,72 +91,19 @@ def _counts(rho: Floats, edges: Floats) -> Ints:
     return np.histogram(np.clip(np.round(rho, 9), -1, 1), edges)[0].astype(np.int64)
 
 
-def _draw(data: _Data) -> go.Figure:
-    shown = {name: int(counts.sum()) for name, counts in data.counts.items()}
-    n = sum(shown.values())
-    undefined = f"{data.n_undefined:,} undefined"
-    if not n:
-        return empty_figure(f"No question has a rank agreement ({undefined}).")
-    threshold, edges = number(data.threshold), data.edges
-    tied = f", {shown['Undefined']:,} too tied for a label" if shown["Undefined"] else ""
-    by_chance = float(data.expected[edges[:-1] < data.threshold].sum())
-    alt = (
-        f"Histogram of rank agreement ρ over {count(n, 'question')}: {shown['Divergent']:,} divergent "
-        f"below the threshold of {threshold}, {shown['Aligned']:,} aligned{tied}, {undefined}; "
-        f"chance alone puts {by_chance:.1f} below the threshold."
-    )
-    figure = new_figure(alt, "Rank agreement ρ", "Questions")
-    steps = np.repeat(edges, 2)[1:-1]
-    add_band(figure, "Middle 95 % by chance", steps, np.repeat(data.low, 2), np.repeat(data.high, 2))
-    for name, title in _NAMES.items():
-        if shown[name]:
-            _add_bars(figure, data, name, f"{title} ({shown[name]:,})")
-    add_line(
-        figure,
-        "Chance, expected count",
-        steps,
-        np.repeat(data.expected, 2),
-        {"color": STYLES["highlight"].color, "width": 2},
-    )
-    figure.add_vline(
-        x=data.threshold, line={"color": "rgba(128, 128, 128, 0.95)", "width": 2, "dash": "dash"}
-    )
-    figure.add_annotation(
-        text=f"τ = {threshold}", x=data.threshold, y=1, yref="paper", yanchor="bottom", showarrow=False
-    )
-    x = 0 if data.threshold >= 0 else 1  # away from the threshold's own label
-    figure.add_annotation(
-        text=f"n = {n:,} · {undefined}", x=x, xref="paper", xanchor="left" if x == 0 else "right",
-        y=1, yref="paper", yanchor="bottom", showarrow=False,
-    )  # fmt: skip
-    figure.update_layout(barmode="stack", bargap=0, margin_t=32, legend_traceorder="normal")
-    figure.update_xaxes(range=[-1.03, 1.03], dtick=0.5, tickformat=".1f")
-    most = max(float(data.high.max()), *(counts.max() for counts in data.counts.values()))
-    figure.update_yaxes(rangemode="tozero", tickformat=",d", dtick=count_step(most))
-    return figure
-
-
-def _add_bars(figure: go.Figure, data: _Data, name: str, title: str) -> None:
-    edges, counts = data.edges, data.counts[name]
-    ends = list(pairwise(edges))
-    hover = [
-        f"ρ {number(low)} to {number(high)}<br>{count(int(n), f'{_NAMES[name].lower()} question')}<br>"
-        f"By chance {number(expected, '{:.1f}')} in all, 95 %: {number(least, '{:.1f}')} to "
-        f"{number(most, '{:.1f}')}"
-        for (low, high), n, expected, least, most in zip(ends, counts, *data[2:5], strict=True)
-    ]
-    leads_to = [
+def _add_bars(figure: go.Figure, data: _Data, name: str) -> None:
+    edges, counts, title = data.edges, data.counts[name], _NAMES[name]
+    hover, leads_to = [], []
+    for (low, high), n, expected, least, most in zip(pairwise(edges), counts, *data[2:], strict=True):
+        hover.append(
+            f"ρ {number(low)} to {number(high)}<br>{count(int(n), f'{title.lower()} question')}<br>"
+            f"By chance {number(expected, '{:.1f}')} in all, 95 %: {number(least, '{:.1f}')} to "
+            f"{number(most, '{:.1f}')}"
+        )
         # The last bin holds a ρ of 1 too.
-        where_door(where("influence", "queries", rho=(low, high if high < 1 else None), label=name))
-        if n
-        else ""
-        for (low, high), n in zip(ends, counts, strict=True)
-    ]
-    figure.add_bar(
-        name=title,
-        x=(edges[:-1] + edges[1:]) / 2,
-        y=counts,
-        width=np.diff(edges),
-        marker=bar_marker(name),
-        **doors(figure, leads_to, hover),
-    )
+        condition = where("influence", "queries", rho=(low, high if high < 1 else None), label=name)
+        leads_to.append(theme.where_door(condition) if n else "")
+    theme.add_bars(
+        figure, f"{title} ({counts.sum():,})", (edges[:-1] + edges[1:]) / 2, counts, name, hover, leads_to,
+        orientation=None, width=np.diff(edges),
+    )  # fmt: skip

@@ -7,28 +7,16 @@ import pandas as pd
 import plotly.graph_objects as go
 from scipy.special import comb
 
-from core.charts.theme import (
-    STYLES,
-    doors,
-    empty_figure,
-    error_bars,
-    marker,
-    new_figure,
-    safe_text,
-    where_door,
-)
+from core.charts import theme
 from core.conditions import where
 from core.retrieval_quality.analysis import RetrievalQuality
 from core.retrieval_quality.definitions import METRICS
 from core.text.display import count, number
 
-_APART = 0.09  # of the distance between two depths, so that intervals do not hide each other
-
-
-_LOOKS = {  # title, style, symbol, dash
-    "hit_at_k": ("Hit", "highlight", "star", "solid"),
-    "recall_at_k": ("Recall", "retrieval", "square", "dash"),
-    "ndcg_at_k": ("nDCG", "influence", "circle", "dot"),
+_LOOKS = {  # title, style, symbol, dash, and its place, so that intervals do not hide each other
+    "hit_at_k": ("Hit", "highlight", "star", "solid", -0.09),
+    "recall_at_k": ("Recall", "retrieval", "square", "dash", 0.0),
+    "ndcg_at_k": ("nDCG", "influence", "circle", "dot", 0.09),
 }
 
 
@@ -38,7 +26,25 @@ def retrieval_quality_chart(quality: RetrievalQuality) -> go.Figure:
     Thin lines are what the same retrieved passages give in random order. A mark leads to the questions that
     fall short there. Metrics without a value at a depth have no point; empty when none has any.
     """
-    return _draw(_data(quality))
+    data = _data(quality)
+    if not len(data):
+        return theme.empty_figure("No question has a known gold passage, so retrieval quality is undefined.")
+    parts = []
+    for name, rows in data.groupby("metric", sort=False):
+        values = " and ".join(
+            f"{number(row['mean'])} at k = {row['k']} ({number(row['chance'])} by chance)"
+            for _, row in rows.iloc[[0, -1] if len(rows) > 1 else [0]].iterrows()
+        )
+        parts.append(f"{_LOOKS[str(name)][0]} {values} ({count(int(rows['n'].iloc[-1]), 'question')})")
+    alt = f"Retrieval of gold passages: {'; '.join(parts)}."
+    figure = theme.new_figure(alt, "Depth k, passages", "Mean, 95 % interval")
+    for name, rows in data.groupby("metric", sort=False):
+        _add_line(figure, str(name), rows)
+    depths = sorted(set(data["k"]))
+    ticks = {"tickvals": list(range(len(depths))), "ticktext": [f"{k:,}" for k in depths]}
+    figure.update_xaxes(range=[-0.4, len(depths) - 0.6], **ticks)
+    figure.update_yaxes(range=[-0.03, 1.05], tick0=0, dtick=0.2, tickformat=".1f")
+    return figure
 
 
 def _data(quality: RetrievalQuality) -> pd.DataFrame:
@@ -51,8 +57,7 @@ def _data(quality: RetrievalQuality) -> pd.DataFrame:
     data["chance"] = [_by_chance(q, row.metric, row.k, row.column) for row in data.itertuples()]
     # Depths are at equal distances: 1, 3, 5 and 10 in true proportion would crowd on a phone.
     depths = {k: i for i, k in enumerate(sorted(set(data["k"])))}
-    offsets = dict(zip(_LOOKS, (-_APART, 0.0, _APART), strict=True))
-    data["place"] = data["k"].map(depths).astype(float) + data["metric"].map(offsets).astype(float)
+    data["place"] = [depths[row.k] + _LOOKS[row.metric][-1] for row in data.itertuples()]
     return data
 
 
@@ -72,62 +77,29 @@ def _by_chance(q: pd.DataFrame, metric: str, k: int, column: str) -> float:
     return float((density * gains[depth.astype(np.int64)] / ideal).mean())
 
 
-def _draw(data: pd.DataFrame) -> go.Figure:
-    if not len(data):
-        return empty_figure("No question has a known gold passage, so retrieval quality is undefined.")
-    figure = new_figure(_alt(data), "Depth k, passages", "Mean, 95 % interval")
-    for name, rows in data.groupby("metric", sort=False):
-        _add_line(figure, str(name), rows)
-    depths = sorted(set(data["k"]))
-    ticks = {"tickvals": list(range(len(depths))), "ticktext": [f"{k:,}" for k in depths]}
-    figure.update_xaxes(range=[-0.4, len(depths) - 0.6], **ticks)
-    figure.update_yaxes(range=[-0.03, 1.05], tick0=0, dtick=0.2, tickformat=".1f")
-    return figure
-
-
-def _alt(data: pd.DataFrame) -> str:
-    parts = []
-    for name, rows in data.groupby("metric", sort=False):
-        first, last = rows.iloc[0], rows.iloc[-1]
-        ends = [first] if len(rows) == 1 else [first, last]
-        values = " and ".join(
-            f"{number(row['mean'])} at k = {row['k']} ({number(row['chance'])} by chance)" for row in ends
-        )
-        parts.append(f"{_LOOKS[str(name)][0]} {values} ({count(int(last['n']), 'question')})")
-    return f"Retrieval of gold passages: {'; '.join(parts)}."
-
-
 def _add_line(figure: go.Figure, name: str, rows: pd.DataFrame) -> None:
-    title, style, symbol, dash = _LOOKS[name]
-    color = STYLES[style].color
+    title, style, symbol, dash, _ = _LOOKS[name]
+    color = theme.STYLES[style].color
     hover = [
         f"{title} at {row.k}: {number(row.mean, '{:.3f}')}, {number(row.chance, '{:.3f}')} by chance<br>"
         f"95 %: {number(row.low)} to {number(row.high)}<br>"
         f"{count(row.n, 'question')}, {row.n_left_out:,} left out; below 1 in {row.n_short:,}<br>"
-        f"{safe_text(METRICS[name].meaning, 160)}"
+        f"{theme.safe_text(METRICS[name].meaning, 160)}"
         for row in rows.itertuples()
     ]
     leads_to = [
-        where_door(where("retrieval_quality", "queries", **{row.column: (None, 1)})) if row.n_short else ""
+        theme.where_door(where("retrieval_quality", "queries", **{row.column: (None, 1)}))
+        if row.n_short
+        else ""
         for row in rows.itertuples()
     ]
-    figure.add_scatter(
-        name=title,
-        mode="lines+markers",
-        cliponaxis=False,
-        x=rows["place"],
-        y=rows["mean"],
-        error_y=error_bars(rows["mean"], rows["low"], rows["high"], color, 1.5),
-        line={"color": color, "width": 2, "dash": dash},
-        marker={**marker(style, 9), "symbol": symbol},
-        **doors(figure, leads_to, hover),
-    )
-    figure.add_scatter(
-        name=f"{title} by chance",
-        mode="lines",
-        x=rows["place"],
-        y=rows["chance"],
-        line={"color": color, "width": 1, "dash": dash},
+    theme.add_marks(
+        figure, title, rows["place"], rows["mean"], {**theme.marker(style, 9), "symbol": symbol}, hover,
+        leads_to, mode="lines+markers", line={"color": color, "width": 2, "dash": dash}, cliponaxis=False,
+        error_y=theme.error_bars(rows["mean"], rows["low"], rows["high"], color, 1.5),
+    )  # fmt: skip
+    thin = {"color": color, "width": 1, "dash": dash}
+    theme.add_marks(
+        figure, f"{title} by chance", rows["place"], rows["chance"], None, mode="lines", line=thin,
         opacity=0.6,
-        hoverinfo="skip",
-    )
+    )  # fmt: skip

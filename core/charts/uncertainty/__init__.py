@@ -1,10 +1,8 @@
-"""Figures of sampling uncertainty, one module each."""
+"""Figures of sampling uncertainty, one module each; two numbers of every question in one."""
 
 from core.charts.uncertainty.coverage import risk_coverage
-from core.charts.uncertainty.entropy import entropy_agreement, entropy_variance
-from core.charts.uncertainty.grounding import stability_grounding
-from core.charts.uncertainty.heatmap import similarity_heatmap
 from core.charts.uncertainty.leaderboard import estimator_leaderboard
+from core.charts.uncertainty.questions import entropy_agreement, entropy_variance, stability_grounding
 from core.charts.uncertainty.scatter import answer_scatter
 
 __all__ = [
@@ -13,6 +11,5 @@ __all__ = [
     "entropy_variance",
     "estimator_leaderboard",
     "risk_coverage",
-    "similarity_heatmap",
     "stability_grounding",
 ]

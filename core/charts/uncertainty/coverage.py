@@ -9,17 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.arrays import Floats
+from core.charts import theme
 from core.charts.bins import thinned
-from core.charts.theme import (
-    STYLES,
-    add_band,
-    add_line,
-    doors,
-    empty_figure,
-    new_figure,
-    question_door,
-    safe_text,
-)
 from core.text.display import count, percent
 from core.uncertainty.analysis import UncertaintyAnalysis
 from core.uncertainty.quality import risk_coverage_band
@@ -56,13 +47,49 @@ def risk_coverage(analysis: UncertaintyAnalysis) -> go.Figure:
     bootstrap band; the dotted line is random order. Marks are the incorrect answers of which the best
     estimator is surest, and lead to them. Empty where the estimators cannot be judged.
     """
-    return _draw(_data(analysis))
-
-
-def _data(analysis: UncertaintyAnalysis) -> _Data | str:
-    """Return the curves, or why there are none."""
     if analysis.not_judged is not None:
-        return analysis.not_judged
+        return theme.empty_figure(analysis.not_judged)
+    data = _data(analysis)
+    listed = ", ".join(
+        f"{curve.title} {percent(float(curve.risk[np.searchsorted(curve.coverage, 0.5)]))}"
+        for curve in data.curves
+    )
+    alt = (
+        f"Error rate among the surest half of {count(data.n, 'answer')}: {listed}; in random order, "
+        f"{percent(data.error_rate)}."
+    )
+    figure = theme.new_figure(
+        alt, "Share of questions answered, the surest first (%)", "Incorrect among them (%)", height=460
+    )
+    best, random = data.curves[0], 100 * data.error_rate
+    band = 100 * best.coverage, 100 * best.low, 100 * best.high
+    theme.add_band(figure, f"{best.title}, 95 % band", *band)
+    for curve, (style, dash) in zip(data.curves, _LOOKS, strict=False):
+        line = {"color": theme.STYLES[style].color, "dash": dash, "width": 3 if curve is best else 2}
+        hover = [
+            f"{curve.title}<br>The surest {percent(at)}: {percent(risk)} incorrect"
+            for at, risk in zip(curve.coverage, curve.risk, strict=True)
+        ]
+        x, y = 100 * curve.coverage, 100 * curve.risk
+        theme.add_marks(figure, curve.title, x, y, None, hover, mode="lines", line=line)
+    theme.add_line(figure, f"Random order ({percent(data.error_rate)})", [0, 100], [random] * 2)
+    wrong = best.wrong
+    theme.add_marks(
+        figure, "Incorrect, yet among the surest", 100 * wrong["coverage"], 100 * wrong["risk"],
+        theme.marker("Divergent", 10),
+        [
+            f"{theme.safe_text(row.question)}<br>Incorrect, but among the surest {percent(row.coverage)}"
+            for row in wrong.itertuples()
+        ],
+        wrong["query_id"].map(theme.question_door), cliponaxis=False,
+    )  # fmt: skip
+    figure.update_xaxes(range=[0, 101])
+    top = max(*(float(curve.risk.max()) for curve in data.curves), float(best.high.max()))
+    figure.update_yaxes(range=[-2, min(102, 100 * top + 5)])
+    return figure
+
+
+def _data(analysis: UncertaintyAnalysis) -> _Data:
     board = analysis.leaderboard
     board = board[board["auroc"].notna()]
     names = [
@@ -88,61 +115,3 @@ def _curve(analysis: UncertaintyAnalysis, name: str, correct: Floats) -> _Curve:
     )
     kept = thinned(len(coverage))
     return _Curve(scores.estimator.title, coverage[kept], risk[kept], low[kept], high[kept], wrong)
-
-
-def _draw(data: _Data | str) -> go.Figure:
-    if isinstance(data, str):
-        return empty_figure(data)
-    listed = ", ".join(f"{curve.title} {percent(_at_half(curve))}" for curve in data.curves)
-    alt = (
-        f"Error rate among the surest half of {count(data.n, 'answer')}: {listed}; in random order, "
-        f"{percent(data.error_rate)}."
-    )
-    figure = new_figure(
-        alt, "Share of questions answered, the surest first (%)", "Incorrect among them (%)", height=460
-    )
-    best = data.curves[0]
-    add_band(figure, f"{best.title}, 95 % band", 100 * best.coverage, 100 * best.low, 100 * best.high)
-    for curve, (style, dash) in zip(data.curves, _LOOKS, strict=False):
-        figure.add_scatter(
-            name=curve.title,
-            mode="lines",
-            x=100 * curve.coverage,
-            y=100 * curve.risk,
-            line={"color": STYLES[style].color, "dash": dash, "width": 3 if curve is best else 2},
-            customdata=[
-                f"{curve.title}<br>The surest {percent(at)}: {percent(risk)} incorrect"
-                for at, risk in zip(curve.coverage, curve.risk, strict=True)
-            ],
-            hovertemplate="%{customdata}<extra></extra>",
-        )
-    add_line(figure, f"Random order ({percent(data.error_rate)})", [0, 100], [100 * data.error_rate] * 2)
-    _add_wrong(figure, best)
-    figure.update_xaxes(range=[0, 101])
-    top = max(*(float(curve.risk.max()) for curve in data.curves), float(best.high.max()))
-    figure.update_yaxes(range=[-2, min(102, 100 * top + 5)])
-    return figure
-
-
-def _add_wrong(figure: go.Figure, best: _Curve) -> None:
-    wrong = best.wrong
-    figure.add_scatter(
-        name="Incorrect, yet among the surest",
-        mode="markers",
-        x=100 * wrong["coverage"],
-        y=100 * wrong["risk"],
-        marker={"color": STYLES["Divergent"].color, "symbol": "diamond", "size": 10},
-        cliponaxis=False,
-        **doors(
-            figure,
-            [question_door(query_id) for query_id in wrong["query_id"]],
-            [
-                f"{safe_text(row.question)}<br>Incorrect, but among the surest {percent(row.coverage)}"
-                for row in wrong.itertuples()
-            ],
-        ),
-    )
-
-
-def _at_half(curve: _Curve) -> float:
-    return float(curve.risk[np.searchsorted(curve.coverage, 0.5)])

@@ -7,18 +7,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import (
-    BORDER,
-    STYLES,
-    add_marks,
-    empty_figure,
-    error_bars,
-    marker,
-    name_rows,
-    new_figure,
-    safe_text,
-    where_door,
-)
+from core.charts import theme
 from core.conditions import where
 from core.text.display import count, number, p_text
 from core.uncertainty.analysis import UncertaintyAnalysis
@@ -34,7 +23,36 @@ def estimator_leaderboard(analysis: UncertaintyAnalysis) -> go.Figure:
     estimators, is below 0.05. An estimator that does not beat the baselines is not worth its cost. Marks lead
     to the incorrect answers. Empty where the estimators cannot be judged.
     """
-    return _draw(_data(analysis), analysis.not_judged)
+    data = _data(analysis)
+    if not len(data):
+        return theme.empty_figure(analysis.not_judged or "No estimator has a value.")
+    first, trivial = data.iloc[0], data[data["is_baseline"]]
+    against = "".join(f"; {row.title} (trivial) {number(row.auroc)}" for row in trivial.itertuples())
+    alt = (
+        f"AUROC of finding the {first['n_wrong']:,} incorrect ones among {count(first['n'], 'answer')}: "
+        f"best {first['title']} with {number(first['auroc'])}, 95 % interval {number(first['auroc_low'])} to "
+        f"{number(first['auroc_high'])}{against}; 0.5 is guessing."
+    )
+    figure = theme.new_figure(alt, "AUROC (0.5 = guessing)", "", height=90 + 42 * len(data))
+    figure.add_vline(x=0.5, line=theme.BORDER)
+    door = theme.where_door(where("uncertainty", "queries", correct=False))
+    beyond = (data["p_value"] < _LEVEL) & (data["auroc"] > 0.5)
+    for name, style, chosen in (
+        ("Beyond chance", "Aligned", ~data["is_baseline"] & beyond),
+        ("Not beyond chance", "neutral", ~data["is_baseline"] & ~beyond),
+        ("Trivial baseline", "highlight", data["is_baseline"]),
+    ):
+        rows = data[chosen]
+        value, low, high = (rows[f"auroc{end}"] for end in ("", "_low", "_high"))
+        theme.add_marks(
+            figure, f"{name} ({len(rows)})", value, rows["at"], theme.marker(style, 10),
+            [_hover(row) for row in rows.itertuples()], [door] * len(rows), cliponaxis=False,
+            error_x=theme.error_bars(value, low, high, theme.STYLES[style].color),
+        )  # fmt: skip
+    low = min(0.45, float(data["auroc_low"].min()), float(data["auroc"].min()))
+    figure.update_xaxes(range=[low - 0.02, 1.02], dtick=0.1)
+    theme.name_rows(figure, [theme.safe_text(title, 60).replace(", ", ",<br>") for title in data["title"]])
+    return figure
 
 
 def _data(analysis: UncertaintyAnalysis) -> pd.DataFrame:
@@ -43,45 +61,8 @@ def _data(analysis: UncertaintyAnalysis) -> pd.DataFrame:
     board = board[board["auroc"].notna()].astype({"is_baseline": bool})
     best = board[~board["is_baseline"]].head(_BEST)
     kept = board[board["is_baseline"] | board.index.isin(best.index)].reset_index(drop=True)
-    n_incorrect = int((analysis.queries["correct"] == False).sum())  # noqa: E712
+    n_incorrect = int(analysis.queries["correct"].eq(False).sum())
     return kept.assign(at=kept.index + 1, n_incorrect=n_incorrect)
-
-
-def _draw(data: pd.DataFrame, why_not: str | None) -> go.Figure:
-    if not len(data):
-        return empty_figure(why_not or "No estimator has a value.")
-    first, trivial = data.iloc[0], data[data["is_baseline"]]
-    against = "".join(f"; {row.title} (trivial) {number(row.auroc)}" for row in trivial.itertuples())
-    alt = (
-        f"AUROC of finding the {first['n_wrong']:,} incorrect ones among {count(first['n'], 'answer')}: "
-        f"best {first['title']} with {number(first['auroc'])}, 95 % interval {number(first['auroc_low'])} to "
-        f"{number(first['auroc_high'])}{against}; 0.5 is guessing."
-    )
-    figure = new_figure(alt, "AUROC (0.5 = guessing)", "", height=90 + 42 * len(data))
-    figure.add_vline(x=0.5, line=BORDER)
-    door = where_door(where("uncertainty", "queries", correct=False))
-    beyond = (data["p_value"] < _LEVEL) & (data["auroc"] > 0.5)
-    for name, style, chosen in (
-        ("Beyond chance", "Aligned", ~data["is_baseline"] & beyond),
-        ("Not beyond chance", "neutral", ~data["is_baseline"] & ~beyond),
-        ("Trivial baseline", "highlight", data["is_baseline"]),
-    ):
-        rows = data[chosen]
-        add_marks(
-            figure,
-            f"{name} ({len(rows)})",
-            rows["auroc"],
-            rows["at"],
-            marker(style, 10),
-            [_hover(row) for row in rows.itertuples()],
-            [door] * len(rows),
-            error_x=error_bars(rows["auroc"], rows["auroc_low"], rows["auroc_high"], STYLES[style].color),
-            cliponaxis=False,
-        )
-    low = min(0.45, float(data["auroc_low"].min()), float(data["auroc"].min()))
-    figure.update_xaxes(range=[low - 0.02, 1.02], dtick=0.1)
-    name_rows(figure, [safe_text(title, 60).replace(", ", ",<br>") for title in data["title"]])
-    return figure
 
 
 def _hover(row: Any) -> str:

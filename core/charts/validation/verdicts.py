@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import bar_marker, doors, empty_figure, name_rows, new_figure, safe_text
+from core.charts import theme
 from core.charts.validation.shared import applied, door, known_name, name_of, void
 from core.text.display import count, percent
 from core.validation.analysis import ValidationAnalysis
@@ -15,7 +14,7 @@ _VERDICTS = (
     ("passed", "n_passed", "Passed", "Aligned"),
     ("warning", "n_warning", "Warning", "highlight"),
     ("critical", "n_critical", "Critical", "Divergent"),
-    ("not applied", "n_silent", "Does not apply", "Undefined"),
+    ("", "n_silent", "Does not apply", "Undefined"),
 )  # fmt: skip
 
 
@@ -26,20 +25,10 @@ def verdict_counts(analysis: ValidationAnalysis) -> go.Figure:
     lead to their questions, but for answers that the validator leaves alone. Empty where nothing was
     validated.
     """
-    return _draw(_data(analysis))
-
-
-def _data(analysis: ValidationAnalysis) -> pd.DataFrame | str:
-    """Return the table of validators with the answers that each leaves alone and its place, or why not."""
     if why := void(analysis):
-        return why
-    rows = applied(analysis)
-    return rows.assign(n_silent=rows["n"] - rows["n_applied"])
-
-
-def _draw(data: pd.DataFrame | str) -> go.Figure:
-    if isinstance(data, str):
-        return empty_figure(data)
+        return theme.empty_figure(why)
+    data = applied(analysis)
+    data["n_silent"] = data["n"] - data["n_applied"]
     n = int(data["n"].max())
     said = "; ".join(
         f"{known_name(row.validator)} warns of {row.n_warning:,} and stops {row.n_critical:,}"
@@ -47,31 +36,21 @@ def _draw(data: pd.DataFrame | str) -> go.Figure:
         if row.n_warning or row.n_critical
     )
     alt = f"Verdicts of {count(len(data), 'validator')} on {count(n, 'answer')}: {said or 'no objection'}."
-    figure = new_figure(alt, "Answers", "", height=100 + 44 * len(data))
+    figure = theme.new_figure(alt, "Answers", "", height=100 + 44 * len(data))
     for verdict, column, title, style in _VERDICTS:
         if not data[column].any():
             continue
-        silent = verdict == "not applied"
-        leads_to = [
-            "" if silent else door("verdicts", row[column], validator=row["validator"], verdict=verdict)
-            for row in data.to_dict("records")
-        ]
-        hover = [
-            f"{safe_text(row['validator'])}: {title.lower()}<br>{row[column]:,} of "
-            f"{count(row['n'], 'answer')} ({percent(row[column] / row['n'])})"
-            for row in data.to_dict("records")
-        ]
-        figure.add_bar(
-            name=title,
-            orientation="h",
-            x=data[column],
-            y=data["at"],
-            width=0.6,
-            marker=bar_marker(style),
-            opacity=0.45 if silent else 1,
-            **doors(figure, leads_to, hover),
-        )
+        leads_to, hover = [], []
+        for validator, own, of in zip(data["validator"], data[column], data["n"], strict=True):
+            asked = {"validator": validator, "verdict": verdict}
+            leads_to.append(door("verdicts", own, **asked) if verdict else "")
+            said = f"{own:,} of {count(of, 'answer')} ({percent(own / of)})"
+            hover.append(f"{theme.safe_text(validator)}: {title.lower()}<br>{said}")
+        theme.add_bars(
+            figure, title, data[column], data["at"], style, hover, leads_to, width=0.6,
+            opacity=1 if verdict else 0.45,
+        )  # fmt: skip
     figure.update_layout(barmode="stack", legend_traceorder="normal")
     figure.update_xaxes(range=[0, n], tickformat=",d")
-    name_rows(figure, [name_of(name) for name in data["validator"]])
+    theme.name_rows(figure, [name_of(name) for name in data["validator"]])
     return figure

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from core.claims.types import ClaimGroup, Floats, Ints
 from core.claims.verifiers.checks import CHECKS
 from core.claims.verifiers.vectors import VectorMemory
-from core.llm.token_vectors import TokenVectors
+from core.llm.embeddings import TokenVectors
 from core.text.sentences import sentence_spans
 from core.text.words import has_words
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core.llm.embeddings import Embedder, shared_embedder
-from core.llm.token_vectors import TokenVectors
+from core.llm.embeddings import Embedder, TokenVectors, shared_embedder
 from core.text.words import word_spans, words
 
 _MOST_BYTES = 256 * 2**20

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import BackendError, InputError
 from core.llm.embedded import loading
-from core.llm.embedded.batching import batches, fitting, left_padded, together
 from core.llm.embedded.chat_format import ChatFormat
 from core.llm.embedded.constrained import Grammars, Guided
 from core.llm.embedded.decoding import (
@@ -24,7 +23,7 @@ from core.llm.embedded.decoding import (
     logits_processors,
     to_completion,
 )
-from core.llm.embedded.scoring import Prompts, Recorder
+from core.llm.embedded.scoring import Prompts, Recorder, batches, fitting, left_padded, together
 from core.llm.embedded.screen import Screen
 from core.llm.packaged import PACKAGED_MODEL, converted_model
 from core.llm.quiet import quiet

@@ -10,8 +10,18 @@ from typing import Any
 
 from core.errors import BackendError, InputError, LeadlineError
 from core.llm.ollama.context import Attempts, ContextWindow, prompt_size
-from core.llm.ollama.errors import CallRefused, PromptTooLong, Unreadable, client_errors, explain
-from core.llm.ollama.server import DEFAULT_MODEL, ModelFacts, find_server, full_name, model_facts
+from core.llm.ollama.server import (
+    DEFAULT_MODEL,
+    CallRefused,
+    ModelFacts,
+    PromptTooLong,
+    Unreadable,
+    client_errors,
+    explain,
+    find_server,
+    full_name,
+    model_facts,
+)
 from core.llm.received import Received
 from core.llm.remote import Remote, estimate_tokens, without_prefill
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request, prompt_too_long

@@ -12,10 +12,18 @@ from typing import Any, TypeVar
 
 from core.errors import BackendError
 from core.llm.openai.endpoint import find_endpoint
-from core.llm.openai.errors import ServerError, error_to_raise, reply_or_error, server_message, too_long
 from core.llm.openai.facts import ServerFacts, count_prompt, fetch_models, server_facts, shown_names
 from core.llm.openai.parameters import Parameters
-from core.llm.openai.replies import completion, inner_error, read_json
+from core.llm.openai.replies import (
+    ServerError,
+    completion,
+    error_to_raise,
+    inner_error,
+    read_json,
+    reply_or_error,
+    server_message,
+    too_long,
+)
 from core.llm.remote import Remote, background_loop, estimate_tokens, run_on_loop, without_prefill
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
 

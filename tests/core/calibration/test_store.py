@@ -1,6 +1,5 @@
 """The store: nothing lost, nothing twice, nothing mixed, whatever happens to the process, the disk or the file."""
 
-import io
 import math
 import os
 import signal
@@ -45,7 +44,7 @@ def test_rows_come_back_as_they_were(tmp_path):
         found = store.frame()
         assert store.provenance == SEEN and len(store) == 3
         assert store.has(hostile, "x" * 100_000) and store.has("Q2", "C")
-        assert not store.has("Q2", "D") and not store.has("Q2C", "") and len(store.hashes()) == 3
+        assert not store.has("Q2", "D") and not store.has("Q2C", "")
     assert found["question"].tolist() == [hostile, "Q2", "Q3"] and found["context"].str.len()[0] == 100_000
     assert found["nonconformity_score"].tolist() == [0.1, 0.2, math.inf]
     assert found["correct"].tolist() == [True, False, pd.NA] and found["kind"].tolist()[:1] == ["who"]
@@ -108,14 +107,6 @@ def test_excluded_rows_stay_and_come_back(tmp_path):
         with pytest.raises(InputError, match="needs a reason"):
             store.exclude([1], " ")
         assert store.usable()["id"].tolist() == [1, 2, 3]
-
-
-def test_the_csv_is_safe_in_a_spreadsheet(tmp_path):
-    with CalibrationStore(tmp_path / "c.db") as store:
-        store.add([case(1, question="=HYPERLINK(1)")], SEEN)
-        found = pd.read_csv(io.BytesIO(store.to_csv()))
-    assert found["question"].tolist() == ["'=HYPERLINK(1)"] and found["nonconformity_score"].tolist() == [0.1]
-    assert found["model"].tolist() == ["M · 1"]
 
 
 @pytest.mark.parametrize("part", ["score", "model", "prompt", "retriever"])

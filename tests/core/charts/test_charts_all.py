@@ -30,7 +30,6 @@ WHOLE_RUN = {
     "rank_against_rank": influence.rank_against_rank,
     "influence_by_rank": influence.influence_by_rank,
     "failure_mode_counts": influence.failure_mode_counts,
-    "label_counts": influence.label_counts,
     "ndcg_against_chance": influence.ndcg_against_chance,
 }
 ONE_QUESTION = {"rank_slope": influence.rank_slope}
@@ -41,10 +40,7 @@ SAMPLED = {
     "risk_coverage": uncertainty.risk_coverage,
     "stability_grounding": uncertainty.stability_grounding,
 }
-SAMPLED_QUESTION = {
-    "answer_scatter": uncertainty.answer_scatter,
-    "similarity_heatmap": uncertainty.similarity_heatmap,
-}
+SAMPLED_QUESTION = {"answer_scatter": uncertainty.answer_scatter}
 CALIBRATED = {
     "certified_risk": conformal.certified_risk,
     "group_coverage": conformal.group_coverage,
@@ -59,7 +55,6 @@ CONFIDENT = {
 VALIDATED = {
     "flag_rates": validation.flag_rates,
     "objection_reasons": validation.objection_reasons,
-    "validators_on_off": validation.validators_on_off,
     "verdict_counts": validation.verdict_counts,
 }
 _OURS = re.compile(r"</?b>|<br>|<extra>|</extra>")
@@ -74,9 +69,7 @@ def test_every_public_figure_is_tested_here():
     assert set(confidence.__all__) == set(CONFIDENT) | {"waterfall"}
     assert set(validation.__all__) == set(VALIDATED) | {"pass_rate_by_day"}
     # Tested in files of their own.
-    assert set(claims.__all__) == {
-        "claims_heatmap", "planted_errors_chart", "claims_quadrants", "evidence_matrix", "f1_at_k_chart",
-    }  # fmt: skip
+    assert set(claims.__all__) == {"claims_heatmap", "claims_quadrants", "evidence_matrix", "f1_at_k_chart"}
 
 
 @pytest.mark.parametrize("name", WHOLE_RUN)
@@ -207,7 +200,6 @@ def test_hostile_text_arrives_escaped_and_cut(name):
         "entropy_agreement",
         "risk_coverage",
         "answer_scatter",
-        "similarity_heatmap",
         "group_coverage",
         "martingale",
         "p_value_plot",
@@ -227,11 +219,7 @@ def test_every_figure_has_axis_titles_or_named_ticks_a_description_and_no_title(
     figure = FIGURES[name]
     assert figure.layout.title.text is None
     assert figure.layout.xaxis.title.text or figure.layout.xaxis.ticktext
-    assert (
-        figure.layout.yaxis.title.text
-        or figure.layout.yaxis.ticktext
-        or name in ("failure_mode_counts", "label_counts")
-    )
+    assert figure.layout.yaxis.title.text or figure.layout.yaxis.ticktext or name == "failure_mode_counts"
     assert alt_text(figure).count(".") >= 1
     assert "\n" not in alt_text(figure)
     assert re.search(r"\d", alt_text(figure))

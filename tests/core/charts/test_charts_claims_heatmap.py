@@ -3,12 +3,9 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from core.charts.claims import claims_heatmap
-from core.charts.claims.cells import _block_means, _grouped, heatmap_cells
+from core.charts.claims.cells import heatmap_cells
 from core.charts.theme import STYLES, alt_text
 from tests.core.charts.chart_claims import SENTENCE, one_answer
 from tests.core.charts.chart_runs import HOSTILE, shown_strings
@@ -62,8 +59,7 @@ def test_cells_by_hand():
     assert np.array_equal(
         cells.values, [[0.1, 0.1], [0.5, 0], [np.nan, 0.4], [0.9, 0.2], [0.1, 0.1]], equal_nan=True
     )
-    assert cells.unscored.tolist() == [[0, 0], [0, 0], [1, 0], [0, 0], [0, 0]]
-    assert np.isnan(cells.removed).all()
+    assert (cells.labels == "unknown").all()
 
 
 def test_hover_says_claim_passage_judgement_sentence_and_judge():
@@ -176,46 +172,23 @@ def test_without_removals_there_is_no_causal_picture():
     assert heatmaps(claims_heatmap(five_claims(), "both"))
 
 
-def test_large_matrices_share_cells_and_say_so():
+def test_of_large_matrices_the_most_uncertain_claims_are_drawn_and_that_is_said():
     m = np.random.default_rng(3).random((200, 150))
     m[0, 0] = np.nan
-    answer = one_answer(m.tolist(), ablated=[["I don't know."] * 75 + [None] * 75])
+    answer = one_answer(m.tolist(), ablated=[["I don't know."] * 30 + [None] * 120])
     causal, both = claims_heatmap(answer, "causal"), claims_heatmap(answer, "both")
-    assert "at least half of the claims in 1,800 cells and is unknown in 1,800." in alt_text(causal)
+    assert "changes or removes a claim in 1,800 cells and is unknown in 1,800." in alt_text(causal)
     assert max(np.max(t.marker.size) for t in both.data if ";" in (t.name or "")) < 10
     figure = claims_heatmap(answer)
     (trace,) = heatmaps(figure)
     assert np.shape(trace.z) == (60, 60)
-    assert (np.nanmin(trace.z), np.nanmax(trace.z)) != (0, 1)
-    assert re.search(
-        r"\d claims × \d passages<br>C\d+, .*<br>Mean probability 0\.\d\d<br>Not", trace.text[0][0]
-    )
-    assert "Neighbouring claims or passages share a cell." in alt_text(figure)
-    assert traces(figure)["Not scored, in part or all"].name.endswith("(1 cell)")
+    drawn = {int(label[1:]) - 1 for label in figure.layout.yaxis.ticktext}
+    u = answer.matrix.uncertainty
+    assert min(u[i] for i in drawn) >= max(u[i] for i in set(range(200)) - drawn)
+    assert alt_text(figure).startswith("200 claims against the passages")
+    assert alt_text(figure).endswith("Drawn are the 60 most uncertain claims against the first 60 passages.")
     assert len(figure.to_json()) < 1_000_000
     assert figure.layout.height <= 1_800
-
-
-def test_group_means_by_hand():
-    answer = one_answer([[1.0, 0.0], [0.5, None]])
-    cells = heatmap_cells(answer, most=1)
-    assert cells.values.tolist() == [[0.5]]
-    assert cells.unscored.tolist() == [[0.25]]
-    assert cells.labels is None
-    assert cells.columns == ("P1",)
-    assert cells.rows[0].name == "2 claims"
-    assert cells.rows[0].style == "fragile"
-    assert cells.hover[0][0] == (
-        "2 claims × 2 passages<br>C1, C2<br>P1–2<br>Mean probability 0.50<br>Not scored: 25 %"
-    )
-
-
-def test_a_group_is_marked_from_half_of_its_removals_on():
-    # Without p1 all is gone; without p2 nothing is.
-    texts = ["Unwin planned the town.", "It opened in 1903."]
-    answer = one_answer([[0.9, 0.9], [0.9, 0.9]], texts=[texts], ablated=[["I don't know.", " ".join(texts)]])
-    assert heatmap_cells(answer, most=1).removed.tolist() == [[0.5]]
-    assert "Leave-one-out: a claim changes or disappears in 50 %" in heatmap_cells(answer, most=1).hover[0][0]
 
 
 def test_the_most_cells_drawn_one_by_one_stay_below_two_megabytes():
@@ -281,35 +254,3 @@ def test_hostile_text_arrives_escaped(shown):
         assert "bold</b>" not in text
         assert not re.search(r"[\x00-\x1f\u202e]", text)
         assert len(html.unescape(text)) < 900
-
-
-def test_neighbours_share_a_cell_by_hand():
-    # By U: rows 1 (0.9), 3 (0.75), 2 (0.6), 0 (0.45), then the irrelevant row 4; groups of 2 and 3.
-    cells = heatmap_cells(five_claims(), most=2)
-    assert [row.name for row in cells.rows] == ["2 claims", "3 claims"] and cells.columns == ("P1", "P2")
-    np.testing.assert_allclose(cells.values, [[0.3, 0.05], [0.5, 0.7 / 3]])
-    np.testing.assert_allclose(cells.unscored, [[0, 0], [1 / 3, 0]])
-
-
-def test_a_thousand_claims_share_sixty_rows():
-    cells = heatmap_cells(one_answer(np.full((1_000, 130), 0.25).tolist()))
-    assert cells.values.shape == (60, 60) and (cells.values == 0.25).all()
-
-
-matrices = st.tuples(st.integers(0, 7), st.integers(0, 7)).flatmap(
-    lambda shape: arrays(float, shape, elements=st.sampled_from([0.0, 0.2, 0.5, 1.0, np.nan]))
-)
-
-
-@given(matrices, st.integers(1, 5), st.integers(1, 5))
-def test_sharing_cells_keeps_the_mean_and_the_unknown(m, n_rows, n_columns):
-    rows, columns = _grouped(range(m.shape[0]), n_rows), _grouped(range(m.shape[1]), n_columns)
-    for groups, n in ((rows, m.shape[0]), (columns, m.shape[1])):
-        assert [i for group in groups for i in group] == list(range(n))
-        assert not groups or max(map(len, groups)) - min(map(len, groups)) <= 1
-    means, unscored = _block_means(m, rows, columns), _block_means(np.isnan(m).astype(float), rows, columns)
-    sizes = np.outer([len(group) for group in rows], [len(group) for group in columns])
-    scored = (1 - unscored) * sizes.reshape(unscored.shape)
-    assert scored.sum() == pytest.approx((~np.isnan(m)).sum())
-    assert np.nansum(means * scored) == pytest.approx(np.nansum(m))
-    assert (np.isnan(means) == (unscored == 1)).all()

@@ -21,7 +21,6 @@ from core.charts import (
 )  # fmt: skip
 from core.charts.overview import against_chance
 from core.charts.theme import alt_text, has_doors
-from core.claims.planted import planted_errors
 from core.conditions import describe, matching
 from core.diagnosis import Diagnosis
 from core.influence import compare_reported
@@ -87,9 +86,6 @@ def figures_of(diagnosis):
         figures["f1_at_k_chart"] = claims.f1_at_k_chart(analysis)
         for shown in ("text", "causal", "both"):
             figures[f"claims_heatmap {shown}"] = claims.claims_heatmap(answer, shown)
-        planted = planted_errors(analysis)
-        if planted is not None:
-            figures["planted_errors_chart"] = claims.planted_errors_chart(planted)
     if diagnosis.diagnostic("uncertainty").lacks(run) is None:
         sampling = diagnosis["uncertainty"]
         most = sampling.queries.sort_values("n_meanings")["query_id"].iloc[-1]
@@ -97,8 +93,7 @@ def figures_of(diagnosis):
             "entropy_agreement", "entropy_variance", "estimator_leaderboard", "risk_coverage", "stability_grounding",
         ):  # fmt: skip
             figures[name] = getattr(uncertainty, name)(sampling)
-        for name in ("answer_scatter", "similarity_heatmap"):
-            figures[name] = getattr(uncertainty, name)(sampling, most)
+        figures["answer_scatter"] = uncertainty.answer_scatter(sampling, most)
     figures |= promises_of(diagnosis)
     figures |= confidences_of(diagnosis, first)
     figures |= verdicts_of(diagnosis)
@@ -173,7 +168,7 @@ def test_every_figure_is_drawn_here():
     assert own <= {name for name, _ in found}
     drawn = {name for name, figure in found if figure.data}
     assert drawn - {name for name, figure in found if doors_of(figure)} <= {
-        "verdict_changes", "similarity_heatmap", "correlation_heatmap", "set_size", "coverage_by_labels",
+        "verdict_changes", "correlation_heatmap", "set_size", "coverage_by_labels",
         "waterfall",
         "pass_rate_by_day",
     }  # fmt: skip

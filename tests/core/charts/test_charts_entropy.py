@@ -4,8 +4,6 @@ from urllib.parse import parse_qsl
 import pytest
 
 from core.charts.influence import entropy_dominance
-from core.charts.influence.entropy import _data
-from core.charts.points import density
 from core.charts.theme import alt_text
 from core.conditions import matching
 from core.diagnosis import Diagnosis
@@ -15,11 +13,13 @@ from tests.core.charts.chart_runs import make_run
 
 def test_data_by_hand():
     analysis = analyse(make_run([[0.5, 0.5, 0], [0.4, 0.4, 0.4], [0, 0, 0]]))
-    points = _data(analysis)
-    assert alt_text(entropy_dominance(analysis)).endswith("; 1 without these numbers.")
-    assert points["entropy"].tolist() == pytest.approx([math.log(2), math.log(3)])
-    assert points["dominance"].tolist() == pytest.approx([1 / 2, 1 / 3])
-    assert points["label"].tolist() == ["Aligned", "Undefined"]  # all equal: spread known, order not
+    figure = entropy_dominance(analysis)
+    assert alt_text(figure).endswith("; 1 without these numbers.")
+    drawn = {trace.name.split()[0]: (trace.x[0], trace.y[0]) for trace in figure.data}
+    assert drawn == {  # all equal: spread known, order not
+        "Aligned": pytest.approx((math.log(2), 1 / 2), abs=5e-4),
+        "Undefined": pytest.approx((math.log(3), 1 / 3), abs=5e-4),
+    }
 
 
 def test_one_trace_per_label_with_ids_for_selection():
@@ -55,17 +55,15 @@ def test_very_many_become_counts():
     analysis = analyse(make_run([[0.9, 0.5, 0.1]] * 5_001))
     figure = entropy_dominance(analysis)
     assert [t.type for t in figure.data] == ["heatmap"]
-    points = _data(analysis)
-    assert density(points["entropy"], points["dominance"])[2].sum() == 5_001
+    assert figure.data[0].customdata.sum() == 5_001
 
 
-def test_density_cells_by_hand():
-    points = _data(analyse(make_run([[1, 0, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]])))
-    _, dominance, counts = density(points["entropy"], points["dominance"])
-    assert counts.shape == (40, 40)  # rows are dominance
-    assert counts[39, 0] == 1  # all on one: entropy 0, dominance 1
-    assert counts[20, 39] == 2  # two halves: the largest entropy, dominance 0.5
-    assert dominance[20] == pytest.approx(0.5125)
+def test_cells_by_hand():
+    # All on one: entropy 0, dominance 1. Two halves: the largest entropy, dominance 0.5.
+    (cells,) = entropy_dominance(analyse(make_run([[1, 0, 0]] + [[0.5, 0.5, 0]] * 5_000))).data
+    assert cells.customdata.shape == (40, 40)  # rows are dominance
+    assert cells.customdata[39, 0] == 1 and cells.customdata[20, 39] == 5_000
+    assert cells.y[20] == pytest.approx(0.5125)
 
 
 def test_one_passage_questions_have_no_entropy_at_all_but_a_figure():

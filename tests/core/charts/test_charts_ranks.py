@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.charts.influence import rank_against_rank
-from core.charts.influence.ranks import _data, _ticks
+from core.charts.influence.ranks import _means, _ticks
 from core.charts.theme import alt_text, has_doors
 from core.conditions import matching
 from core.diagnosis import Diagnosis
@@ -75,9 +75,9 @@ def test_only_questions_with_a_label():
 
 
 def test_passages_that_share_a_retrieval_rank_count_behind_it():
-    data = _data(analyse(make_run([STRAIGHT], ranks=[[1, 1, 3, 4, 5, 6]])), None)
-    assert data.means["order"].tolist() == [2, 3, 4, 5, 6]
-    assert data.means["n"].tolist() == [2, 1, 1, 1, 1]
+    means = _means(analyse(make_run([STRAIGHT], ranks=[[1, 1, 3, 4, 5, 6]])), None)
+    assert means["order"].tolist() == [2, 3, 4, 5, 6]
+    assert means["n"].tolist() == [2, 1, 1, 1, 1]
 
 
 def test_many_ranks_have_no_counts_written_on_them():

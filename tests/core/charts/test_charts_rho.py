@@ -44,7 +44,6 @@ def test_a_rho_that_rounding_puts_beside_an_edge_falls_on_its_right_side():
 
 def test_counts_by_hand():
     data = _data(analyse(make_run(FOUR), 0.5))
-    assert data.n_undefined == 1
     divergent, aligned = data.counts["Divergent"], data.counts["Aligned"]
     assert divergent.sum() == 1 and divergent[0] == 1
     assert aligned.sum() == 2 and aligned[-1] == 1

@@ -1,3 +1,4 @@
+import pandas as pd
 import pytest
 
 from core.charts.influence import rank_slope
@@ -13,32 +14,31 @@ RUN = make_run([[0, 0.5, 0.2, 0, 0.9]])
 
 def test_lines_by_hand():
     data = _data(analyse(RUN), "q1")
-    assert [(line.left, line.right) for line in data.lines] == [(1, 4.5), (2, 2), (3, 3), (4, 4.5), (5, 1)]
-    assert [line.style for line in data.lines] == ["lowered", "neutral", "neutral", "neutral", "raised"]
-    assert data.ends == ((1, "#5"), (2, "#2"), (3, "#3"), (4.5, "= #1, #4"))
-    assert data.lines[0].hover == (
+    assert data[["left", "right"]].to_numpy().tolist() == [[1, 4.5], [2, 2], [3, 3], [4, 4.5], [5, 1]]
+    assert data["style"].tolist() == ["lowered", "neutral", "neutral", "neutral", "raised"]
+    assert data["hover"][0] == (
         "p1<br>Retrieved as 1, used as 4.5<br>Influence 0.00<br>The same ranks in 1 question"
     )
-    assert data.lines[0].door == "where=influence.passages.retrieval_order%3A1%2Cinfluence_rank%3A4.5"
+    assert data["door"][0] == "where=influence.passages.retrieval_order%3A1%2Cinfluence_rank%3A4.5"
 
 
 def test_lines_stand_in_retrieval_order_whatever_the_order_of_rows():
     data = _data(analyse(make_run([[0.1, 0.5, 0.9]], ranks=[[3, 2, 1]])), "q1")
-    assert [(line.left, line.right) for line in data.lines] == [(1, 1), (2, 2), (3, 3)]
+    assert data[["left", "right"]].to_numpy().tolist() == [[1, 1], [2, 2], [3, 3]]
 
 
 def test_an_unused_passage_is_not_raised_by_its_tie():
     # One of eight is used; the others tie at rank 5, above the places of the last three.
     data = _data(analyse(make_run([[0.9, 0, 0, 0, 0, 0, 0, 0]])), "q1")
-    assert [line.style for line in data.lines] == ["neutral", "lowered"] + ["neutral"] * 6
+    assert data["style"].tolist() == ["neutral", "lowered"] + ["neutral"] * 6
 
 
 @pytest.mark.parametrize(
     ("orders", "expected"),
-    [(["1"], "#1"), (["1", "2", "3"], "= #1, #2, #3"), (["1", "2", "3", "4"], "4 tied")],
+    [([1], "#1"), ([1, 2, 3], "= #1, #2, #3"), ([1, 2, 3, 4], "4 tied")],
 )
 def test_names(orders, expected):
-    assert _names(orders) == expected
+    assert _names(pd.Series(orders)) == expected
 
 
 def test_figure():

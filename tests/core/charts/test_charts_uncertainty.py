@@ -9,11 +9,9 @@ from core.charts.uncertainty import (
     entropy_agreement,
     entropy_variance,
     estimator_leaderboard,
-    heatmap,
     leaderboard,
     risk_coverage,
     scatter,
-    similarity_heatmap,
     stability_grounding,
 )
 from core.charts.uncertainty import coverage as coverage_module
@@ -103,31 +101,9 @@ def test_fewer_than_three_different_answers_have_no_scatter(texts):
     assert not figure.data and alt_text(figure).startswith("Fewer than three different answers")
 
 
-def test_similarity_by_meaning_and_eigenvalues_by_hand():
-    data = heatmap._data(sampled([FOUR]), "q1")
-    assert data.meanings == (1, 1, 2, 3)
-    assert data.similarity.tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
-    # Three islands, and 1 − 0 for the pair of equals.
-    assert data.eigenvalues == pytest.approx([0, 0, 0, 1]) and data.sum_eigen == pytest.approx(3)
-    assert data.mean == pytest.approx(2 / 12)
-    figure = similarity_heatmap(sampled([FOUR]), "q1")
-    assert list(figure.layout.xaxis.ticktext) == ["1", "2", "3"]
-    assert list(figure.layout.xaxis.tickvals) == [0.5, 2, 3]
-    assert figure.data[0].customdata[0][2] == "ROUGE-L 0.00<br>Meaning 1: a b<br>Meaning 2: c d"
-    assert list(figure.data[1].x) == pytest.approx([0, 0, 0, 1])
-
-
-def test_very_many_samples_stay_small():
-    figure = similarity_heatmap(sampled([[f"answer number {i} of many words" for i in range(200)]]), "q1")
-    assert figure.data[0].z.shape == (60, 60) and len(figure.data[1].x) == 200
-    assert "the first 60 are drawn" in alt_text(figure)
-    assert len(figure.to_json()) < 1_000_000
-
-
-@pytest.mark.parametrize("draw", [similarity_heatmap, answer_scatter])
 @pytest.mark.parametrize("query_id", ["q2", "nobody"])
-def test_a_question_without_samples(draw, query_id):
-    figure = draw(sampled([FOUR, []]), query_id)
+def test_a_question_without_samples(query_id):
+    figure = answer_scatter(sampled([FOUR, []]), query_id)
     assert not figure.data and alt_text(figure).startswith("Fewer than")
 
 
@@ -202,11 +178,6 @@ def test_the_plane_of_embedded_samples_is_their_pca():
     at = found.points[["x", "y"]].to_numpy()[[hovers.index(name) for name in names]]
     assert np.abs(at) == pytest.approx(np.abs(expected))
     assert "by cosine of embeddings" in alt_text(answer_scatter(analysis, "q1"))
-    # The sample "a" comes twice and first: the largest meaning.
-    likeness = heatmap._data(analysis, "q1").similarity
-    assert likeness[0] == pytest.approx(
-        [1, 1, *(max(0.0, float(vectors["a"] @ vectors[n])) for n in "bcdef")]
-    )
 
 
 def test_entropy_and_embedding_variance():

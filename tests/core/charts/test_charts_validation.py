@@ -10,7 +10,6 @@ from core.charts.validation import (
     flag_rates,
     objection_reasons,
     pass_rate_by_day,
-    validators_on_off,
     verdict_counts,
 )
 from core.conditions import describe, matching
@@ -160,47 +159,14 @@ def test_without_labels_reasons_are_counted_and_nothing_is_compared(unlabelled):
     diagnosis = Diagnosis(unlabelled.run)
     assert questions(diagnosis, bars)[0] == ("sure", "bare")
     assert "incorrect" not in alt_text(figure)
-    for draw in (flag_rates, validators_on_off):
-        empty = draw(unlabelled)
-        assert not empty.data
-        assert alt_text(empty) == "No validated answer is known to be correct or incorrect."
-
-
-def test_what_validation_changes_for_a_user(seven):
-    figure = validators_on_off(seven["validation"])
-    marks = [trace for trace in figure.data if trace.error_x.array is not None]
-    # Both wrong answers are stopped, no right one is.
-    assert [float(trace.x[0]) for trace in marks] == [50, 0, 100, 0]
-    assert [trace.y[0] for trace in marks] == [1, 2, 3, 4]
-    assert rows(figure) == [
-        "Incorrect, shown: validators off 2 of 4",
-        "Incorrect, shown: validators on 0 of 4",
-        "Incorrect, stopped 2 of 2",
-        "Correct, stopped 0 of 2",
-    ]
-    # Two of four stopped at random leave half of the wrong ones.
-    chance = named(figure, "Chance")
-    assert (list(chance.x), list(chance.y)) == ([25, 50, 50], [2, 3, 4])
-    assert [questions(seven, trace)[0] for trace in marks] == [("sure", "lost"), None, ("sure", "lost"), None]
-    assert (
-        marks[2].customdata[0][1].startswith("Incorrect, stopped<br>2 of 2 answers (100 %; 95 %: 34–100 %)")
-    )
-    assert alt_text(figure) == (
-        "Incorrect answers that reach the user, of 4 labelled answers: 2 with validators off, 0 with "
-        "validators on; stopped 2 of 2 incorrect and 0 of 2 correct ones."
-    )
-
-
-def test_without_a_wrong_answer_nothing_can_be_stopped_of_them():
-    figure = validators_on_off(validated(run_of({"fine": CASES["fine"], "bare": CASES["bare"]})))
-    # No row for a share of nothing.
-    assert [trace.y[0] for trace in figure.data if trace.error_x.array is not None] == [1, 2, 4]
-    assert rows(figure)[2] == "Incorrect, stopped 0 of 0"
+    empty = flag_rates(unlabelled)
+    assert not empty.data
+    assert alt_text(empty) == "No validated answer is known to be correct or incorrect."
 
 
 def test_nothing_validated_and_nothing_objected_to_are_said():
     bare = Diagnosis(run_of())["validation"]
-    for draw in (flag_rates, objection_reasons, validators_on_off, verdict_counts):
+    for draw in (flag_rates, objection_reasons, verdict_counts):
         figure = draw(bare)
         assert not figure.data and alt_text(figure) == "No validator has seen this answer."
     fine = objection_reasons(validated(run_of({"fine": CASES["fine"]})))

@@ -1,5 +1,4 @@
 from core.charts.influence import verdict_changes
-from core.charts.influence.verdicts import _data
 from core.charts.theme import alt_text
 from core.influence import analyse, compare_reported
 from tests.core.charts.chart_runs import make_run
@@ -12,16 +11,6 @@ RUN = make_run(
 COMPARISON = compare_reported(RUN, analyse(RUN))
 
 
-def test_counts_and_causes_by_hand():
-    data = _data(COMPARISON)
-    assert data.counts.tolist() == [[1, 1, 2], [0, 1, 0]]
-    assert data.n_changed == 3
-    assert data.causes.tolist() == [
-        ["", "1 ρ that its scores do not give", "2 inert"],
-        ["", "", ""],
-    ]
-
-
 def test_figure():
     figure = verdict_changes(COMPARISON)
     cells, squares = figure.data
@@ -30,6 +19,7 @@ def test_figure():
         "where=influence.queries.reported_label%3AAligned%2Clabel%3AUndefined",
         "Reported Aligned, recomputed Undefined: 2 questions<br>2 inert<br>Click to list these questions",
     ]
+    assert squares.customdata[1][1].split("<br>")[1] == "1 ρ that its scores do not give"
     assert squares.customdata[3] == ["", "Reported Divergent, recomputed Aligned: 0 questions"]
     texts = {(a.y, a.x): a.text for a in figure.layout.annotations}
     assert texts["Aligned", "Undefined"] == "<b>2</b><br>changed"

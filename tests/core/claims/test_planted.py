@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.charts.claims import planted_errors_chart
 from core.claims.planted import planted_errors
 from core.claims.step import ClaimsStep
 from core.diagnosis import Diagnosis
@@ -99,16 +98,6 @@ def test_the_threshold_decides_what_is_found():
 def test_a_run_without_planted_claims_has_nothing_to_find():
     bare = verified().derive(planted_claims=pd.DataFrame())
     assert planted_errors(Diagnosis(bare)["claims"]) is None
-
-
-def test_figure(found):
-    figure = planted_errors_chart(found)
-    chance, hits, alarms = figure.data
-    assert list(hits.y) == [1, 2, 5, 9] and list(hits.x) == [1 / 3, 0.5, 0.0, 1.0]
-    assert list(alarms.y) == [10] and alarms.x[0] == pytest.approx(1 / 3)
-    assert chance.x[0] == pytest.approx(2 / 7)
-    assert "1 of 3, 0.9 by chance" in figure.layout.meta["alt"]
-    assert [a.text for a in figure.layout.annotations][:3] == ["1 of 3", "1 of 2", "none verified"]
 
 
 @pytest.mark.parametrize("decompose", ["auto", "rules"])

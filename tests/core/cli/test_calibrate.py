@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-import core.cli.live
+import core.pipeline.steps
 from core.cli import main
 from core.conformal import CalibrationStore
 from core.llm.types import Completion
@@ -26,7 +26,7 @@ def llm(monkeypatch, tmp_path):
         return "Paris" if request.temperature == 0 or request.seed <= i else "Rome"
 
     model = ScriptedLLM(answer)
-    monkeypatch.setattr(core.cli.live, "open_llm", lambda kind, name=None, **_: model)
+    monkeypatch.setattr(core.pipeline.steps, "open_llm", lambda kind, name=None, **_: model)
     return model
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import BackendError, InputError
 from core.pipeline import RunOptions
-from core.pipeline.retrieve import PassageFinder
+from core.pipeline.begin import PassageFinder
 from core.sources import natural_questions
 from core.sources.dataset import dataset_jsonl, read_dataset
 from core.sources.natural_questions import load_natural_questions

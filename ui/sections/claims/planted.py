@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
-from core.charts.claims.planted import planted_door
-from core.claims.planted import CLEAN, ERRORS, planted_errors
+from core.charts.theme import where_door
+from core.claims.planted import CLEAN, ERRORS, planted_errors, wrong_verdict
+from core.conditions import where
 from core.text.display import number
 from ui import cached, doors, show
 from ui.state import session
@@ -25,7 +28,6 @@ def draw() -> None:
         f"hit {chance}. **{clean['n_found']:,} of {clean['n']:,} claims without an error are flagged, too**; "
         f"at random {alarms}."
     )
-    show.chart("claims", "planted_errors_chart", found)
     columns = {
         "title": show.wide("Planted", "medium"),
         "n_found": show.numeric("Found", "%d", "Of claims without an error: false alarms"),
@@ -40,7 +42,7 @@ def draw() -> None:
         "meaning": show.wide("Meaning"),
     }
     alt = "Planted errors found, by kind; choosing a row lists the questions with a wrong verdict"
-    leads_to = [planted_door(row) for row in found.table.itertuples()]
+    leads_to = [_door(row) for row in found.table.itertuples()]
     doors.table(found.table, alt, columns, "planted_table", leads_to, height="content")
     st.caption(
         "Verify again with another verifier, above, to compare: the composed claims stay the same. Claims "
@@ -49,3 +51,10 @@ def draw() -> None:
     show.csv(
         "Download planted errors (CSV)", found.to_frame(), "planted-errors", "planted_csv", session().run
     )
+
+
+def _door(row: Any) -> str:
+    """Return the door to the questions where the verifier is wrong about a kind of error."""
+    kind = {"planted_error": True} if row.planted == ERRORS else {"planted": row.planted}
+    condition = where("claims", "claims", **kind, verdict=wrong_verdict(row.planted))
+    return where_door(condition) if row.n_questions else ""

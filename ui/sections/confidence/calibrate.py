@@ -10,7 +10,7 @@ from core.errors import InputError
 from core.text.display import count, number
 from ui import cached, router, show, sources
 from ui.plain import plain
-from ui.sections.confidence import measures, run
+from ui.sections.confidence import run, whatif
 from ui.state import session
 
 MOST = 5_000  # answers: about a minute
@@ -71,7 +71,7 @@ def _result(found: Learned) -> None:
             f"**In use and {_METHODS[found.proposed.method].lower()}**, on answers that neither was learned "
             "from"
         )
-        measures.table(found.compared, "In use", "Learned")
+        whatif.table(found.compared, "In use", "Learned")
     _maps(found)
     _save(found)
 

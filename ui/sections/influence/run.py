@@ -101,12 +101,10 @@ def order_of_use() -> None:
 
 
 def agreement() -> None:
-    """Draw ρ of every question and the labels that follow from it, with what chance makes of τ."""
+    """Draw ρ of every question by label, with what chance makes of τ."""
     chance = _chance()
     if chance:
         _drawn("Rank agreement of every question", chance, "rho_histogram")
-        text = "Only a count beyond the range of chance says something of the retriever."
-        _drawn("Labels", text, "label_counts")
 
 
 def _chance() -> str:

@@ -83,15 +83,9 @@ def draw(query_id: str) -> None:
         )
         return
     embedded = cached.diagnosis()["uncertainty"].embedded
-    left, right = st.columns(2)
-    with left:
-        st.markdown(f"**Near each other: {'alike by embedding' if embedded else 'words in common'}**")
-        show.chart("uncertainty", "answer_scatter", query_id=query_id)
-    with right:
-        st.markdown("**Likeness of every two samples**")
-        show.chart("uncertainty", "similarity_heatmap", query_id=query_id)
-        darker = "closer embeddings (cosine)" if embedded else "more words in the same order (ROUGE-L)"
-        st.caption(f"Darker = {darker}. There are as many eigenvalues near 0 as groups that share nothing.")
+    alike = "closer embeddings (cosine)" if embedded else "more words in the same order (ROUGE-L)"
+    st.markdown(f"**Samples near each other have {alike}**")
+    show.chart("uncertainty", "answer_scatter", query_id=query_id)
 
 
 def _numbers(row: Any) -> None:

@@ -171,7 +171,6 @@ def on_off() -> None:
         f"{number(stopped.expected, '{:.1f}')} by chance{told}. Price: {_of(one.lost)} correct answers "
         f"lost{_interval(one.lost)}."
     )
-    show.chart("validation", "validators_on_off")
     st.caption(METRICS["stopped"].meaning)
 
 

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import TransientError
-from core.llm.openai.errors import error_of, read_error, retry_after
-from core.llm.openai.replies import completion, inner_error, read_json
+from core.llm.openai.replies import completion, error_of, inner_error, read_error, read_json, retry_after
 from core.llm.types import FINISH_REASONS, Message, Request
 
 ASKED = Request((Message("user", "abcdefgh"),), stop=("\n",), logprobs=True)
