@@ -5,9 +5,16 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.report.signals import KINDS, SPEARMAN, SignalAgreement, SignalPair, signal_agreement
-from core.report.signals_text import METHOD, NOT_TRUTH
-from core.report.signals_text import answer as answer_of
+from core.report.signals import (
+    KINDS,
+    METHOD,
+    NOT_TRUTH,
+    SPEARMAN,
+    SignalAgreement,
+    SignalPair,
+    signal_agreement,
+)
+from core.report.signals import answer as answer_of
 from core.text.display import DASH, number
 from ui import cached, show
 from ui.plain import plain

@@ -44,11 +44,9 @@ from core.llm import CompletionCache, default_cache_path
 from core.pipeline import RunOptions
 from core.report.compare import check_comparable, sides_of
 from core.report.exports import exporters
-from core.report.gate import gate
-from core.report.paired_text import comparison_facts, comparison_text
-from core.report.signals import signal_agreement
-from core.report.signals_text import signals_facts, signals_text
-from core.report.text import summary_json, summary_text
+from core.report.paired import comparison_facts, comparison_text
+from core.report.signals import signal_agreement, signals_facts, signals_text
+from core.report.text import gate, summary_json, summary_text
 from core.run import Run
 from core.severity import SEVERITIES, policy
 from core.socket import settings_of
