@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from core.run import Run
-from core.sources.simulation_words import WORDS
+from core.sources.simulation_truth import WORDS
 from core.validation.rows import OURS
 
 CORRECT = 0.6  # share of correct answers, and mean of every confidence signal

@@ -5,11 +5,10 @@
 beside them are pure functions on arrays and texts.
 """
 
-from core.claims.analysis.answer import AnswerClaims
-from core.claims.analysis.claims_analysis import ClaimsAnalysis, analyse_claims
+from core.claims.analysis import ClaimsAnalysis, analyse_claims
+from core.claims.answer import AnswerClaims
 from core.claims.decomposition.decompose import decompose
 from core.claims.decomposition.split import split_claims
-from core.claims.language.self_contained import self_contained
 from core.claims.matrix import (
     CLAIM_STATES,
     ClaimEvidenceMatrix,
@@ -20,6 +19,7 @@ from core.claims.matrix import (
 )
 from core.claims.rafe import f1_at_k
 from core.claims.ragchecker import ragchecker_metrics
+from core.claims.self_contained import self_contained
 from core.claims.types import Claim, Verifier
 from core.claims.verifiers.gain import GainVerifier, gain_figures
 from core.claims.verifiers.offline import OfflineVerifier, default_verifier, offline_figures

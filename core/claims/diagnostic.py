@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from core.analyses import Analyses
-from core.claims.analysis.claims_analysis import ClaimsAnalysis, analyse_claims
-from core.claims.analysis.layout import layout_of
-from core.claims.analysis.question_tables import step_facts
+from core.claims.analysis import ClaimsAnalysis, analyse_claims
 from core.claims.definitions import DEFINITIONS, QUADRANT
 from core.claims.findings import findings
+from core.claims.layout import layout_of
+from core.claims.matrix import DEFAULT_SUPPORT
 from core.claims.quadrants import quadrant_counts
 from core.claims.rafe import DEFAULT_K
+from core.claims.scores import step_facts
 from core.claims.step import ClaimsStep
-from core.claims.three_valued import DEFAULT_SUPPORT
 from core.socket import REASON, Diagnostic, Export, Need, Number, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
 from core.stats import clustered_interval, mean_in_unit

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from core.claims.analysis.claims_analysis import ClaimsAnalysis
-from core.claims.analysis.question_tables import step_facts
+from core.claims.analysis import ClaimsAnalysis
 from core.claims.matrix import FRAGILE, UNSCORED, UNSUPPORTED
+from core.claims.scores import step_facts
 from core.claims.types import OFFLINE
 from core.severity import LOSS, NOTE, WRONG, graded
 from core.socket import Finding

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from core.claims.analysis.claims_analysis import ClaimsAnalysis
+from core.claims.analysis import ClaimsAnalysis
 from core.claims.definitions import PLANTED
 from core.claims.rafe import NOT_SUPPORTED, SUPPORTED
 from core.stats import wilson_interval

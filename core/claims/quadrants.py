@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from core.claims.three_valued import DEFAULT_SUPPORT, thresholded
+from core.claims.matrix import DEFAULT_SUPPORT, thresholded
 from core.claims.types import Floats, Labels
 
 USED, DISTRACTOR, REDUNDANT, IDLE = "used evidence", "distractor", "redundant or wasted", "idle"

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.claims.three_valued import DEFAULT_SUPPORT, KnownShare, any_true, as_matrix, share, thresholded
+from core.claims.matrix import DEFAULT_SUPPORT, KnownShare, any_true, as_matrix, share, thresholded
 from core.claims.types import Floats
 
 OVERALL = ("precision", "recall", "f1")

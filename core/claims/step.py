@@ -10,18 +10,18 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from core.claims.decomposition.decompose import Decomposition, decompositions
-from core.claims.extraction.question_claims import (
+from core.claims.questions import (
     ANSWER,
     CLAIM_TABLES,
     RELEVANT,
     QuestionClaims,
+    QuestionTexts,
     claim_rows,
     read_question,
     rows_by_question,
 )
-from core.claims.extraction.texts import QuestionTexts
-from core.claims.extraction.verification import Verification
 from core.claims.types import OFFLINE, Claim, Verifier
+from core.claims.verification import Verification
 from core.claims.verifiers.checked import VerifyFunction, as_verifier
 from core.claims.verifiers.gain import GainVerifier
 from core.claims.verifiers.judge import JudgeVerifier

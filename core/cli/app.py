@@ -181,8 +181,7 @@ def _simulate(
     as_json: JsonOpt = False,
 ) -> None:
     """Make a run with known ground truth; it is always labelled as simulated."""
-    from core.sources.simulation import simulate
-    from core.sources.simulation_text import SHOWN, options_from_pairs
+    from core.sources.simulation import SHOWN, options_from_pairs, simulate
 
     sizes = [("queries", str(queries)), ("passages", str(passages)), ("seed", str(seed))]
     run = simulate(options_from_pairs([*sizes, *option_pairs("--set", knobs or [])]))

@@ -20,11 +20,10 @@ from core.arrays import Floats
 from core.calibration.provenance import provenance_of
 from core.calibration.store import CalibrationStore, Case, query_hash
 from core.calibration.weighted import half_up
-from core.conformal.arguments import rate, same_length
 from core.conformal.definitions import DELTA
 from core.conformal.labelled import Context, context_text, numbered, references_text
 from core.conformal.selective import certify_threshold
-from core.conformal.split import conformal_threshold, label_shortage, p_values
+from core.conformal.split import conformal_threshold, label_shortage, p_values, rate, same_length
 from core.errors import BackendError, InputError
 from core.llm.cache import CompletionCache
 from core.llm.functions import as_llm

@@ -124,7 +124,7 @@ def test_a_calibrated_run_shows_promises_and_whether_they_are_kept(opened, texts
     )
     assert "the order of a file says nothing of time" in said
     assert "**2 of 2 thresholds** by group are finite" in said
-    assert len(app.get("plotly_chart")) == 6
+    assert len(app.get("plotly_chart")) == 5
     assert {"export_conformal-csv", "export_risk-csv"} <= {one.key for one in app.get("download_button")}
     (thresholds,) = [one.value for one in app.dataframe if "certified" in one.value]
     # Below 0.05 are the fifteen wrong ones: of the second start 8 of 113, which is not surely at most 10 %.

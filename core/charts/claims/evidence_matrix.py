@@ -19,7 +19,7 @@ from core.charts.theme import (
     question_door,
     safe_text,
 )
-from core.claims.analysis.claims_analysis import ClaimsAnalysis
+from core.claims.analysis import ClaimsAnalysis
 from core.claims.matrix import CLAIM_STATES, IRRELEVANT
 from core.claims.types import Bools, Floats
 from core.text.display import count, number

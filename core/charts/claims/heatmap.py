@@ -20,7 +20,7 @@ from core.charts.claims.layers import (
     add_verdicts,
 )
 from core.charts.theme import empty_figure, new_figure, plain_text
-from core.claims.analysis.answer import AnswerClaims
+from core.claims.answer import AnswerClaims
 from core.claims.causal import CHANGED, GONE, UNKNOWN
 from core.text.display import count, number
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from core.claims.matrix import DEFAULT_SUPPORT
 from core.claims.types import ClaimGroup, Floats, Ints, Verifier
 from core.claims.verifiers.offline import OfflineVerifier, default_verifier
 from core.errors import BackendError, Cancelled, InputError, LeadlineError
@@ -143,3 +145,35 @@ def most_alike_sentences(verifier: Verifier, groups: Sequence[ClaimGroup]) -> li
     except Exception:
         _LOG.debug("No sentences could be found.", exc_info=True)
         return [np.full((len(claims), len(passages), 2), -1, dtype=np.int64) for claims, passages in groups]
+
+
+Joint = tuple[int, tuple[int, int], float]
+_TOP = 3  # passages that pairs are made of
+
+
+def joint_support(
+    claims: Sequence[str], passages: Sequence[str], M: Floats, verifier: CheckedVerifier
+) -> list[Joint]:
+    """Find the pairs of passages that support a claim which neither supports alone.
+
+    Only claims that have a score and no support are tried, with the pairs among the three passages most
+    likely to support them: at most three judgements for each. Returns claim, (i, j) with i < j, and
+    probability, ordered by claim, best first.
+    """
+    tried = [(c, pairs) for c, row in enumerate(M) if (pairs := _pairs(row))]
+    together = [[f"{passages[i].rstrip()}\n\n{passages[j].lstrip()}" for i, j in pairs] for _, pairs in tried]
+    groups = [([claims[c]], texts) for (c, _), texts in zip(tried, together, strict=True)]
+    found: list[Joint] = []
+    for (c, pairs), scores in zip(tried, verifier.judge(groups), strict=True):
+        of_pairs = zip(pairs, scores.probability[0], strict=True)
+        good = [(c, pair, float(p)) for pair, p in of_pairs if p >= DEFAULT_SUPPORT]
+        found += sorted(good, key=lambda joint: -joint[2])
+    return found
+
+
+def _pairs(row: Floats) -> list[tuple[int, int]]:
+    scored = np.flatnonzero(~np.isnan(row))
+    if scored.size < 2 or row[scored].max() >= DEFAULT_SUPPORT:
+        return []
+    best = scored[np.argsort(-row[scored], kind="stable")][:_TOP]
+    return list(combinations(sorted(int(i) for i in best), 2))

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.claims.language.self_contained import bare_value
+from core.claims.self_contained import bare_value
 from core.claims.types import ClaimGroup, Floats
 from core.claims.verifiers.features import FEATURES
 from core.claims.verifiers.judge import Judgement
-from core.claims.verifiers.offline import default_verifier
-from core.claims.verifiers.weights import LogisticWeights, packaged_figures, packaged_record
+from core.claims.verifiers.offline import LogisticWeights, default_verifier, packaged_figures, packaged_record
 from core.errors import InputError
 from core.llm.types import LLM, Message, Score
 from core.text.words import has_words
@@ -79,7 +78,7 @@ class GainVerifier:
     passage, which the packaged embedder measures. ``bench/fit_gain.py`` fitted it to claims of experts'
     questions as read by the packaged model: with another model the order of the probabilities means more than
     their size; `gain_figures` has the figures. Of a bare
-    value behind its question (`core.claims.language.self_contained`) only the value is scored, and the
+    value behind its question (`core.claims.self_contained`) only the value is scored, and the
     question is part of the prompt: else a passage that is merely about the question would raise it.
 
     Cost: each claim is read once with every passage and once without; the embedded back end reads each

@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
 
 from core.claims.types import ClaimGroup, Floats
 from core.claims.verifiers.checks import CHECKS
-from core.claims.verifiers.features import FEATURES, PairFeatures, pair_features
-from core.claims.verifiers.vectors import VectorMemory
-from core.claims.verifiers.weights import LogisticWeights, packaged_figures, packaged_record
+from core.claims.verifiers.features import FEATURES, PairFeatures, VectorMemory, pair_features
 from core.llm.embeddings import Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticWeights:
+    """A logistic model of a few features; the scripts in ``bench/`` fit it."""
+
+    features: Sequence[str]
+    means: Sequence[float]  # each feature is centred and scaled, then weighted
+    scales: Sequence[float]
+    weights: Sequence[float]
+    intercept: float  # log-odds
+
+    def logistic(self, values: ArrayLike) -> Floats:
+        """Return the probability for each row of features, which are the last axis."""
+        scaled = (np.asarray(values, dtype=np.float64) - np.array(self.means)) / np.array(self.scales)
+        return np.asarray(expit(scaled @ np.array(self.weights) + self.intercept))
+
+
+@cache
+def packaged_record(verifier: str) -> dict[str, Any]:
+    """Return the weights of a verifier as they come with the project, and what they were fitted to."""
+    text = files(__package__).joinpath(f"{verifier}_weights.json").read_text(encoding="utf-8")
+    record: dict[str, Any] = json.loads(text)
+    return record
+
+
+def packaged_figures(verifier: str) -> Mapping[str, Mapping[str, float]]:
+    """Return how well the packaged weights do on the development data, each measure with its interval."""
+    figures: dict[str, dict[str, float]] = packaged_record(verifier)["cross_validated"]
+    return MappingProxyType({title: MappingProxyType(found) for title, found in figures.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +95,7 @@ class OfflineVerifier:
     ----------
     embedder : Embedder, optional
         None is the packaged all-MiniLM-L6-v2, which the weights were fitted to: with another one the order of
-        the probabilities means more than their size. See `core.claims.verifiers.vectors.VectorMemory`.
+        the probabilities means more than their size. See `core.claims.verifiers.features.VectorMemory`.
     weights : OfflineWeights, optional
         By default those that come with the project.
 
@@ -74,7 +108,7 @@ class OfflineVerifier:
     (`core.claims.verifiers.checks`) the probability is at most ``cap``, below one half, however alike the
     words are; what a passage says word for word has at least its floor.
 
-    A bare value behind its question (`core.claims.language.self_contained`) is supported only where the
+    A bare value behind its question (`core.claims.self_contained`) is supported only where the
     passage has the value near the sentence that is like the question. An answer of yes or no has no value to
     look for: it is never supported here. Of a value without its question nothing is known but that the
     passage has it: that alone leaves it just below one half.

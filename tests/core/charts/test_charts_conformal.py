@@ -11,8 +11,6 @@ from core.charts.conformal import (
     certified_risk,
     coverage_by_alpha,
     coverage_by_labels,
-    group_coverage,
-    martingale,
     p_value_plot,
     score_histogram,
     set_size,
@@ -156,7 +154,7 @@ def test_the_mark_is_open_where_nothing_is_promised():
     few = calibrated([(CALIBRATES, 0.1, 1), (TESTS, 0.2, 1), (TESTS, 0.3, 1)], 0.1)
     own = named(coverage_by_alpha(few, OF_CORRECT), "This run (2 of 2)")
     assert own.marker.symbol == "star-open"
-    assert "1 correct answer in calibration, and α = 0.1 needs at least 9." in own.customdata[0][1]
+    assert "1 correct answer cannot certify α = 0.1; you need at least 9." in own.customdata[0][1]
 
 
 def test_set_size_by_hand():
@@ -205,7 +203,7 @@ def test_scores_without_a_finite_threshold():
     (bar,) = figure.data
     assert list(bar.y) == [2]  # all alike
     assert figure.layout.annotations[0].text == "No finite threshold: no answer is flagged"
-    assert "no finite threshold: 1 correct answer in calibration" in alt_text(figure)
+    assert "no finite threshold: 1 correct answer cannot certify" in alt_text(figure)
 
 
 def test_a_threshold_of_a_store_may_lie_beyond_the_scores():
@@ -250,18 +248,18 @@ def test_risk_without_a_certificate_says_how_many_labels_would_do():
     assert names(figure) == ["Labelled (3)", "Allowed: α = 50 %", "Not certified"]
 
 
-def streamed(p_values, log_martingale, alarm=None):
+def streamed(p_values):
     rows = [(CALIBRATES, 0.1, 1)] + [(NEW, 0.5, None)] * len(p_values)
-    return drifting(calibrated(rows), [np.nan, *p_values], log_martingale, alarm)
+    return drifting(calibrated(rows), [np.nan, *p_values])
 
 
-def drifting(analysis, p_values, log_martingale, alarm=None):
-    drift = Drift(np.array(log_martingale), alarm, len(log_martingale), 0.05)
+def drifting(analysis, p_values):
+    drift = Drift(np.zeros(len(p_values)), None, len(p_values), 0.05)
     return dataclasses.replace(analysis, queries=analysis.queries.assign(drift_p=p_values), drift=drift)
 
 
 def test_p_values_by_hand():
-    figure = p_value_plot(streamed([0.5, 0.001, 0.9], [0.0, 0.0, 0.0]))
+    figure = p_value_plot(streamed([0.5, 0.001, 0.9]))
     low, inside = named(figure, "Below the band (1)"), named(figure, "Inside (2)")
     assert (list(low.x), list(low.y)) == ([0.25], [0.001])
     assert (list(inside.x), list(inside.y)) == ([0.5, 0.75], [0.5, 0.9])
@@ -276,83 +274,16 @@ def test_p_values_by_hand():
 
 
 def test_p_values_that_are_too_high_have_a_form_of_their_own():
-    above = named(p_value_plot(streamed([0.98, 0.97, 0.99], [0.0] * 3)), "Above the band (2)")
+    above = named(p_value_plot(streamed([0.98, 0.97, 0.99])), "Above the band (2)")
     # The highest of three uniform ones is below 0.975^(1/3) = 0.9916 in 97.5 of 100 samples, as here.
     assert list(above.y) == [0.97, 0.98] and above.marker.symbol == "triangle-up"
 
 
-def test_martingale_by_hand():
-    figure = martingale(streamed([0.5, 0.01, 0.9], np.log([1.7, 30, 4]), alarm=1))
-    line = named(figure, "Capital")
-    assert list(line.x) == [0, 1, 2, 3] and list(line.y) == pytest.approx([1, 1.7, 30, 4])
-    alarm, others = named(figure, "Alarm, question 2"), named(figure, "Question (3)")
-    assert (list(alarm.x), list(alarm.y), doors(alarm)) == ([2], [pytest.approx(30)], ["q3"])
-    assert (list(others.x), doors(others)) == ([1, 3], ["q2", "q4"])
-    assert set(named(figure, "Alarm at 20").y) == {20} and figure.layout.yaxis.type == "log"
-    assert others.customdata[0][1].split("<br>")[2:4] == [
-        "After 1 question the bet is worth",
-        "1.7 times its stake",
-    ]
-    assert alarm.marker.symbol != others.marker.symbol
-    assert alt_text(figure) == (
-        "A bet against the calibration along 3 questions: alarm at question 2; it ends at 4 times its stake "
-        "(highest: 30 times); the alarm is at 20 times, which chance alone reaches with a probability of at most 5 %."
-    )
-
-
-@pytest.mark.parametrize("draw", [p_value_plot, martingale])
-def test_a_long_stream_has_marks_for_its_strangest_questions(draw):
-    p_values = np.linspace(0.001, 1, 5_000)
-    figure = draw(streamed(p_values, np.linspace(0, 900, 5_000), alarm=4_999))
-    marked = sorted(door for trace in figure.data if trace.mode == "markers" for door in doors(trace))
-    strangest = {f"q{i}" for i in range(2, 302)}
-    assert set(marked) - {"q5001"} == strangest
+def test_a_long_stream_has_marks_for_its_strangest_questions():
+    figure = p_value_plot(streamed(np.linspace(0.001, 1, 5_000)))
+    marked = {door for trace in figure.data if trace.mode == "markers" for door in doors(trace)}
+    assert marked == {f"q{i}" for i in range(2, 302)}
     assert len(figure.to_json()) < 200_000
-
-
-def test_groups_by_hand():
-    rows = [
-        *((CALIBRATES, score, 1) for score in (0.1, 0.2, 0.3, 0.4)),
-        *((TESTS, score, 1) for score in (0.15, 0.35)),
-        (TESTS, 0.1, 1),
-        (CALIBRATES, 0.1, 1),
-        (TESTS, 0.1, 0),
-    ]
-    analysis = calibrated(rows, kinds=["who"] * 6 + ["when"] + ["why"] * 2)
-    figure = group_coverage(analysis)
-    mark = named(figure, "As expected (1)")
-    assert (list(mark.x), list(mark.y)) == ([50], [1])
-    # Beta-binomial(2; 3, 2): none with 1/5, both with 2/5.
-    bars = named(figure, "Exact 95 % band")
-    assert (list(bars.base), list(bars.x), list(bars.y)) == ([0], [100], [1])
-    assert set(named(figure, "Promise (50 %)").x) == {50}
-    notes = named(figure, "Undefined")
-    assert list(notes.text) == ["no tested answer", "no finite threshold"] and list(notes.y) == [2, 3]
-    assert "No calibration label belongs to this group." in notes.customdata[1][1]
-    assert list(figure.layout.yaxis.ticktext) == ["who<br>n = 2", "why<br>n = 0", "when<br>n = 1"]
-    diagnosis = diagnosis_of(analysis)
-    assert matching(diagnosis, doors(mark)[0]) == ("q5", "q6")
-    assert matching(diagnosis, doors(notes)[1]) == ("q7",) and doors(notes)[0] == ""
-    assert "0 of 1 group with 2 tested answers below the exact 95 % band (0.0 at most by chance)" in alt_text(
-        figure
-    )
-
-
-def test_a_group_below_its_band_has_another_form():
-    # Forty labels at α = 0.5; none of the twenty tested is covered.
-    rows = [(CALIBRATES, 0.1, 1)] * 40 + [(TESTS, 0.9, 1)] * 20 + [(NEW, 0.1, None)]
-    figure = group_coverage(calibrated(rows, kinds=["who"] * 60 + ["when"]))
-    mark = named(figure, "Below the band (1)")
-    assert list(mark.x) == [0] and mark.marker.symbol == "diamond"
-    assert figure.layout.xaxis.range[0] < 0
-
-
-def test_of_many_groups_the_largest_are_shown():
-    rows = [(CALIBRATES, 0.1, 1)] * 25 + [(TESTS, 0.1, 1)]
-    figure = group_coverage(calibrated(rows, kinds=[*(f"kind {i:02}" for i in range(25)), "kind 24"]))
-    shown = [text.partition("<br>")[0] for text in figure.layout.yaxis.ticktext]
-    assert shown == [*(f"kind {i:02}" for i in range(19)), "kind 24"]
-    assert "the 20 largest of 25 are shown" in alt_text(figure)
 
 
 def test_labels_by_hand():
@@ -383,13 +314,13 @@ def test_any_number_of_labels_is_within_the_axis_and_quick(n, alpha):
     assert 10 ** figure.layout.xaxis.range[1] > max(x)
 
 
-@pytest.mark.parametrize("draw", [set_size, p_value_plot, martingale, group_coverage])
+@pytest.mark.parametrize("draw", [set_size, p_value_plot])
 def test_nothing_is_drawn_of_a_run_that_does_not_calibrate(draw):
     assert empty(draw(UNCALIBRATED)) == "No question of the run calibrates, and no store was given."
     assert empty(coverage_by_alpha(UNCALIBRATED, OF_CORRECT)).startswith("No question of the run calibrates")
 
 
-@pytest.mark.parametrize("draw", [set_size, certified_risk, p_value_plot, martingale, group_coverage])
+@pytest.mark.parametrize("draw", [set_size, certified_risk, p_value_plot])
 def test_a_stale_calibration_promises_nothing(draw):
     store = Calibration(np.empty(0), np.empty(0), ())
     stale = calibrated([(NEW, 0.1, None)], store=store, origin="a store", stale=(HOSTILE,))
@@ -398,13 +329,11 @@ def test_a_stale_calibration_promises_nothing(draw):
 
 def test_other_empty_figures_say_why():
     assert empty(set_size(TOY)) == "Undefined because nothing was sampled, or no reference answer is known."
-    assert empty(group_coverage(TOY)).startswith("One threshold is for all: no groups have enough labels")
     alone = calibrated([(CALIBRATES, 0.1, 1)])
     assert "nothing can be split" in empty(coverage_by_alpha(alone, OF_CORRECT))
-    for draw in (p_value_plot, martingale):
-        assert empty(draw(alone)).startswith("Undefined because questions of the run itself calibrate")
-        of_store = dataclasses.replace(alone, origin="s.db")
-        assert empty(draw(of_store)).startswith("No score of another question")
+    assert empty(p_value_plot(alone)).startswith("Undefined because questions of the run itself calibrate")
+    of_store = dataclasses.replace(alone, origin="s.db")
+    assert empty(p_value_plot(of_store)).startswith("No score of another question")
     unscored = calibrated([(CALIBRATES, np.nan, 1), (TESTS, np.nan, 1)])
     assert empty(score_histogram(unscored)) == "The chosen score has no value for this answer."
     assert empty(certified_risk(unscored)) == "No question has both a confidence and a label."
@@ -416,8 +345,8 @@ def test_texts_from_elsewhere_are_text():
     rows = [*TOY_ROWS[:6], *TOY_ROWS]
     kinds = [f"{HOSTILE[: 9 + i % 2]}{HOSTILE}" for i in range(len(rows))]
     analysis = calibrated(rows, kinds=kinds, question=HOSTILE, title=HOSTILE)
-    analysis = drifting(analysis, [np.nan] * (len(rows) - 6) + [0.5] * 6, [0.0] * 6)
-    drawn = {draw: draw(analysis) for draw in (score_histogram, p_value_plot, martingale, group_coverage)}
+    analysis = drifting(analysis, [np.nan] * (len(rows) - 6) + [0.5] * 6)
+    drawn = {draw: draw(analysis) for draw in (score_histogram, p_value_plot)}
     for draw, figure in drawn.items():
         shown = [text for key, text in shown_strings(figure) if not text.startswith(("where=", "question="))]
         assert any("&lt;script" in text or "&lt;scr" in text for text in shown), draw

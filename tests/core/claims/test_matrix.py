@@ -9,13 +9,16 @@ from hypothesis.extra.numpy import arrays
 from core.claims.matrix import (
     CLAIM_STATES,
     ClaimEvidenceMatrix,
+    KnownShare,
     any_support,
+    any_true,
     claim_states,
     claim_uncertainty,
     passage_importance,
+    share,
     support_maximum,
+    thresholded,
 )
-from core.claims.three_valued import KnownShare, any_true, share, thresholded
 
 nan = math.nan
 matrices = st.tuples(st.integers(1, 7), st.integers(1, 7)).flatmap(

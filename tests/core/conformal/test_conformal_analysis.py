@@ -63,7 +63,7 @@ def test_too_few_labels_give_no_verdict_and_say_so():
     found = conformal(nine(), alpha=0.05)
     q, one = found.queries, found.coverages[OF_CORRECT]
     assert one.threshold == math.inf
-    assert one.reason == "9 correct answers in calibration, and α = 0.05 needs at least 19."
+    assert one.reason == "9 correct answers cannot certify α = 0.05; you need at least 19."
     assert (q["verdict"].iloc[9:] == UNDEFINED).all() and (q["reason"].iloc[9:] == "few_labels").all()
     assert q["p_value"].isna().all() and math.isnan(one.band[0])
 

@@ -8,13 +8,12 @@ from crepes.base import p_values_batch
 from mapie.exchangeability_testing import OnlineMartingaleTest
 from mapie.regression import SplitConformalRegressor
 from mapie.risk_control.fwer_control import control_fwer
-from mapie.risk_control.methods import compute_hoeffding_bentkus_p_value, get_r_hat_plus
+from mapie.risk_control.methods import compute_hoeffding_bentkus_p_value
 from sklearn.dummy import DummyRegressor
 
 from core.conformal import (
     certify_threshold,
     conformal_threshold,
-    control_risk,
     drift_martingale,
     group_p_values,
     p_values,
@@ -74,17 +73,6 @@ def test_martingale_is_mapies_jumper(shift):
         peer.update(x, y)
     found = drift_martingale(peer.pvalue_history)
     np.testing.assert_allclose(np.exp(found.log_martingale), peer.martingale_value_history, rtol=1e-9)
-
-
-def test_controlled_risk_is_mapies():
-    rng = np.random.default_rng(5)
-    grid = np.linspace(0, 1, 21)
-    losses = np.clip(rng.random((80, 1)) - grid + 0.3, 0, 1)
-    _, bound = get_r_hat_plus(losses, grid, "crc", None, None, None)
-    for alpha in (0.05, 0.1, 0.3, 0.6):
-        controlled = grid[bound <= alpha]
-        found = control_risk(losses, grid, alpha).setting
-        assert found == (pytest.approx(controlled[0]) if controlled.size else None)
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.2])

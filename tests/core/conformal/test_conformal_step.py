@@ -214,7 +214,7 @@ def test_few_labels_are_no_reason_to_flag():
     assert (found.tone, found.severity) == (UNCLEAR, "low")
     assert (
         found.sentence
-        == "No answer can be flagged: 2 correct answers in calibration, and α = 0.1 needs at least 9."
+        == "No answer can be flagged: 2 correct answers cannot certify α = 0.1; you need at least 9."
     )
 
 
@@ -329,7 +329,7 @@ def test_numbers_that_promise_nothing_have_no_value():
         one.key: one
         for one in Diagnosis(planted([9, 8, 0], [True] * 3, [True, True, False])).numbers("conformal")
     }
-    assert few["coverage_correct"].value is None and "needs at least 9" in few["coverage_correct"].note
+    assert few["coverage_correct"].value is None and "at least 9" in few["coverage_correct"].note
     assert few["n_flagged"].value is None
     # The set holds all that was sampled, and no sample is right.
     assert (few["coverage_sets"].value, few["coverage_sets"].of) == (0, 1)

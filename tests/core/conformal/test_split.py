@@ -194,12 +194,6 @@ def test_groups_by_hand():
     assert np.isnan(p[[2, 4]]).all()
 
 
-def test_randomised_p_values_of_groups():
-    drawn = group_p_values([1, 1, 1, 1], list("aabb"), np.ones(600), ["a"] * 300 + ["b"] * 300, seed=5)
-    assert 0 < drawn.min() < 0.01 and 0.99 < drawn.max() <= 1
-    assert abs(np.corrcoef(drawn[:300], drawn[300:])[0, 1]) < 0.2
-
-
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, NAN, INF, None, "much", True])
 def test_alpha_outside_its_range(alpha):
     with pytest.raises(InputError, match=r"^alpha must lie between 0 and 1, both excluded; got "):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom, chisquare
 
-from core.conformal.splits import ALPHAS, repeated_splits
+from core.conformal.promises import ALPHAS, repeated_splits
 
 
 def test_halves_and_thresholds_by_hand():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from core.charts.theme import SIGNS
-from core.claims.analysis.answer import AnswerClaims
+from core.claims.answer import AnswerClaims
 from core.claims.causal import CHANGED, GONE, UNKNOWN
 from core.claims.definitions import STATES
 from core.text.diff import mark_words

@@ -10,9 +10,9 @@ import streamlit as st
 
 from core.charts.claims.evidence_matrix import n_pages
 from core.claims import gain_figures, offline_figures
-from core.claims.analysis.question_tables import step_facts
 from core.claims.definitions import METRICS, QUADRANTS
 from core.claims.quadrants import UNDEFINED
+from core.claims.scores import step_facts
 from core.conditions import where
 from core.diagnosis import Diagnosis
 from core.text.display import count, number

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from core.claims.verifiers.checks import CHECKS
-from core.claims.verifiers.features import FEATURES, pair_features
-from core.claims.verifiers.vectors import VectorMemory
+from core.claims.verifiers.features import FEATURES, VectorMemory, pair_features
 from core.llm.embeddings import SentenceEmbedder
 from core.text.words import words
 

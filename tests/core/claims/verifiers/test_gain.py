@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.claims.verifiers.gain import GainVerifier, gain_figures
-from core.claims.verifiers.weights import LogisticWeights
+from core.claims.verifiers.offline import LogisticWeights
 from core.errors import InputError
 from core.llm import open_llm
 from core.text import words

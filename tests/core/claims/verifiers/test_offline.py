@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from core.claims.language.self_contained import self_contained
+from core.claims.self_contained import self_contained
 from core.claims.types import Claim
 from core.claims.verifiers.checks import CHECKS
 from core.claims.verifiers.features import FEATURES, PairFeatures

@@ -7,7 +7,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.claims.extraction.question_claims import (
+from core.claims.questions import (
     CLAIM_TABLES,
     claim_rows,
     question_claims,

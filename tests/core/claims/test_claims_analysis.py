@@ -543,7 +543,7 @@ def test_another_threshold_lays_nothing_out_and_compares_no_answer_again(monkeyp
     diagnosis = Diagnosis(run)
     assert diagnosis["claims"].claims["n_removed"].notna().any()
     for name in ("_rows_of", "causal_labels"):
-        monkeypatch.setattr(f"core.claims.analysis.layout.{name}", None)
+        monkeypatch.setattr(f"core.claims.layout.{name}", None)
     moved = diagnosis.at({"support": 0.9})["claims"]
     frames = moved.queries, moved.claims, moved.passages
     monkeypatch.undo()
@@ -606,3 +606,18 @@ def test_an_irrelevant_claim_enters_no_metric_of_ragchecker():
     first, second = (analysed([one])[1].ragchecker.drop(columns="query_id") for one in (plain, more))
     assert first.iloc[0]["precision"] == 1 and first.iloc[0]["recall"] == 0
     pd.testing.assert_frame_equal(first, second)
+
+
+@pytest.mark.parametrize("name", ["recorded_run", "worked_answers"])
+def test_one_answer_has_the_rows_that_it_has_among_all(name):
+    found = Diagnosis(Run.load(f"sample_data/{name}"))["claims"]
+    assert found.claims["n_removals"].any() == (name == "recorded_run")
+    for query_id in found.queries["query_id"].head(25):
+        expected = found.claims[found.claims["query_id"] == query_id].reset_index(drop=True)
+        pd.testing.assert_frame_equal(found.claims_of(query_id), expected, check_dtype=not expected.empty)
+
+
+def test_a_stranger_has_none():
+    found = Diagnosis(Run.load("sample_data/recorded_run"))["claims"]
+    with pytest.raises(InputError, match="must be a question of the run"):
+        found.claims_of("nobody")

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from core.claims.extraction.counterparts import (
+from core.claims.types import Claim
+from core.claims.verification import (
     compare_answer,
     compare_reference,
     entailment_label,
     is_value,
     premise,
 )
-from core.claims.types import Claim
 
 Q = "Which canal opened first?"
 FULL = "The Suez Canal opened first."

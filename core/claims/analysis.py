@@ -12,15 +12,20 @@ import numpy.typing as npt
 import pandas as pd
 
 from core.claims import rafe
-from core.claims.analysis.answer import AnswerClaims, answer_claims, judges_of
-from core.claims.analysis.layout import JointPair, MatrixLayout, ablated_answers, layout_of
-from core.claims.analysis.question_tables import SILENT, question_table, ragchecker_table, was_extracted
-from core.claims.analysis.scores import claim_scores, passage_scores
-from core.claims.analysis.spans import claim_spans, sentences_of
+from core.claims.answer import AnswerClaims, answer_claims, claim_spans, judges_of, sentences_of
 from core.claims.causal import removal_matrix
+from core.claims.layout import JointPair, MatrixLayout, ablated_answers, layout_of
+from core.claims.matrix import DEFAULT_SUPPORT
 from core.claims.quadrants import UNDEFINED, quadrants
 from core.claims.ragchecker import METRICS
-from core.claims.three_valued import DEFAULT_SUPPORT
+from core.claims.scores import (
+    SILENT,
+    claim_scores,
+    passage_scores,
+    question_table,
+    ragchecker_table,
+    was_extracted,
+)
 from core.claims.types import Bools, Floats, Ints, Labels
 from core.errors import InputError
 from core.rows import places_of
@@ -62,7 +67,7 @@ class ClaimsAnalysis:
     layout : MatrixLayout
         Where each claim, passage and cell is.
     scores : DataFrame
-        `core.claims.analysis.scores.claim_scores`, in the layout's order.
+        `core.claims.scores.claim_scores`, in the layout's order.
     pairs : list
         Those of ``layout.pairs`` that reach the threshold.
     """

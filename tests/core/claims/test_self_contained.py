@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.claims.language.self_contained import bare_value, counted, is_bare, self_contained, value_words
+from core.claims.self_contained import bare_value, counted, is_bare, self_contained, value_words
 from core.claims.types import Claim
 
 WHEN = "When was the cable landed?"
