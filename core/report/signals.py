@@ -56,6 +56,11 @@ class Coefficient:
         """The p-value for people."""
         return DASH if self.p_value != self.p_value else p_text(self.p_value)
 
+    @property
+    def text(self) -> str:
+        """All of it for people."""
+        return f"{number(self.value)} ({self.range_text}), {self.p_text}"
+
 
 @dataclass(frozen=True, slots=True)
 class SignalPair:
@@ -124,31 +129,19 @@ class SignalAgreement:
 
 
 def signal_agreement(diagnosis: Diagnosis) -> SignalAgreement:
-    """Correlate every signal of a run with every other.
+    """Correlate every signal of a run with every other; p-values are adjusted (Holm), each kind by itself.
 
-    Parameters
-    ----------
-    diagnosis : Diagnosis
-        The run. Signals are the numbers per question of its diagnostics (`QuestionColumn`), whether the
-        answer is correct, and the columns of the run's table of confidence signals; each needs three values
-        that are not all equal.
+    Signals are the numbers per question of its diagnostics (`QuestionColumn`), whether the answer is correct,
+    and the columns of the run's table of confidence signals; each needs three values that are not all equal.
 
-    Returns
-    -------
-    SignalAgreement
-        p-values are adjusted (Holm) for all pairs, each kind of coefficient by itself.
-
-    Examples
-    --------
     >>> from core.run import Run
     >>> found = signal_agreement(Diagnosis(Run.load("sample_data/recorded_run")))
     >>> len(found.pairs) == len(found.signals) * (len(found.signals) - 1) // 2
     True
     """
-    every = signals_of(diagnosis)
-    reasons = [_lacking(one) for one in every]
-    signals = tuple(one for one, reason in zip(every, reasons, strict=True) if not reason)
-    left_out = tuple((one.title, why) for one, why in zip(every, reasons, strict=True) if why)
+    reasons = [(one, _lacking(one)) for one in signals_of(diagnosis)]
+    signals = tuple(one for one, reason in reasons if not reason)
+    left_out = tuple((one.title, reason) for one, reason in reasons if reason)
     return SignalAgreement(signals, left_out, _pairs(signals), len(diagnosis.run.queries))
 
 
@@ -223,11 +216,12 @@ def signals_csv(diagnosis: Diagnosis) -> bytes:
 
 def answer(agreement: SignalAgreement, kind: str = SPEARMAN) -> tuple[str, ...]:
     """Say which signals agree beyond chance, and which separate correct from incorrect answers."""
-    if len(agreement.signals) < 2:
-        return (_too_few(agreement),)
-    return tuple(
-        filter(None, [_how_many(agreement, kind), _contrary(agreement, kind), _correct(agreement, kind)])
-    )
+    if not agreement.signals:
+        return ("The run has no signal: no number with at least three values that are not all equal.",)
+    if len(agreement.signals) == 1:
+        only = agreement.signals[0].title
+        return (f"The run has only one signal, {only}: there is nothing to compare it with.",)
+    return tuple(filter(None, (say(agreement, kind) for say in (_how_many, _contrary, _correct))))
 
 
 def signals_facts(agreement: SignalAgreement) -> dict[str, Any]:
@@ -253,10 +247,7 @@ def signals_text(agreement: SignalAgreement) -> str:
     """Return the agreement as text, for a terminal: the answer, then every pair with its n."""
     lines = [*answer(agreement), ""]
     for pair in agreement.pairs:
-        own = [
-            f"{kind} {number(pair[kind].value)} ({pair[kind].range_text}), {pair[kind].p_text}"
-            for kind in KINDS
-        ]
+        own = [f"{kind} {pair[kind].text}" for kind in KINDS]
         said = f"undefined because {pair.reason}" if pair.reason else f"{'; '.join(own)}; n = {pair.n:,}"
         lines.append(f"  {pair.first.title} · {pair.second.title}: {said}")
     lines += [f"  Not listed: {title} ({reason})" for title, reason in agreement.left_out]
@@ -272,13 +263,6 @@ def _facts(pair: SignalPair) -> dict[str, Any]:
         "first": pair.first.key, "second": pair.second.key, "n": pair.n, **own,
         "expected_sign": pair.expected or None, "undefined_because": pair.reason or None,
     }  # fmt: skip
-
-
-def _too_few(agreement: SignalAgreement) -> str:
-    if not agreement.signals:
-        return "The run has no signal: no number with at least three values that are not all equal."
-    only = agreement.signals[0].title
-    return f"The run has only one signal, {only}: there is nothing to compare it with."
 
 
 def _how_many(agreement: SignalAgreement, kind: str) -> str:

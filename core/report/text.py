@@ -112,24 +112,11 @@ class Gate:
 
 
 def gate(diagnosis: Diagnosis, severity: str = "high", asked: Iterable[str] = ()) -> Gate:
-    """Return whether a run passes.
+    """Return whether a run passes: whether no finding as grave as ``severity`` says that something is wrong.
 
-    Parameters
-    ----------
-    diagnosis : Diagnosis
-        The run and its settings.
-    severity : {"high", "medium", "low"}
-        A finding that something is wrong fails the run if it is at least as grave.
-    asked : iterable of str
-        Settings that were given on purpose: what they belong to must have data.
+    ``asked`` are settings that were given on purpose: what they belong to must have data. InputError for an
+    unknown severity, or a setting of a diagnostic that has nothing to say of the run.
 
-    Raises
-    ------
-    InputError
-        An unknown severity; or a setting of a diagnostic that has nothing to say of the run.
-
-    Examples
-    --------
     >>> from core.run import Run
     >>> gate(Diagnosis(Run.load("sample_data/recorded_run"))).passed
     False

@@ -45,12 +45,8 @@ def _fields(*tables: str) -> Fields:
         for column in TABLES[table].columns:
             if not column.name.startswith(("planted", "reported", "answer_status")):
                 called = _CALLED.get((table, column.name), column.name)
-                other = (
-                    replace(column, aliases=(*column.aliases, column.name))
-                    if called != column.name
-                    else column
-                )
-                found.setdefault(called, (table, other))
+                aliases = (*column.aliases, column.name)
+                found.setdefault(called, (table, replace(column, aliases=aliases)))
     return found
 
 
