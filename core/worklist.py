@@ -148,65 +148,45 @@ def select(
     result. The rows have the columns ``status`` and ``note`` of the ``reviews`` by question; the others are
     open.
     """
-    frame, problems = with_reviews(frame, reviews), []
-    met = np.ones(len(frame), dtype=bool)
-    tests: dict[str, Callable[[str], Any]] = {
-        "finding": lambda key: _named_by(frame, key),
+    found = [reviews.get(query_id, Review()) for query_id in frame["query_id"]]
+    frame = frame.assign(
+        status=pd.Series([one.status for one in found], index=frame.index, dtype="str"),
+        note=pd.Series([one.note for one in found], index=frame.index, dtype="str"),
+    )
+    tests: Mapping[str, Callable[[str], Any]] = {
+        "finding": lambda key: [key in named for named in frame["named"]],
         "where": lambda text: frame["query_id"].isin(matching(diagnosis, text)),
-        "label": lambda text: _labelled(frame, text),
-        "kind": lambda text: _of_kind(frame, text),
+        "label": lambda text: frame[_texts(frame)].eq(text).fillna(False).any(axis=1),
+        "kind": lambda text: frame["kind"].eq(text).fillna(False),
         "words": lambda text: _has_words(diagnosis, text),
-        "status": lambda text: _of_status(frame, text),
+        "status": lambda text: frame["status"].eq(text),
     }
+    met, problems = np.ones(len(frame), dtype=bool), []
     for part, test in tests.items():
         value = getattr(wanted, part)
-        if value:
-            try:
-                met &= np.asarray(test(value), dtype=bool)
-            except InputError as error:
-                problems.append(f"{error} All questions are listed.")
+        try:
+            listed = np.asarray(test(value), dtype=bool) if value else met
+            unknown = value not in STATUSES if part == "status" else part in _IN_VAIN and not listed.any()
+            if value and unknown:
+                raise InputError(_IN_VAIN[part].format(shorten(value)))
+            met = met & listed
+        except InputError as error:
+            problems.append(f"{error} All questions are listed.")
     try:
-        found = _sorted(diagnosis, frame[met], wanted)
+        shown = _sorted(diagnosis, frame[met], wanted)
     except InputError as error:
         problems.append(str(error))
-        found = _sorted(diagnosis, frame[met], replace(wanted, sort=READING))
-    return found, tuple(problems)
+        shown = _sorted(diagnosis, frame[met], replace(wanted, sort=READING))
+    return shown, tuple(problems)
 
 
-def with_reviews(frame: pd.DataFrame, reviews: Mapping[str, Review]) -> pd.DataFrame:
-    """Return a worklist with the columns ``status`` and ``note``."""
-    found = [reviews.get(query_id, Review()) for query_id in frame["query_id"]]
-    status, note = [one.status for one in found], [one.note for one in found]
-    return frame.assign(
-        status=pd.Series(status, index=frame.index, dtype="str"),
-        note=pd.Series(note, index=frame.index, dtype="str"),
-    )
-
-
-def _named_by(frame: pd.DataFrame, key: str) -> Any:
-    met = np.array([key in named for named in frame["named"]], dtype=bool)
-    if not met.any():
-        raise InputError(f"No finding {shorten(key)!r} names a question of this run at these settings.")
-    return met
-
-
-def _labelled(frame: pd.DataFrame, text: str) -> Any:
-    if text not in labels(frame):
-        raise InputError(f"No question has the label {shorten(text)!r}.")
-    return frame[_texts(frame)].eq(text).fillna(False).any(axis=1)
-
-
-def _of_kind(frame: pd.DataFrame, text: str) -> Any:
-    met = frame["kind"].eq(text).fillna(False)
-    if not met.any():
-        raise InputError(f"No question is of the kind {shorten(text)!r}.")
-    return met
-
-
-def _of_status(frame: pd.DataFrame, text: str) -> Any:
-    if text not in STATUSES:
-        raise InputError(f"{shorten(text)!r} is no status; they are {', '.join(STATUSES)}.")
-    return frame["status"].eq(text)
+# What is said of a value of a filter that names nothing.
+_IN_VAIN = {
+    "finding": "No finding {!r} names a question of this run at these settings.",
+    "label": "No question has the label {!r}.",
+    "kind": "No question is of the kind {!r}.",
+    "status": f"{{!r}} is no status; they are {', '.join(STATUSES)}.",
+}
 
 
 def _has_words(diagnosis: Diagnosis, text: str) -> Any:

@@ -24,6 +24,7 @@ from core.sources.formats import (
     import_file,
     n_asked_again,
 )
+from core.sources.formats.exported import check_questions
 from core.sources.guess import examples, guess_columns, values_in
 from core.sources.mapping import MAPPABLE, check_mapping, suggest_mapping
 from core.sources.templates import TEMPLATES, template_csv
@@ -160,6 +161,10 @@ def _columns_to_map(data: bytes, name: str, file_format: str) -> Mapping[str, Se
         return {}
     if file_format not in (AUTO, INFLUENCE):
         return columns if FORMATS[file_format].fields else {}
+    try:
+        check_questions(columns, name)
+    except InputError:
+        return {}
     try:
         check_mapping(suggest_mapping(columns), columns, name)
     except InputError:

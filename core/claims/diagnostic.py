@@ -100,12 +100,15 @@ def claims_csv(diagnosis: Analyses) -> bytes:
     """Return one row per claim of an answer and passage; no rows without claims.
 
     Each row has the claim's state, verdict and scores and the passage's probability, sentence and judge;
-    ``causal`` is the leave-one-out effect. States and verdicts follow from ``support_threshold``. Claims of
+    ``causal`` is the leave-one-out effect. States and verdicts follow from ``support_threshold``. A passage
+    that supports the claim together with another one names it in ``second_passage_id``, with the two's
+    ``joint_probability`` and ``joint_judge``; one that does so with several has a row for each. Claims of
     reference answers are not included.
     """
-    claims = diagnosis["claims"]
-    frame = claims.to_frame().assign(support_threshold=claims.threshold)
-    return csv_bytes(frame, diagnosis.run.data_source)
+    claims, run = diagnosis["claims"], diagnosis.run
+    pairs = run["joint_support"].rename(columns={"probability": "joint_probability", "judge": "joint_judge"})
+    frame = claims.to_frame().merge(pairs, "left", ["query_id", "claim_id", "passage_id"])
+    return csv_bytes(frame.assign(support_threshold=claims.threshold), run.data_source)
 
 
 def _analyse(diagnosis: Analyses) -> ClaimsAnalysis:

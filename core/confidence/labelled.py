@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.analyses import Analyses
 from core.arrays import Floats
 from core.calibration.in_use import in_use
 from core.calibration.saved import digest
 from core.errors import InputError
-from core.socket import Analyses
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,7 @@ import pytest
 
 from core.diagnosis import Diagnosis
 from core.report.compare import sides_of
-from core.report.paired import pairs_of
-from core.report.paired_text import answer
+from core.report.paired import answer, pairs_of
 from core.run import Run
 from tests.e2e.driving import main_text, sideways
 from tests.e2e.running_app import ROOT, settle

@@ -18,6 +18,7 @@ from core.sources.content import Content, read_content
 from core.sources.fields import unique
 from core.sources.formats import (
     deepeval,
+    exported,
     influence,
     inspectorraget,
     jsonl,
@@ -129,13 +130,15 @@ def import_file(
             f"The format must be one of {', '.join(IMPORT_FORMATS)}, got {shorten(file_format)!r}."
         )
     label = name or (Path(source).name if not isinstance(source, bytes) else "The file")
+    given = dict(mapping or {})
     try:
-        content, marked = unmarked(read_content(source, label))
+        content = read_content(source, label)
     except OneColumn as error:
         if error.first.casefold() in names_of("question"):
             raise InputError(_questions_only(label)) from error
         raise
-    found, content = _format_of(content, file_format, dict(mapping or {}))
+    content, marked = unmarked(content if given else exported.held(content))
+    found, content = _format_of(content, file_format, given)
     log = IssueLog()
     content.log_bad(log)
     read = found.read(content, log)

@@ -1,4 +1,4 @@
-"""Long tables in the columns of the schema: a row for each claim and passage, or for each sampled answer."""
+"""Long tables in the columns of the schema: a row for each claim and passage, sampled answer, or verdict."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from core.sources.formats.types import Format, ReadRecords
 from core.sources.mapping import suggest_mapping
 from core.sources.report import IssueLog, shorten
 from core.text.abstention import answer_status
+from core.text.strict import read_json
 
 # What a column is called in a file where several tables have one of its name.
 _CALLED = {
     ("claims", "text"): "claim",
     ("support", "probability"): "support",
     ("support", "label"): "support_label",
+    ("joint_support", "probability"): "joint_probability",
+    ("joint_support", "judge"): "joint_judge",
     ("samples", "answer"): "sample",
 }
 _WORDS = {
@@ -39,14 +42,10 @@ def _fields(*tables: str) -> Fields:
     found: dict[str, tuple[str, Column]] = {}
     for table in tables:
         for column in TABLES[table].columns:
-            if column.type != "list" and not column.name.startswith(("planted", "reported", "answer_status")):
+            if not column.name.startswith(("planted", "reported", "answer_status")):
                 called = _CALLED.get((table, column.name), column.name)
-                other = (
-                    replace(column, aliases=(*column.aliases, column.name))
-                    if called != column.name
-                    else column
-                )
-                found.setdefault(called, (table, other))
+                aliases = (*column.aliases, column.name)
+                found.setdefault(called, (table, replace(column, aliases=aliases)))
     return found
 
 
@@ -108,7 +107,7 @@ def _read(content: Content, log: IssueLog, row: str, fields: Fields) -> ReadReco
         frame.loc[irrelevant, mapping["verdict"]] = ""
         mapping["relevance"] = "relevance"
     checks = ColumnChecks(frame, mapping, log, decimal_comma=False)
-    for name in ("question", *([row] if row == "claim" else [])):
+    for name in ("question", *([row] if row in ("claim", "validator") else [])):
         checks.flag((checks.text(name).str.strip() == "").to_numpy(), name, f"a {name}")
     typed = pd.DataFrame({name: _values(checks, name, fields[name][1]) for name in mapping})
     if labels is not None and "support_label" not in typed:
@@ -127,6 +126,8 @@ def _values(checks: ColumnChecks, name: str, column: Column) -> Any:
     if column.type == "bool":
         return checks.optional_flags(name)
     text = checks.text(name)
+    if column.type == "list":
+        return pd.Series([_listed(cell) for cell in text], index=text.index, dtype="object")
     if column.values:
         odd = ~text.isin(("", *column.values)).to_numpy()
         checks.flag(odd & ~checks.bad, name, f"one of {', '.join(column.values)}", "warning")
@@ -175,15 +176,32 @@ def _table(typed: pd.DataFrame, table: str, fields: Fields) -> pd.DataFrame:
     return found.reset_index(drop=True)
 
 
+def _listed(cell: str) -> list[Any] | None:
+    """Return the texts of a cell: a JSON list, or one text."""
+    try:
+        found = read_json(cell)
+    except ValueError:
+        found = cell
+    return found if isinstance(found, list) else [cell] if cell.strip() else None
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
+
+
 _ROWS = {
-    "claim": _fields("queries", "passages", "claims", "support"),
+    "claim": _fields("queries", "passages", "claims", "support", "joint_support"),
     "sample": _fields("queries", "samples"),
+    "validator": _fields("queries", "verdicts"),
     "text": _fields("queries", "passages"),
 }
 _ELSEWHERE = ("text",)  # what other files have, too, each in a way of its own
 FORMATS = (
     format_of("claims-csv", "Claims × passages", "claim", ("support", "passage_id"), _ROWS["claim"]),
     format_of("samples-csv", "Sampled answers, a row each", "sample", ("sample_id",), _ROWS["sample"]),
+    format_of("verdicts-csv", "Verdicts of validators", "validator", ("passed",), _ROWS["validator"]),
     format_of(
         "passages-csv", "Questions × passages", "text", ("passage_id", "retrieval_rank"), _ROWS["text"]
     ),

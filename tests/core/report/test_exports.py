@@ -175,7 +175,8 @@ def test_claims_csv_has_a_row_per_claim_and_passage_and_is_safe():
     )
     read = table(written("claims-csv", run))
     assert len(read) == 5 and set(read["data_source"]) == {"upload"}
-    assert list(read.columns) == [*found.to_frame().columns, "support_threshold", "data_source"]
+    pairs = ["second_passage_id", "joint_probability", "joint_judge"]
+    assert list(read.columns) == [*found.to_frame().columns, *pairs, "support_threshold", "data_source"]
     assert set(read["support_threshold"]) == {"0.5"}
     stricter = table(written("claims-csv", run, support=0.8))
     assert set(stricter["support_threshold"]) == {"0.8"} and stricter["verdict"].iloc[0] == "UNSCORED"

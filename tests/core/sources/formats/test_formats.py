@@ -23,6 +23,7 @@ EXAMPLES = {
     "claims-csv": [{"question": "q", "claim": "a", "passage_id": "d", "text": "c", "support": 1}],
     "influence-csv": [{"question": "q", "text": "c", "influence_score": 1}],
     "samples-csv": [{"question": "q", "sample": "a", "seed": 1}],
+    "verdicts-csv": [{"question": "q", "answer": "a", "validator": "v", "passed": True}],
     "passages-csv": [{"question": "q", "passage_id": "d", "text": "c"}],
     "ragas": [RAGAS],
     "ragchecker": {
@@ -184,7 +185,9 @@ def test_every_format_knows_its_own_file_and_no_other_takes_it(name):
     assert imported.run.manifest["dataset"]["format"] == name
     assert imported.run.queries["question"].to_list() == ["q"]
     texts = imported.run.passages["text"].dropna().to_list()
-    assert texts == ([] if name in ("rag-uncertainty", "samples-csv") else ["c"])  # these do not keep them
+    assert texts == (
+        [] if name in ("rag-uncertainty", "samples-csv", "verdicts-csv") else ["c"]
+    )  # these do not keep them
     assert imported.report.notes[0] == f"Auto-detected from field names: {FORMATS[name].title} ({name})."
     assert imported.run.manifest["notes"] == list(imported.report.notes)
 
