@@ -34,9 +34,9 @@ from core.pipeline.rows import questions_of
 from core.pipeline.steps import asks_questions, options_of
 from core.run import Run
 from core.socket import settings_of
+from core.sources.content import read_rows
 from core.sources.continue_run import is_run
 from core.sources.formats import import_file
-from core.sources.rows import read_rows
 from core.text.display import count, number
 
 _SETTINGS = ("alpha", "weights")

@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from core.llm.embeddings import Embedder
 from core.pipeline.options import RunOptions
 from core.retrieval import EMBEDDING_RETRIEVERS, best, make_retriever, shared_embedder
-from core.sources.corpus import Document
 from core.sources.fields import unique
-from core.sources.gold import gold_spans, holds_gold
-from core.sources.question import PassageIn, Question
+from core.sources.question import Document, PassageIn, Question, gold_spans, holds_gold
 from core.text import passages as windows
 
 _INDEXES_KEPT = 2

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from core.sources.gold import gold_spans
+from core.sources.question import gold_spans
 
 # After these tags a new line begins: otherwise a heading would run into the sentence below it.
 _BLOCKS = frozenset("p br div li ul ol dl dt dd tr table caption h1 h2 h3 h4 h5 h6".split())
