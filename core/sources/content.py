@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from core.errors import InputError
-from core.sources.columnar import is_columnar, read_input, rows_of
-from core.sources.encoding import to_utf8
+from core.sources.columnar import is_columnar, rows_of
+from core.sources.encoding import read_source, to_utf8
 from core.sources.fields import Rejected
 from core.sources.report import IssueLog, ValidationReport, rejected_frame, shorten
 from core.sources.table import RawTable, table_of
@@ -131,7 +131,7 @@ def read_content(source: bytes | str | os.PathLike[str], name: str, *, strict: b
     ``strict`` sets aside entries that hold NaN or half of a surrogate pair; otherwise both are repaired and
     counted. InputError where the file as a whole cannot be read.
     """
-    data = read_input(source, name)
+    data = read_source(source, name)
     return replace(_parsed(data, name, strict), digest=hashlib.sha256(data).hexdigest())
 
 

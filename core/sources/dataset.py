@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InputError
-from core.sources.columnar import is_columnar, read_input
+from core.sources.columnar import is_columnar
 from core.sources.content import Content, read_content
 from core.sources.encoding import MAX_BYTES, Text, read_source, to_utf8
 from core.sources.fields import MAX_LIST, FieldError, Fields, read_each
@@ -128,7 +128,7 @@ def load_dataset(
         return found
 
     name = source.name.removesuffix(".gz")
-    return _read(read_input(source, str(path)), str(path), Path(name).stem or name, beside, attached)
+    return _read(read_source(source, str(path)), str(path), Path(name).stem or name, beside, attached)
 
 
 def read_dataset(data: bytes, name: str, *, documents: tuple[Document, ...] | None = None) -> Dataset:
