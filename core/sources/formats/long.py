@@ -17,7 +17,7 @@ from core.sources.content import Content
 from core.sources.fields import Rejected
 from core.sources.formats.types import Format, ReadRecords
 from core.sources.mapping import suggest_mapping
-from core.sources.report import IssueLog
+from core.sources.report import IssueLog, shorten
 from core.text.abstention import answer_status
 
 # What a column is called in a file where several tables have one of its name.
@@ -97,7 +97,9 @@ def _read(content: Content, log: IssueLog, row: str, fields: Fields) -> ReadReco
         mapping[row] = mapping.pop("answer")
     if row not in mapping or "question" not in mapping:
         lacking = " and ".join(name for name in ("question", row) if name not in mapping)
-        raise InputError(f"{content.name} has no column for {lacking}; its columns are {', '.join(frame)}.")
+        raise InputError(
+            f"{content.name} has no column for {lacking}; its columns are {', '.join(map(shorten, frame))}."
+        )
     labels = None
     if "support" in mapping:
         said = frame[mapping["support"]].str.strip()
