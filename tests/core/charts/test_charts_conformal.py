@@ -128,10 +128,10 @@ def test_coverage_is_dotted_where_no_threshold_is_finite():
 
 
 def test_a_threshold_that_some_splits_lack():
-    # One of eight questions has no correct sample: where the largest of four labels is the threshold, it is infinite
+    # One of twelve questions has no correct sample: where the largest of six labels is the threshold, it is infinite
     # in the halves that hold this question.
     analysis = calibrated(
-        [(CALIBRATES, 0.1, 1)] * 4 + [(TESTS, 0.1, 1)] * 4, meanings=[[True, True]] * 7 + [[False, False]]
+        [(CALIBRATES, 0.1, 1)] * 6 + [(TESTS, 0.1, 1)] * 6, meanings=[[True, True]] * 11 + [[False, False]]
     )
     figure = coverage_by_alpha(analysis, OF_SETS)
     rows = analysis.coverages[OF_SETS].splits.to_frame()
