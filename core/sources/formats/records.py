@@ -28,17 +28,7 @@ _TABLES = ("passages", "samples", "claims", "support", "reported", "signals", "c
 _HELD: Mapping[str, Mapping[str, str]] = {
     "queries": {
         name: name
-        for name in (
-            "question",
-            "answer",
-            "correct",
-            "correct_by",
-            "n_gold",
-            "kind",
-            "language",
-            "calibrates",
-            "latency",
-        )  # fmt: skip
+        for name in "question answer correct correct_by n_gold kind language calibrates latency".split()
     },
     "passages": {
         **{name: name for name in ("passage_id", "text", "title", "is_gold")},
