@@ -15,10 +15,14 @@ from scipy.sparse import csc_array, csr_array
 
 from core.errors import InputError
 from core.llm.embeddings import Embedder, shared_embedder
-from core.text.stop_words import ENGLISH
-from core.text.words import words
+from core.text.words import ENGLISH, words
 
 DIGITS = 10  # scores that agree so far are tied: what is beyond comes from the order of additions
+K1, B, EPSILON = 1.5, 0.75, 0.25
+_BATCH = 1_024
+_DIGITS = 6  # single precision holds noise beyond
+RETRIEVERS = ("bm25", "bm25s", "dense", "hybrid")
+EMBEDDING_RETRIEVERS = ("dense", "hybrid")  # those that use an embedding model
 
 
 class Retriever(Protocol):
@@ -105,9 +109,6 @@ class BM25Retriever(Retriever):
         return np.asarray(self._index.get_scores(self._tokenize(query)), dtype=np.float64)
 
 
-K1, B, EPSILON = 1.5, 0.75, 0.25
-
-
 class FastBM25Retriever(Retriever):
     """BM25Okapi with the parameters of `BM25Retriever`; every word's scores are computed with the index.
 
@@ -164,10 +165,6 @@ def _okapi_idf(held_by: Sequence[int], size: int) -> NDArray[np.float64]:
     # math.log and a plain sum, as in rank_bm25: numpy's differ in the last digit.
     idf = np.array([math.log(size - n + 0.5) - math.log(n + 0.5) for n in held_by])
     return np.where(idf < 0, EPSILON * (sum(idf.tolist()) / len(idf)), idf)
-
-
-_BATCH = 1_024
-_DIGITS = 6  # single precision holds noise beyond
 
 
 class DenseRetriever(Retriever):
@@ -228,10 +225,6 @@ def _average_ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(mean[place], dtype=np.float64)
 
 
-RETRIEVERS = ("bm25", "bm25s", "dense", "hybrid")
-EMBEDDING_RETRIEVERS = ("dense", "hybrid")  # those that use an embedding model
-
-
 def make_retriever(
     name: str, texts: Sequence[str], *, tokenizer: str = "words", embedder: Embedder | None = None
 ) -> Retriever:
@@ -244,8 +237,6 @@ def make_retriever(
     for an unknown retriever, ValueError for an unknown tokenizer, `BackendError` where an embedding model
     cannot be loaded.
 
-    Examples
-    --------
     >>> make_retriever("bm25s", ["a red apple", "a green pear", "blue sky"]).top("pear", k=1)
     [1]
     """

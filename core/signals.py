@@ -178,9 +178,9 @@ def _of_table(diagnosis: Analyses) -> list[Signal]:
         (one.name, one.meaning.rstrip("."), one, table) for one in TABLES[_TABLE].columns[1:] if len(table)
     ]
     value = CONFIDENCES.column("value")
-    columns += [
-        (name, name.replace("_", " ").capitalize(), value, given) for name in names_of_file(diagnosis)
-    ]
+    # In the order of the file, which the pivot loses.
+    names = dict.fromkeys(run[CONFIDENCES.name]["name"])
+    columns += [(name, name.replace("_", " ").capitalize(), value, given) for name in names]
     return [
         Signal(
             diagnosis.diagnostics[0].name, name, title, OF_TABLE, "{:.2f}",
@@ -189,11 +189,6 @@ def _of_table(diagnosis: Analyses) -> list[Signal]:
         )
         for name, title, one, frame in columns
     ]  # fmt: skip
-
-
-def names_of_file(diagnosis: Analyses) -> tuple[str, ...]:
-    """Return the names of the confidences that the run's file gives, in the order of the file."""
-    return tuple(dict.fromkeys(diagnosis.run[CONFIDENCES.name]["name"]))
 
 
 def _bounds(limits: tuple[float | None, float | None] | None) -> tuple[float, float] | None:

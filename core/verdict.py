@@ -64,8 +64,6 @@ def verdict(diagnosis: Diagnosis) -> RunVerdict:
     are left out unless there is room, and those without a clause of their own always. Where nothing is
     seriously wrong, the first sentence says so, or says that nothing can be told from chance.
 
-    Examples
-    --------
     >>> from core.run import Run
     >>> from core.sources.simulation import simulate
     >>> 1 <= len(verdict(Diagnosis(simulate())).sentences) <= 3

@@ -80,7 +80,7 @@ RULES = {
     "core.llm.ollama": "core.errors core.llm",
     "core.retrieval": "core.errors core.text core.llm",
     "core.sources": "core.errors core.files core.schema core.run core.text core.arrays core.stats core.spreadsheet",
-    "core.pipeline": "core.errors core.schema core.run core.text core.presets core.llm core.retrieval core.sources",
+    "core.pipeline": "core.errors core.schema core.rows core.run core.text core.presets core.llm core.retrieval core.sources",
     "core.own_rag": "core.errors core.run core.text core.llm core.sources core.pipeline core.socket core.diagnostics",
     "core.charts": "core.text core.stats core.diagnosis core.socket",
     # Compares diagnostics, so it takes a report and knows none of them.

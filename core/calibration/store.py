@@ -93,7 +93,7 @@ _WRITTEN = tuple(name for name in TYPES if name not in ("id", "excluded"))
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CalibrationCase:
     """A question of the calibration set.
 
     Attributes
@@ -147,7 +147,7 @@ class CalibrationStore:
     Examples
     --------
     >>> import tempfile
-    >>> case = Case("Who?", "Ada was first.", "Ada", "Ada", score=0.1, correct=True)
+    >>> case = CalibrationCase("Who?", "Ada was first.", "Ada", "Ada", score=0.1, correct=True)
     >>> with tempfile.TemporaryDirectory() as folder, CalibrationStore(f"{folder}/calibration.db") as store:
     ...     print(store.add([case], Provenance("length", "model", "prompt", "retriever")))
     ...     print(store.has("Who?", "Ada was first."), store.usable()["nonconformity_score"].tolist())
@@ -182,7 +182,7 @@ class CalibrationStore:
 
     def add(
         self,
-        cases: Iterable[Case],
+        cases: Iterable[CalibrationCase],
         provenance: Provenance,
         *,
         replace: bool = False,
@@ -318,7 +318,7 @@ class CalibrationStore:
             )
 
 
-def _row(case: Case, provenance: Provenance, now: str) -> tuple[object, ...]:
+def _row(case: CalibrationCase, provenance: Provenance, now: str) -> tuple[object, ...]:
     texts = (case.question, case.context, case.prediction, case.true_answer)
     correct = None if case.correct is None else int(case.correct)
     key = query_hash(case.question, case.context)

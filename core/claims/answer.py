@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,14 +14,12 @@ from core.claims.layout import ablated_answers
 from core.claims.matrix import ClaimEvidenceMatrix
 from core.claims.types import Floats, Ints, Labels
 from core.run import Run
-from core.text.sentences import Span, sentence_spans
-from core.text.stop_words import ENGLISH
-from core.text.words import words
+from core.text.sentences import Span, read_span, sentence_spans
+from core.text.words import ENGLISH, words
 
 if TYPE_CHECKING:
     from core.claims.analysis import ClaimsAnalysis
 
-_SPAN = re.compile(r"(\d{1,9}):(\d{1,9})")
 _AROUND = " \t\n\r.,;:!?。，；：！？\"'“”‘’"
 
 
@@ -42,7 +39,7 @@ def spans_of(answer: str | None, text: str, spans: object, start: object, end: o
     """
     if not answer:
         return ()
-    given = [_pair(entry) for entry in spans] if isinstance(spans, (list, tuple)) else []
+    given = [read_span(entry) for entry in spans] if isinstance(spans, (list, tuple)) else []
     places = {place for place in given if place is not None and _within(place, answer)}
     if not places and isinstance(start, int) and isinstance(end, int) and _within((start, end), answer):
         places = {(start, end)}
@@ -84,11 +81,6 @@ def _whole_numbers(column: pd.Series) -> list[int | None]:
     return [number if known else None for number, known in zip(numbers, column.notna(), strict=True)]
 
 
-def _pair(entry: object) -> Span | None:
-    match = _SPAN.fullmatch(entry) if isinstance(entry, str) else None
-    return (int(match[1]), int(match[2])) if match else None
-
-
 def _within(place: Span, text: str) -> bool:
     return 0 <= place[0] < place[1] <= len(text)
 
@@ -105,76 +97,34 @@ def _found(answer: str, text: str) -> tuple[Span, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerClaims:
-    """Claims and evidence of one answer.
-
-    Attributes
-    ----------
-    query_id, question : str
-        The question.
-    answer, answer_status : str or None
-        The baseline answer as it is, and its status.
-    claim_ids : tuple of str
-        In the order of the table, which is that of the answer.
-    passage_ids, titles : tuple of str
-        In the order of retrieval; a missing title is "".
-    spans : tuple of tuple of (int, int)
-        Where the answer says each claim: half-open character ranges. Found by their text where the run gives
-        no place; empty where that fails too.
-    matrix : ClaimEvidenceMatrix
-        Claims (their texts) × passages (their ids).
-    states, verdicts : ndarray of str
-        One of ``CLAIM_STATES`` (with *joint*, which the matrix alone cannot tell) and of
-        `core.claims.rafe.VERDICTS` for every claim.
-    causal : ndarray of str or None
-        Claims × passages: leave-one-out effects, as
-        `core.claims.causal.causal_labels`; None where no passage was left out.
-    sentences : ndarray of str
-        Claims × passages: the sentence of the passage that is most like the claim, as the verifier says, or
-        else the one that shares most words with it; "" without one.
-    agreement : ndarray of float or None
-        Claims × passages: agreement of repeated verdicts; None where nothing was repeated.
-    joint : tuple of (int, (int, int), float)
-        Claim, pair of passages, and the probability that the two support the claim together; only for claims
-        in the state *joint*, best first.
-    added, dropped : tuple of tuple of str
-        For each claim, its content words that are not in that answer span, and the reverse.
-    judge : str
-        Who verified; "" if not verified.
-    reason : str or None
-        Why grounding is undefined: a key of `core.claims.definitions.REASONS`.
-    """
+    """Claims and evidence of one answer; matrices are claims × passages."""
 
     query_id: str
-    question: str
     answer: str | None
-    answer_status: str | None
     claim_ids: tuple[str, ...]
-    passage_ids: tuple[str, ...]
-    titles: tuple[str, ...]
-    spans: tuple[tuple[Span, ...], ...]
+    passage_ids: tuple[str, ...]  # in the order of retrieval
+    titles: tuple[str, ...]  # "" where one is missing
+    spans: tuple[tuple[Span, ...], ...]  # of each claim in the answer, as `spans_of`
     matrix: ClaimEvidenceMatrix
-    states: Labels
-    verdicts: Labels
-    causal: Labels | None
-    sentences: Labels
-    agreement: Floats | None
-    joint: tuple[tuple[int, tuple[int, int], float], ...]
-    added: tuple[tuple[str, ...], ...]
-    dropped: tuple[tuple[str, ...], ...]
-    judge: str
-    reason: str | None = None
+    states: Labels  # of CLAIM_STATES, *joint* among them, which the matrix alone cannot tell
+    verdicts: Labels  # of `core.claims.rafe.VERDICTS`
+    causal: Labels | None  # `core.claims.causal.causal_labels`; None where no passage was left out
+    sentences: Labels  # the most like the claim: as the verifier says, or by shared words; "" = none
+    agreement: Floats | None  # of repeated verdicts; None where nothing was repeated
+    joint: tuple[tuple[int, tuple[int, int], float], ...]  # of claims in the state *joint*, best first
+    added: tuple[tuple[str, ...], ...]  # content words of each claim that are not in its span
+    dropped: tuple[tuple[str, ...], ...]  # the reverse
+    judge: str  # who verified; "" if nobody
+    reason: str | None = None  # why grounding is undefined, of `core.claims.definitions.REASONS`
 
 
 def answer_claims(found: ClaimsAnalysis, query: int) -> AnswerClaims:
     """Put together what is known of the claims of one answer, given the row of its question."""
     run, layout = found.run, found.layout
     asked = run.queries.iloc[query]
-    query_id, question, answer, status, reason = (
+    answer, reason = (
         value if isinstance(value, str) else None
-        for value in (
-            *(asked[name] for name in ("query_id", "question", "answer", "answer_status")),
-            found.queries["reason"].iloc[query],
-        )
+        for value in (asked["answer"], found.queries["reason"].iloc[query])
     )
     ids, block = layout.matrix(query, of_answer=True)
     claims, scored = layout.claims.iloc[ids], found.scores.iloc[ids]
@@ -192,11 +142,10 @@ def answer_claims(found: ClaimsAnalysis, query: int) -> AnswerClaims:
     ablated = ablated_answers(passages)
     was_left_out = any(without is not None for without in ablated)
     sentences = sentences_of(run, support, np.broadcast_to(rows, block.shape))
+    _fill_in(sentences, texts, passages["text"])
     return AnswerClaims(
-        str(query_id),
-        str(question),
+        asked["query_id"],
         answer,
-        status,
         tuple(claims["claim_id"]),
         tuple(passages["passage_id"]),
         tuple(passages["title"].fillna("")),
@@ -206,13 +155,12 @@ def answer_claims(found: ClaimsAnalysis, query: int) -> AnswerClaims:
             tuple(passages["passage_id"]),
             layout.probability[block],
             scored["relevant"].to_numpy(dtype=bool),
-            judge,
             found.threshold,
         ),
         scored["state"].to_numpy(dtype=object),
         scored["verdict"].to_numpy(dtype=object),
-        causal_labels(texts, ablated, answer, str(question)) if was_left_out else None,
-        _filled(sentences, texts, passages["text"]),
+        causal_labels(texts, ablated, answer, asked["question"]) if was_left_out else None,
+        sentences,
         _agreement(run, support),
         tuple(sorted(pairs, key=lambda pair: (pair[0], -pair[2]))),
         _words_of(claims["added"]),
@@ -233,16 +181,12 @@ def _words_of(column: pd.Series) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(words) if isinstance(words, list) else () for words in column)
 
 
-def _filled(sentences: Labels, claims: Sequence[str], passages: Iterable[object]) -> Labels:
+def _fill_in(sentences: Labels, claims: Sequence[str], passages: Iterable[object]) -> None:
     """Fill in the sentence of a passage that shares most words with a claim where a file names none."""
     for j, passage in enumerate(passages):
         unknown = np.flatnonzero(sentences[:, j] == "")
         if unknown.size and isinstance(passage, str):
-            for i, found in zip(
-                unknown, sharing_most([claims[int(i)] for i in unknown], passage), strict=True
-            ):
-                sentences[i, j] = found
-    return sentences
+            sentences[unknown, j] = sharing_most([claims[int(i)] for i in unknown], passage)
 
 
 def _agreement(run: Run, support: Ints) -> Floats | None:

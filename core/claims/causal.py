@@ -1,4 +1,9 @@
-"""Leave-one-out effects on claims: what the answer still says when a passage is left out."""
+"""Leave-one-out effects on claims: what the answer still says when a passage is left out.
+
+A lexical decision without a model, for English, Vietnamese and Chinese. It compares the answers with each
+other and never with the passages, so it is independent of textual support. Known limits: a claim in wholly
+other words reads as gone, and two things that change places in a sentence read as kept.
+"""
 
 from __future__ import annotations
 
@@ -121,17 +126,9 @@ def causal_labels(
 ) -> Labels:
     """Return the effect of leaving each passage out on every claim of an answer.
 
-    Parameters
-    ----------
-    claims : sequence of str
-        Claims of the baseline answer.
-    ablated_answers : sequence of str or None
-        The answer without each passage, in the order of the passages; None where it is missing.
-    baseline : str or None
-        The answer with all passages.
-    question : str
-        The question, if known: words of it say nothing in an answer ("Baikal" still says "Lake Baikal" when
-        the question asks for a lake).
+    ``ablated_answers`` are those without each passage, ``baseline`` is that with all; None where one is
+    missing. Words of the question say nothing in an answer ("Baikal" still says "Lake Baikal" when the
+    question asks for a lake).
 
     Returns
     -------

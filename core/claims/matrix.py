@@ -1,4 +1,9 @@
-"""The claim-evidence matrix: how well the passages support each claim of an answer."""
+"""The claim-evidence matrix: how well the passages support each claim of an answer.
+
+One row per claim, one column per passage. A cell is the probability that the passage supports the claim (or
+simply 0 / 1), and NaN where the verifier failed. NaN is *unscored*: a state of its own, never read as "not
+supported". Yes, no and unknown are 1, 0 and NaN.
+"""
 
 from __future__ import annotations
 
@@ -14,27 +19,16 @@ DEFAULT_SUPPORT = 0.5
 
 
 class KnownShare(NamedTuple):
-    """A mean with its n; NaN and a reason where it is undefined.
+    """A mean of ``n`` known values, ``n_left_out`` were not; NaN and a reason where it is undefined.
 
-    ``n`` values were known and ``n_left_out`` were not. What is known is seldom a fair sample (one supporting
-    passage is enough to know, so known claims are more often supported), hence ``low`` and ``high``: the mean
-    if every unknown value were 0, or 1.
+    What is known is seldom a fair sample: one supporting passage is enough to know, so known claims are more
+    often supported.
     """
 
     value: float
     n: int
     n_left_out: int
     reason: str | None = None
-
-    @property
-    def low(self) -> float:
-        """The mean if every unknown value were 0; NaN where undefined."""
-        return self.value * self.n / (self.n + self.n_left_out) if self.n else np.nan
-
-    @property
-    def high(self) -> float:
-        """The mean if every unknown value were 1; NaN where undefined."""
-        return (self.value * self.n + self.n_left_out) / (self.n + self.n_left_out) if self.n else np.nan
 
 
 def as_matrix(matrix: ArrayLike, name: str = "M") -> Floats:
@@ -153,15 +147,11 @@ def passage_importance(M: ArrayLike, threshold: float | None = None) -> Floats:
 
 
 def claim_states(M: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Labels:
-    """Return the state of every claim.
+    """Return the state of every claim, an array of str.
 
-    Returns
-    -------
-    ndarray of str
-        *well supported*: two passages or more support it; *fragile*: exactly one does; *unsupported*: none
-        does, and every passage was scored; *unscored*: no cell was scored, or no support was found while
-        some cells are unscored. What is unknown is not unsupported. (A fragile claim with unscored cells may
-        be better supported than is known.)
+    *well supported*: two passages or more support it; *fragile*: exactly one does; *unsupported*: none does,
+    and every passage was scored; *unscored*: no cell was scored, or no support was found while some are
+    unscored.
     """
     support = thresholded(as_matrix(M), threshold)
     n_supporting = (support == 1).sum(axis=1)
@@ -171,50 +161,13 @@ def claim_states(M: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Labels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimEvidenceMatrix:
-    """The claims of one answer against the passages it was given, and every score that follows.
+    """The claims of one answer against the passages it was given, and every score that follows."""
 
-    Attributes
-    ----------
-    claims : tuple of str
-        Texts or identifiers, one per row.
-    passages : tuple of str
-        Labels, one per column, in retrieval order.
-    probabilities : ndarray of float64, shape (n_claims, n_passages)
-        Read-only; NaN = unscored.
-    relevant : ndarray of bool
-        False for refusals and talk about the answer; such claims enter no mean.
-    judge : str
-        Who verified.
-    threshold : float
-        From this probability on a passage supports a claim.
-    """
-
-    claims: tuple[str, ...]
-    passages: tuple[str, ...]
-    probabilities: Floats
-    relevant: Bools
-    judge: str
-    threshold: float = DEFAULT_SUPPORT
-
-    def __post_init__(self) -> None:
-        claims, passages = tuple(self.claims), tuple(self.passages)
-        matrix = as_matrix(self.probabilities, "probabilities").copy()
-        if not matrix.size and not (claims and passages):
-            matrix = matrix.reshape(len(claims), len(passages))
-        if matrix.shape != (len(claims), len(passages)):
-            raise ValueError(
-                f"probabilities must have a row for each of {len(claims)} claims and a column for each of "
-                f"{len(passages)} passages; its shape is {matrix.shape}."
-            )
-        relevant = np.array(self.relevant, dtype=bool)
-        if relevant.shape != (len(claims),):
-            raise ValueError(f"relevant must have {len(claims)} entries, one per claim; got {relevant.size}.")
-        thresholded(matrix, self.threshold)  # refuses a threshold that makes no sense
-        matrix.setflags(write=False)
-        relevant.setflags(write=False)
-        for name, value in (("claims", claims), ("passages", passages), ("probabilities", matrix)):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "relevant", relevant)
+    claims: tuple[str, ...]  # one per row
+    passages: tuple[str, ...]  # one per column, in retrieval order
+    probabilities: Floats  # NaN = unscored
+    relevant: Bools  # False for refusals and talk about the answer; such claims enter no mean
+    threshold: float = DEFAULT_SUPPORT  # from this probability on a passage supports a claim
 
     @property
     def uncertainty(self) -> Floats:
@@ -225,8 +178,3 @@ class ClaimEvidenceMatrix:
     def support_maximum(self) -> Floats:
         """Best support of every claim by a single passage."""
         return support_maximum(self.probabilities)
-
-    @property
-    def passage_importance(self) -> Floats:
-        """Mean support of every passage for the relevant claims."""
-        return passage_importance(self.probabilities[self.relevant])

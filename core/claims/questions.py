@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from core.claims import matrix
 from core.claims.decomposition.decompose import Decomposition
@@ -18,7 +17,7 @@ from core.claims.self_contained import self_contained
 from core.claims.types import Bools, Claim, Floats, Ints
 from core.claims.verifiers.checked import Joint
 from core.text.abstention import answer_status
-from core.text.sentences import Span
+from core.text.sentences import read_span
 from core.text.words import has_words, words
 
 
@@ -272,7 +271,7 @@ def read_question(
     claims = [
         Claim(
             row["text"],
-            tuple(map(_span, row["spans"] or ())),
+            tuple(span for text in row["spans"] or () if (span := read_span(text))),
             row["relevance"] != IRRELEVANT,
             tuple(row["added"] or ()),
             tuple(row["dropped"] or ()),
@@ -303,20 +302,5 @@ def read_question(
     return replace(found, joint=tuple(joint))
 
 
-def _span(written: str) -> Span:
-    start, _, end = written.partition(":")
-    return int(start), int(end)
-
-
 def _places(ids: Sequence[str]) -> dict[str, int]:
     return {name: place for place, name in enumerate(ids)}
-
-
-def rows_by_question(frame: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of each question, a missing value as None."""
-    columns = [frame[name].astype("object").where(frame[name].notna(), None) for name in frame.columns]
-    found: dict[str, list[dict[str, Any]]] = {}
-    for values in zip(*columns, strict=True):
-        row = dict(zip(frame.columns, values, strict=True))
-        found.setdefault(row["query_id"], []).append(row)
-    return found

@@ -11,8 +11,7 @@ from core.claims.types import Claim
 from core.text.numbers import is_vietnamese
 from core.text.quantities import counts
 from core.text.sentences import sentence_spans
-from core.text.stop_words import ENGLISH
-from core.text.words import has_words, words
+from core.text.words import ENGLISH, has_words, words
 
 _CACHE = 16_384
 _MOST_WORDS = 8
@@ -57,21 +56,9 @@ _EMPTY = ENGLISH | frozenset("yes true false có không đúng sai phải vâng 
 def self_contained(claim: Claim, question: str) -> Claim:
     """Put the question in front of a claim that is a bare value; return any other claim as it is.
 
-    Parameters
-    ----------
-    claim : Claim
-        In English, Vietnamese or Chinese.
-    question : str
-        What the answer answers.
+    In English, Vietnamese or Chinese. The claim itself is returned where it is a sentence, is not relevant,
+    has its question already, or where the question has no word.
 
-    Returns
-    -------
-    Claim
-        Spans, ``added`` and ``dropped`` as they were. The claim itself where it is a sentence, is not
-        relevant, has its question already, or where the question has no word.
-
-    Examples
-    --------
     >>> self_contained(Claim("1866", ((0, 4),)), "When was the cable landed?").text
     'When was the cable landed? 1866'
     >>> self_contained(Claim("The cable was landed in 1866."), "When was the cable landed?").text

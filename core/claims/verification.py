@@ -1,4 +1,10 @@
-"""Verify what is not known yet of the claims of questions, then try pairs of passages."""
+"""Verify what is not known yet of the claims of questions, then try pairs of passages.
+
+A reference answer is often a bare value, "Suez Canal", and so is many an answer. Whether a text contains a
+value can be read off without a verifier. Where it does not, a verifier that understands both texts may still
+find the same said in other words. One that only compares words would be misled by those of the question,
+which both sides share, so for it containment decides.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +18,9 @@ import numpy as np
 from core.claims.matrix import DEFAULT_SUPPORT
 from core.claims.questions import ANSWER, REFERENCE, QuestionClaims, QuestionTexts
 from core.claims.self_contained import self_contained
-from core.claims.types import Claim, ClaimGroup, Floats, Ints, Verifier
+from core.claims.types import Claim, ClaimGroup, Floats, Ints, Judgement, Verifier
 from core.claims.verifiers.checked import (
     CheckedVerifier,
-    SupportScores,
     VerifierError,
     joint_support,
     most_alike_sentences,
@@ -37,49 +42,32 @@ class Comparison(NamedTuple):
     asked: Mapping[tuple[str, ...], tuple[int, ...]]  # texts to show, with the claims to check
 
 
-def compare_answer(
-    question: str, answer: str, claims: Sequence[Claim], references: Sequence[str], literal: bool
+def compare(
+    side: str, question: str, answer: str, claims: Sequence[Claim], references: Sequence[str], literal: bool
 ) -> Comparison:
-    """Compare the relevant claims of an answer with the reference answers, of which one is enough.
+    """Compare the relevant claims of the answer with the references, of which one is enough, or the reverse.
 
-    ``literal``: the verifier compares words rather than meanings.
+    Claims of the reference are those of the first. ``literal``: the verifier compares words, not meanings.
     """
-    if is_value(answer, question):
-        said = any(_contains(answer, text) or _contains(text, answer) for text in references)
+    own, others = (answer, references) if side == ANSWER else (references[0], (answer,))
+    if is_value(own, question):
+        if side == ANSWER:
+            said = any(_contains(answer, text) or _contains(text, answer) for text in references)
+        else:  # any spelling of it will do
+            said = any(_contains(answer, text) for text in references if is_value(text, question))
         if said or literal:
-            return _all(claims, said)
-    values = {text for text in references if is_value(text, question)}
+            return Comparison({i: said for i, claim in enumerate(claims) if claim.relevant}, {})
+    values = {text for text in others if literal and is_value(text, question)}
     settled: dict[int, bool] = {}
     asked: dict[tuple[str, ...], tuple[int, ...]] = {}
     for i, claim in enumerate(claims):
-        if not claim.relevant:
-            continue
-        shown = tuple(
-            premise(text, question)
-            for text in references
-            if not literal or text not in values or _contains(claim.text, text)
-        )
-        if shown:
-            asked[shown] = (*asked.get(shown, ()), i)
-        else:
-            settled[i] = False
+        if claim.relevant:
+            told = (text for text in others if text not in values or _contains(claim.text, text))
+            if shown := tuple(premise(text, question) for text in told):
+                asked[shown] = (*asked.get(shown, ()), i)
+            else:
+                settled[i] = False
     return Comparison(settled, asked)
-
-
-def compare_reference(
-    question: str, answer: str, claims: Sequence[Claim], references: Sequence[str], literal: bool
-) -> Comparison:
-    """Compare the claims of the first reference answer with the answer, as `compare_answer`."""
-    if is_value(references[0], question):
-        # Any spelling of it will do.
-        said = any(_contains(answer, text) for text in references if is_value(text, question))
-        if said or literal:
-            return _all(claims, said)
-    by_words = literal and is_value(answer, question)
-    relevant = [i for i, claim in enumerate(claims) if claim.relevant]
-    asked = tuple(i for i in relevant if not by_words or _contains(claims[i].text, answer))
-    settled = {i: False for i in relevant if i not in asked}
-    return Comparison(settled, {(premise(answer, question),): asked} if asked else {})
 
 
 def is_value(text: str, question: str) -> bool:
@@ -102,10 +90,6 @@ def entailment_label(probabilities: Floats) -> str | None:
     return None if np.isnan(probabilities).any() else NEUTRAL
 
 
-def _all(claims: Sequence[Claim], said: bool) -> Comparison:
-    return Comparison({i: said for i, claim in enumerate(claims) if claim.relevant}, {})
-
-
 def _contains(text: str, value: str) -> bool:
     return is_correct(text, [value]) is True
 
@@ -123,11 +107,6 @@ class Pairings:
     compared: list[list[int]] = field(default_factory=list)
     settled: dict[int, str] = field(default_factory=dict)
 
-    @property
-    def rows(self) -> set[int]:
-        """The claims that have a cell among those asked about."""
-        return {i for rows, _ in self.cells for i in rows}
-
 
 def missing_pairings(texts: QuestionTexts, known: QuestionClaims, *, titled: bool) -> Pairings:
     """Return what is not known yet of a question's claims.
@@ -140,11 +119,11 @@ def missing_pairings(texts: QuestionTexts, known: QuestionClaims, *, titled: boo
     for rows, columns in _unscored(known):
         asked.cells.append((rows, columns))
         asked.groups.append(([known.claims[i].text for i in rows], [evidence[j] for j in columns]))
-    for side, compare in ((ANSWER, compare_answer), (REFERENCE, compare_reference)):
+    for side in (ANSWER, REFERENCE):
         places = [i for i, there in enumerate(known.sides) if there == side and known.counterparts[i] is None]
         if texts.is_compared and any(known.claims[i].relevant for i in places):
             claims = [known.claims[i] for i in places]
-            found = compare(texts.question, texts.answer, claims, texts.references, not titled)
+            found = compare(side, texts.question, texts.answer, claims, texts.references, not titled)
             for i, said in found.settled.items():
                 asked.settled[places[i]] = ENTAILMENT if said else NEUTRAL
             for premises, chosen in found.asked.items():
@@ -208,7 +187,7 @@ class Verification:
             if self._joint and one.cells:
                 self.joint_left.add(texts.query_id)
             if texts.query_id in self.joint_left:
-                filled = self._joined(texts, filled, one.rows, verifier)
+                filled = self._joined(texts, filled, {i for rows, _ in one.cells for i in rows}, verifier)
             found.append(filled)
         return found
 
@@ -240,7 +219,7 @@ class Verification:
 
 
 def _filled(
-    known: QuestionClaims, asked: Pairings, found: Sequence[SupportScores], sentences: Sequence[Ints]
+    known: QuestionClaims, asked: Pairings, found: Sequence[Judgement], sentences: Sequence[Ints]
 ) -> QuestionClaims:
     """Put the scores into place."""
     for (rows, columns), scores, places in zip(asked.cells, found, sentences, strict=False):
@@ -257,7 +236,7 @@ def _filled(
     return replace(known, counterparts=tuple(labels))
 
 
-def _why(found: Sequence[SupportScores]) -> Counter[str]:
+def _why(found: Sequence[Judgement]) -> Counter[str]:
     """Count unscored cells by reason."""
     reasons: Counter[str] = Counter()
     for scores in found:

@@ -11,14 +11,13 @@ import typer
 
 from core import diagnostics
 from core.calibration.in_use import AUTO, in_use, kept_method
-from core.calibration.provenance import Provenance
 from core.calibration.saved import Method
 from core.cli.live import Work, begun, opened_work, step_types
 from core.cli.options import Given, LiveOptions, field_options, setting_options
 from core.cli.output import log, log_report, print_json, print_text, stoppable
 from core.confidence import Labelled, Learned, labelled_run
 from core.confidence import learn as learn_from
-from core.conformal import CalibrationStore, Case, ConformalRAG, cases_of, labels_needed
+from core.conformal import CalibrationStore, ConformalRAG, cases_of, labels_needed
 from core.conformal.definitions import DEFAULT_ALPHA
 from core.conformal.rag import SCORE, statement, summary
 from core.diagnosis import Diagnosis
@@ -120,7 +119,11 @@ def _from_run(
     cases, provenance = cases_of(diagnosis, used.method if taught is not None else None)
     if not cases:
         raise InputError(f"{source} has no labelled answer; nothing can be calibrated.")
-    return _stored(path, cases, provenance, kept_method(used), alpha, used.score), taught
+    with CalibrationStore(path, provenance) as store:
+        new = store.add(cases, provenance, method=kept_method(used))
+        found = summary(store, alpha, used.score)
+    counts = {"new_calibrated": new, "skipped": len(cases) - new, "n_failed": 0, "failure": ""}
+    return {**found, **counts}, taught
 
 
 def _taught(rows: Labelled, start: Method) -> Learned:
@@ -129,15 +132,6 @@ def _taught(rows: Labelled, start: Method) -> Learned:
     if found.proposed is None:
         raise InputError(f"Nothing can be learned: {found.weights.reason}.")
     return found
-
-
-def _stored(
-    path: str, cases: list[Case], provenance: Provenance, method: str | None, alpha: float, score: Any
-) -> dict[str, Any]:
-    with CalibrationStore(path, provenance) as store:
-        new = store.add(cases, provenance, method=method)
-        found = summary(store, alpha, score)
-        return {**found, "new_calibrated": new, "skipped": len(cases) - new, "n_failed": 0, "failure": ""}
 
 
 def _asked(source: str, path: str, given: Given, alpha: float) -> dict[str, Any]:

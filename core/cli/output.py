@@ -24,6 +24,8 @@ from core.sources.dataset import Dataset, load_dataset
 from core.sources.report import ValidationReport
 from core.text.display import INVISIBLE, one_line, visible
 
+_ISSUES_SHOWN = 20
+
 
 def log(line: str) -> None:
     """Write one line to standard error; what may come from a file cannot act on the terminal."""
@@ -94,9 +96,6 @@ def plan_text(plan: CallPlan) -> str:
         at_line_break = "at a line break or " if prompt_style(prompt["style"]).stop else ""
         lines += ["", f"An answer ends {at_line_break}after {prompt['max_tokens']} tokens."]
     return "\n".join(map(one_line, lines))
-
-
-_ISSUES_SHOWN = 20
 
 
 def open_dataset(path: str, limit: int | None, corpus: str | None = None) -> Dataset:

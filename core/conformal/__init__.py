@@ -1,7 +1,7 @@
 """Statements about new answers with a promised probability: conformal prediction and certified thresholds."""
 
 from core.calibration.provenance import Provenance, provenance_of
-from core.calibration.store import CalibrationStore, Case, StoreError
+from core.calibration.store import CalibrationCase, CalibrationStore, StoreError
 from core.conformal.drift import Drift, drift_martingale, online_p_values
 from core.conformal.labelled import cases_of, context_text
 from core.conformal.rag import ConformalRAG, ConformalResult
@@ -22,7 +22,7 @@ from core.conformal.split import (
 __all__ = [
     "Backoff",
     "CalibrationStore",
-    "Case",
+    "CalibrationCase",
     "Certificate",
     "ConformalRAG",
     "ConformalResult",

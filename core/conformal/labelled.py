@@ -10,7 +10,7 @@ from core.analyses import Analyses
 from core.calibration.in_use import in_use, provenance
 from core.calibration.provenance import Provenance
 from core.calibration.saved import Method, digest
-from core.calibration.store import Case, query_hash
+from core.calibration.store import CalibrationCase, query_hash
 from core.errors import InputError
 from core.llm.prompts import NumberedPassage, passage_block
 from core.pipeline.rows import AskedQuestion, questions_of
@@ -63,7 +63,7 @@ def _context(question: AskedQuestion) -> str:
     return context_text([(one["title"] or "", one["text"] or "") for one in question.passages])
 
 
-def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[Case], Provenance]:
+def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[CalibrationCase], Provenance]:
     """Return the answers of a run that have a label and a score, and what identifies the scores.
 
     Parameters
@@ -98,7 +98,7 @@ def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[Ca
         taught = digest(str(found.query["question"])) in used.method.learned_from
         if known and whole and not taught:
             cases.append(
-                Case(
+                CalibrationCase(
                     str(found.query["question"]), _context(found), answer or "",
                     references_text([*references]), score,
                     None if math.isnan(right) else bool(right),

@@ -136,9 +136,10 @@ def conformal_threshold(
     if (weights is None) != (new_weight is None):
         raise InputError("weights and new_weight must be given together.")
     if weights is None or new_weight is None:
-        known = values[~np.isnan(values)]
-        k = threshold_rank(known.size, alpha)
-        return math.inf if k > known.size else float(np.partition(known, k - 1)[k - 1])
+        known = np.sort(values[~np.isnan(values)])
+        if known.size < labels_needed(alpha):
+            return math.inf
+        return float(known[threshold_rank(known.size, alpha) - 1])
     ordered, tails, (own,) = _weighed(values, weights, [new_weight])
     # By the p-value of a score just above each, so that threshold and p-value never contradict each other.
     rejected = (tails[1:] + own) / (tails[0] + own) <= float(error)

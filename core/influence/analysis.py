@@ -125,6 +125,9 @@ def analyse(
 ) -> InfluenceAnalysis:
     """Compute influence, ranks, agreement, labels and failure modes of a whole run.
 
+    For other labels of the same run use the ``labelled`` of the result: it takes next to no time. Cost: no
+    LLM calls. Vectorised: a million passages take seconds.
+
     Parameters
     ----------
     run : Run
@@ -135,9 +138,6 @@ def analyse(
         Label by rho alone, as published figures do, even where ties keep every order below the threshold.
     measure : {"rouge", "logprob"}
         What influence is, see `InfluenceAnalysis`; by log-probability what was not scored is undefined.
-
-    For other labels of the same run use the ``labelled`` of the result: it takes next to no time. Cost: no
-    LLM calls. Vectorised: a million passages take seconds.
     """
     queries, passages = run.queries, run.passages
     n = len(queries)

@@ -90,7 +90,7 @@ def spearman(retrieval_rank: ArrayLike, influence: ArrayLike) -> Spearman:
     retrieval_rank : array_like of shape (k,)
         The retriever's ranks, 1 = best.
     influence : array_like of shape (k,)
-        Influence scores, higher = mattered more.
+        Influence scores, higher = mattered more. ValueError where the lengths differ.
 
     Returns
     -------
@@ -99,11 +99,6 @@ def spearman(retrieval_rank: ArrayLike, influence: ArrayLike) -> Spearman:
         distribution with k - 2 degrees of freedom. Both NaN with a ``reason`` when the influence is
         constant (``inert`` when all are 0, else ``all_equal``), k < 3 (``too_few_passages``), a
         value is missing (``incomplete``) or all retrieval ranks are equal (``no_retrieval_order``).
-
-    Raises
-    ------
-    ValueError
-        The two have different lengths.
 
     Examples
     --------
@@ -241,6 +236,9 @@ def _share_in_top(ranks: Floats) -> Floats:
 def noise_quantile(baseline: str, repeats: Sequence[str], q: float = 0.95) -> float:
     """How far the answer moves when nothing is left out: the noise floor of influence.
 
+    Cost: R calls. An influence at or below this value is not distinguishable from noise. That of a passage
+    without effect lies above it with a probability of at most `above_noise_by_chance`.
+
     Parameters
     ----------
     baseline, repeats
@@ -253,9 +251,6 @@ def noise_quantile(baseline: str, repeats: Sequence[str], q: float = 0.95) -> fl
     float
         In [0, 1], lower = steadier: the score that one further repeat does not exceed with probability ``q``
         or, of fewer than 19 repeats, the largest. NaN without repeats or with an empty baseline.
-
-    Cost: R calls. An influence at or below this value is not distinguishable from noise. That of a passage
-    without effect lies above it with a probability of at most `above_noise_by_chance`.
     """
     scores = [influence_score(baseline, repeat) for repeat in repeats]
     if not scores or np.isnan(scores).any():

@@ -31,6 +31,8 @@ def influence_ndcg(retrieval_rank: ArrayLike, influence: ArrayLike) -> float:
     ``DCG(order of retrieval) / DCG(order of influence)``, linear gain, discount 1 / log2(1 + rank). It
     answers what a rank correlation cannot when one passage carries the answer: is it retrieved first?
 
+    Järvelin, Kekäläinen 2002, Cumulated gain-based evaluation of IR techniques.
+
     Parameters
     ----------
     retrieval_rank, influence : array_like of shape (k,)
@@ -42,8 +44,6 @@ def influence_ndcg(retrieval_rank: ArrayLike, influence: ArrayLike) -> float:
     float
         In (0, 1], higher is better, 1 = what the model used most comes first. NaN where the influences sum
         to 0 or a value is missing. Chance alone gives far more than 0: compare with `ndcg_by_chance`.
-
-    Järvelin, Kekäläinen 2002, Cumulated gain-based evaluation of IR techniques.
 
     Examples
     --------

@@ -39,8 +39,6 @@ def places(analysis: InfluenceAnalysis, label: str | None = None) -> Places:
     beyond chance to any of them. Questions without a ρ are left out, and those without the ``label`` where
     one is given; no cells where none is left.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> from core.influence import analyse
     >>> from core.run import Run

@@ -66,8 +66,6 @@ def compare_reported(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
 def changes_sentence(comparison: pd.DataFrame) -> str:
     """Say how many reported verdicts change when recomputed, and for which causes.
 
-    Examples
-    --------
     >>> frame = pd.DataFrame({"changed": [True, True, True, False], "cause": ["inert", "ties", "ties", None]})
     >>> changes_sentence(frame)
     '3 of 4 reported verdicts change when recomputed: 2 ties, 1 inert.'

@@ -18,6 +18,22 @@ from core.stats import poisson_binomial_tail, wilson_interval
 from core.text.display import count, number, percent
 
 _CARDS = ("gold_by_answer", "gold_by_reference")  # by drops
+_SAID = {
+    "misleading": (
+        "the passage that raises the incorrect answer most makes the correct one less likely",
+        ("incorrect answer", "incorrect answers"),
+        "made_drop",
+        WRONG,
+        "with a misleading passage",
+    ),
+    "ignored": (
+        "the passage that raises the correct answer most does not make the given answer likelier",
+        ("answer that is not correct", "answers that are not correct"),
+        "needed_drop",
+        LOSS,
+        "with ignored evidence",
+    ),
+}
 
 
 def numbers(analysis: LikelihoodAnalysis) -> tuple[Number, ...]:
@@ -56,53 +72,23 @@ def _screen(analysis: LikelihoodAnalysis) -> tuple[Number, ...]:
 def _number(one: GoldShare) -> Number:
     known = one.n > 0
     return Number(
-        one.measure,
-        METRICS[one.measure].title,
-        one.mean if known else None,
-        n=one.n,
-        interval=None if math.isnan(one.low) else (one.low, one.high),
-        define=one.measure,
-        chance=one.chance if known else None,
-        is_share=True,
-        place="card" if one.measure in _CARDS else "row",
-    )
+        one.measure, METRICS[one.measure].title, one.mean if known else None, n=one.n,
+        interval=None if math.isnan(one.low) else (one.low, one.high), define=one.measure,
+        chance=one.chance if known else None, is_share=True, place="card" if one.measure in _CARDS else "row",
+    )  # fmt: skip
 
 
 def _mode(analysis: LikelihoodAnalysis, name: str) -> Number:
     values = analysis.queries[name].dropna()
     chance = float(analysis.queries[f"{name}_by_chance"].sum()) if len(values) else None
     return Number(
-        f"n_{name}",
-        MODES[name].title,
-        int(values.sum()),
-        of=len(values),
-        define=name,
-        chance=chance,
-        cases=f"queries.{name}:True",
-        place="card",
-    )
+        f"n_{name}", MODES[name].title, int(values.sum()), of=len(values), define=name, chance=chance,
+        cases=f"queries.{name}:True", place="card",
+    )  # fmt: skip
 
 
 def _counts(reasons: pd.Series) -> dict[str, int]:
     return {str(reason): int(n) for reason, n in reasons.value_counts().items()}
-
-
-_SAID = {
-    "misleading": (
-        "the passage that raises the incorrect answer most makes the correct one less likely",
-        ("incorrect answer", "incorrect answers"),
-        "made_drop",
-        WRONG,
-        "with a misleading passage",
-    ),
-    "ignored": (
-        "the passage that raises the correct answer most does not make the given answer likelier",
-        ("answer that is not correct", "answers that are not correct"),
-        "needed_drop",
-        LOSS,
-        "with ignored evidence",
-    ),
-}
 
 
 def findings(analysis: LikelihoodAnalysis) -> tuple[Finding, ...]:

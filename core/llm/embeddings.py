@@ -15,6 +15,11 @@ from core.errors import BackendError
 from core.llm.packaged import PACKAGED_EMBEDDER, packaged_embedder
 from core.llm.quiet import quiet
 
+_MODELS_KEPT = 2
+_MOST_BYTES = 256 * 2**20
+_lock = threading.Lock()
+_shared: OrderedDict[str | None, RememberingEmbedder] = OrderedDict()
+
 
 class TokenVectors(NamedTuple):
     """The n tokens of a text, in order, without special ones.
@@ -91,13 +96,6 @@ def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Scale rows to length 1; rows of zeros stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
-
-
-_MODELS_KEPT = 2
-_MOST_BYTES = 256 * 2**20
-
-_lock = threading.Lock()
-_shared: OrderedDict[str | None, RememberingEmbedder] = OrderedDict()
 
 
 class Embedder(Protocol):

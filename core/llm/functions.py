@@ -30,8 +30,6 @@ def as_llm(given: object, name: str = "llm_client") -> LLM:
     ``answer(prompt)`` for the whole prompt, plain or async. `InputError`, with ``name`` of the argument, for
     anything else.
 
-    Examples
-    --------
     >>> as_llm(lambda prompt: "Paris").generate([Request((Message("user", "Where?"),))])[0].text
     'Paris'
     """

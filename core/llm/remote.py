@@ -269,8 +269,6 @@ def prefix_order(requests: Sequence[Request]) -> list[int]:
     order of the same prompts shares more, where the first one stays first. Time grows with the square of the
     number of requests: 1 ms for 13, 0.2 s for 200 long ones.
 
-    Examples
-    --------
     >>> from core.llm.types import Message
     >>> prompts = ["one two three", "two three", "one three", "one two"]
     >>> prefix_order([Request((Message("user", prompt),)) for prompt in prompts])

@@ -21,19 +21,29 @@ _WORD = re.compile(r"\S")
 # Strings are matched whole, so that a comma inside one stays; also one that never ends, or each of its quotes
 # would be tried as the beginning of another, to the end of the text.
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|,(?=\s*[}\]])', re.DOTALL)
+DEFAULT_JSON_TOKENS = 512
+_SHOWN_REPLY = 2_000  # characters of a bad reply that the repair call shows
+_SHOWN_ERROR = 200
+_IN_WORDS = (
+    "Answer with one JSON value that follows the JSON Schema below, and with nothing else: no explanation, "
+    "no code fence.\n{schema}"
+)
+_CUT_OFF = "it was cut off by the token limit"
+_WITHHELD = {
+    "content_filter": "the server withheld the answer",
+    "reasoning": "the token limit was spent on reasoning before any answer",
+}
+Ask = Callable[[Sequence[Request]], Sequence[Completion]]
 
 
 def json_values(text: str) -> Iterator[Any]:
     """Yield the JSON values in a reply: the whole of it, or else the lists and objects in its prose.
 
     Skips a byte order mark, a code fence, words around the JSON, a draft inside ``<think>``, trailing commas
-    and bare line breaks in strings. Never yields a part of a value that is broken elsewhere.
+    and bare line breaks in strings; never yields a part of a value that is broken elsewhere. `NotJson` where
+    nothing (more) can be read: no JSON, cut off, a repeated name in an object, NaN or infinity, deeper than
+    `MOST_DEPTH`, longer than `MOST_CHARACTERS`, half a surrogate pair.
 
-    Raises `NotJson` where nothing (more) can be read: no JSON, cut off, a repeated name in an object, NaN or
-    infinity, deeper than `MOST_DEPTH`, longer than `MOST_CHARACTERS`, half a surrogate pair.
-
-    Examples
-    --------
     >>> next(json_values('Sure: {"score": 7,} as asked.'))
     {'score': 7}
     """
@@ -112,22 +122,6 @@ def _decode(text: str, start: int) -> tuple[Any, int]:
             return reader.parse_start(repaired)[0], len(text)
         except json.JSONDecodeError:
             raise NotJson(f"{error.msg} at character {error.pos + 1}") from error
-
-
-DEFAULT_JSON_TOKENS = 512
-_SHOWN_REPLY = 2_000  # characters of a bad reply that the repair call shows
-_SHOWN_ERROR = 200
-_IN_WORDS = (
-    "Answer with one JSON value that follows the JSON Schema below, and with nothing else: no explanation, "
-    "no code fence.\n{schema}"
-)
-_CUT_OFF = "it was cut off by the token limit"
-_WITHHELD = {
-    "content_filter": "the server withheld the answer",
-    "reasoning": "the token limit was spent on reasoning before any answer",
-}
-
-Ask = Callable[[Sequence[Request]], Sequence[Completion]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,11 @@ def analyze(
 ) -> Run:
     """Run a RAG on questions with all passages and with each one left out.
 
+    `InputError` where an argument cannot be used; `BackendError` where ``retrieve`` or ``answer`` failed on
+    every question, whose cause is the first exception it raised. Cost: for each question one call of
+    ``retrieve`` and, with n passages, 1 + n + repeats + closed_book calls of ``answer``. It works inside a
+    running event loop, as in a notebook.
+
     Parameters
     ----------
     questions : list, Dataset or path
@@ -63,10 +68,8 @@ def analyze(
         documents.
     k : int
         Maximum passages of a question, 1 to 100; later ones are dropped.
-    repeats : int
-        Extra calls with all passages, for the noise floor.
-    closed_book : bool
-        One more call without passages: ``answer(question, [])``.
+    repeats, closed_book
+        Extra calls with all passages, for the noise floor; one more without: ``answer(question, [])``.
     seed : int
         Seed of the calls; functions do not receive it.
     max_tokens, style : optional
@@ -85,8 +88,7 @@ def analyze(
         Concurrent calls of each function; by default 1, and 8 where it is async. With 1, functions are
         called in the calling thread.
     steps : sequence of str or Step
-        Names of diagnostics, or steps with their own options, in order. The first one must answer the
-        questions.
+        Names of diagnostics, or steps with their own options, in order; the first must answer the questions.
     save : path, optional
         Folder for the run; the unfinished run is saved there as it grows. Nobody else may be writing there.
 
@@ -94,18 +96,6 @@ def analyze(
     -------
     Run
         One row per question; a failed question has the exception as ``status_reason``.
-
-    Raises
-    ------
-    InputError
-        An argument cannot be used.
-    BackendError
-        ``retrieve`` or ``answer`` failed on every question; the cause is the first exception it raised.
-
-    Notes
-    -----
-    Cost: for each question one call of ``retrieve`` and, with n passages, 1 + n + repeats + closed_book calls
-    of ``answer``. It works inside a running event loop, as in a notebook.
     """
     _check(answer, parallel, name)
     with ExitStack() as stack:

@@ -23,6 +23,9 @@ from core.sources.question import EVIDENCE, Document, PassageIn, Question, names
 from core.sources.report import shorten
 
 _NAME = "Questions"
+# The names that LangChain's own chains use, the usual one first.
+_QUESTION = ("question", "input", "query")
+_PASSAGES = ("context", "documents", "input_documents", "passages", "docs")
 
 
 def read_questions(questions: Any, documents: Iterable[Any] | None, *, retrieved_elsewhere: bool) -> Dataset:
@@ -204,11 +207,6 @@ def found(value: object, k: int) -> Found:
         )
     objects = tuple(islice(value, k))
     return Found(objects, tuple(as_passage(entry, place) for place, entry in enumerate(objects, start=1)))
-
-
-# The names that LangChain's own chains use, the usual one first.
-_QUESTION = ("question", "input", "query")
-_PASSAGES = ("context", "documents", "input_documents", "passages", "docs")
 
 
 def as_retrieve(value: Any) -> Any:

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import pandas as pd
 
 from core.errors import Cancelled, InputError
-from core.llm.embeddings import Embedder
+from core.llm.embeddings import Embedder, shared_embedder
 from core.llm.packaged import PACKAGED_EMBEDDER
 from core.llm.prompts import prompt_style
 from core.llm.types import LLM
@@ -31,7 +31,7 @@ from core.pipeline.steps import (
     options_of,
     reason_of,
 )
-from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS, TOKENIZERS, best, make_retriever, shared_embedder
+from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS, TOKENIZERS, best, make_retriever
 from core.run import Run
 from core.sources.corpus import Document
 from core.sources.dataset import Dataset
@@ -41,6 +41,18 @@ from core.sources.question import PassageIn, Question
 from core.text import passages as windows
 
 _RANGES: Mapping[str, tuple[int, int]] = {"k": (1, 100), "passage_words": (10, 5000)}
+_INDEXES_KEPT = 2
+_LOG = logging.getLogger(__name__)
+_PACKAGES = (
+    "numpy",
+    "pandas",
+    "scipy",
+    "rank-bm25",
+    "rouge-score",
+    "torch",
+    "transformers",
+    "sentence-transformers",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +102,6 @@ class RunOptions:
         if self.embedding_model is None:
             del settings["embedding_model"]
         return settings
-
-
-_INDEXES_KEPT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,19 +209,6 @@ def _given(question: Question, passages: Sequence[PassageIn], k: int) -> Retriev
     ids = unique([passage.passage_id for passage in passages])
     found = tuple(replace(passage, passage_id=ids[i]) for i, passage in enumerate(passages[:k]))
     return Retrieved(found, max(counts, default=None))
-
-
-_LOG = logging.getLogger(__name__)
-_PACKAGES = (
-    "numpy",
-    "pandas",
-    "scipy",
-    "rank-bm25",
-    "rouge-score",
-    "torch",
-    "transformers",
-    "sentence-transformers",
-)
 
 
 def begin(

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import pandas as pd
 
 from core.errors import BackendError, Cancelled, InputError, LeadlineError
-from core.llm.backends import open_llm
+from core.llm import open_llm
 from core.llm.cache import CacheError, CompletionCache
 from core.llm.redact import error_text
 from core.llm.types import LLM, Completion, Request
@@ -208,6 +208,9 @@ def fill(
 ) -> Run:
     """Fill the missing cells of a run by one step, and return the filled run.
 
+    `BackendError` where the model failed before it answered anything, `CacheError` where completions can no
+    longer be kept; those kept before are not lost.
+
     Parameters
     ----------
     run : Run
@@ -235,9 +238,6 @@ def fill(
         ``model``, ``n_done`` and ``n_left`` questions, ``reasons`` of failures, ``n_calls``, ``seconds``,
         ``complete`` (false after a cancel). The run itself where nothing was missing. A failed question loses
         only its own cells and is tried again by the next call.
-
-    `BackendError` where the model failed before it answered anything, `CacheError` where completions can no
-    longer be kept; those kept before are not lost.
     """
     asker = partial(Asker, llm, cache, retry, on_call=on_call)
     return _Drive(run, step, asker, progress, cancelled).go(on_part, own_thread)
@@ -264,7 +264,9 @@ def drive(
 
 
 def open_models(
-    steps: Sequence[Step], live: ModelChoice, known: Mapping[ModelChoice, LLM] = MappingProxyType({})
+    steps: Sequence[Step],
+    live: ModelChoice,
+    known: Mapping[ModelChoice | None, LLM | None] = MappingProxyType({}),
 ) -> dict[str, LLM | None]:
     """Open the model of each step, by the step's name: each choice once, and none that is ``known``."""
     opened: dict[ModelChoice | None, LLM | None] = {None: None, **known}

@@ -17,6 +17,11 @@ from core.stats import cases_needed, poisson_binomial_tail, wilson_interval
 from core.text.display import count, needed, number, part, percent
 
 _MOSTLY = 0.5  # share of the questions
+_CARDS = {
+    "hit_at_1": "queries.first_gold_rank:1",
+    "gold_most_influential": "queries.gold_most_influential:True",
+}
+_SHARES = ("hit_at_k", "gold_most_influential")
 
 
 class _Share(NamedTuple):
@@ -84,19 +89,12 @@ def _missed(quality: RetrievalQuality) -> Finding | None:
     interval = wilson_interval(n / of, of)
     sentence = f"in {n:,} of {count(of, 'question')} a gold passage was not retrieved"
     return Finding(
-        "missed_evidence",
-        f"{sentence[:1].upper()}{sentence[1:]}.",
-        n,
-        of,
-        interval,
-        severity=graded(LOSS, interval),
-        advice=FINDINGS["missed_evidence"].advice,
-        fix="retrieval:improve",
+        "missed_evidence", f"{sentence[:1].upper()}{sentence[1:]}.", n, of, interval,
+        severity=graded(LOSS, interval), advice=FINDINGS["missed_evidence"].advice, fix="retrieval:improve",
         query_ids=tuple(missed.sort_values("n_found", kind="stable")["query_id"]),
-        clause=f"{sentence} ({percent(n / of, interval)})",
-        label="Gold missing",
+        clause=f"{sentence} ({percent(n / of, interval)})", label="Gold missing",
         reads="that lack a gold passage",
-    )
+    )  # fmt: skip
 
 
 def _first(quality: RetrievalQuality) -> Finding | None:
@@ -109,14 +107,10 @@ def _first(quality: RetrievalQuality) -> Finding | None:
         "hit_at_1",
         f"A gold passage comes first in {found.n:,} of {count(found.of, 'question')}; "
         f"a random order gives {number(found.expected, '{:.0f}')}.",
-        "retrieval puts a gold passage first in",
-        "question",
-        advice=FINDINGS["hit_at_1"].advice,
-        fix="retrieval:improve",
-        query_ids=tuple(missed["query_id"]),
-        label="Gold not first",
+        "retrieval puts a gold passage first in", "question", advice=FINDINGS["hit_at_1"].advice,
+        fix="retrieval:improve", query_ids=tuple(missed["query_id"]), label="Gold not first",
         reads="where gold is not first",
-    )
+    )  # fmt: skip
 
 
 def _used(quality: RetrievalQuality) -> Finding | None:
@@ -133,14 +127,10 @@ def _used(quality: RetrievalQuality) -> Finding | None:
         "gold_most_influential",
         f"A gold passage is the most influential one in {found.n:,} of {count(found.of, 'question')}; "
         f"chance alone gives {number(found.expected, '{:.0f}')}.",
-        f"{it} is the most influential passage in",
-        "",
-        advice=METRICS["gold_most_influential"].advice,
-        fix="reader:improve",
-        query_ids=tuple(others["query_id"]),
-        label="Gold not used most",
+        f"{it} is the most influential passage in", "", advice=METRICS["gold_most_influential"].advice,
+        fix="reader:improve", query_ids=tuple(others["query_id"]), label="Gold not used most",
         reads="where another passage is more influential than gold",
-    )
+    )  # fmt: skip
 
 
 def _share(values: pd.Series, by_chance: pd.Series) -> _Share | None:
@@ -155,13 +145,6 @@ def _share(values: pd.Series, by_chance: pd.Series) -> _Share | None:
     return _Share(n, of, wilson_interval(n / of, of), float(chance.sum()), p_value, enough)
 
 
-_CARDS = {
-    "hit_at_1": "queries.first_gold_rank:1",
-    "gold_most_influential": "queries.gold_most_influential:True",
-}
-_SHARES = ("hit_at_k", "gold_most_influential")
-
-
 def numbers(quality: RetrievalQuality) -> tuple[Number, ...]:
     """Return the mean of every metric at every depth, with its interval, n and what chance gives."""
     found = []
@@ -170,18 +153,14 @@ def numbers(quality: RetrievalQuality) -> tuple[Number, ...]:
         key = f"{row['metric'].removesuffix('k')}{depth}"
         found.append(
             Number(
-                key,
-                _title(key, row["metric"], depth),
-                float(row["mean"]) if row["n"] else None,
+                key, _title(key, row["metric"], depth), float(row["mean"]) if row["n"] else None,
                 n=int(row["n"]),
                 interval=None if pd.isna(row["low"]) else (float(row["low"]), float(row["high"])),
-                define=row["metric"],
-                chance=None if pd.isna(row["chance"]) else float(row["chance"]),
-                is_share=row["metric"] in _SHARES,
-                cases=_CARDS.get(key, ""),
+                define=row["metric"], chance=None if pd.isna(row["chance"]) else float(row["chance"]),
+                is_share=row["metric"] in _SHARES, cases=_CARDS.get(key, ""),
                 place="card" if key in _CARDS else "row",
             )
-        )
+        )  # fmt: skip
     return tuple(found)
 
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from core.arrays import Bools, Floats, Ints
 
 
 def hit_at_k(relevant: ArrayLike, k: int) -> float:
     """Tell whether at least one of the first k passages is relevant.
+
+    ValueError where k is below 1, or ``relevant`` is not one row. Also called success at k.
 
     Parameters
     ----------
@@ -32,8 +32,6 @@ def hit_at_k(relevant: ArrayLike, k: int) -> float:
     float
         1 or 0; higher is better. A question without any relevant passage counts as a miss: leave it out.
 
-    ValueError where k is below 1, or ``relevant`` is not one row. Also called success at k.
-
     Examples
     --------
     >>> hit_at_k([False, True, False], 1), hit_at_k([False, True, False], 2)
@@ -45,6 +43,9 @@ def hit_at_k(relevant: ArrayLike, k: int) -> float:
 
 def recall_at_k(relevant: ArrayLike, k: int, n_relevant: int | None) -> float | None:
     """Return the share of all relevant passages that stand among the first k.
+
+    Raises ValueError as `hit_at_k` does, and where more passages are relevant than ``n_relevant``. Manning,
+    Raghavan, Schütze 2008, chapter 8.
 
     Parameters
     ----------
@@ -58,9 +59,6 @@ def recall_at_k(relevant: ArrayLike, k: int, n_relevant: int | None) -> float | 
     float or None
         In [0, 1], higher is better; None where ``n_relevant`` is 0 or None. Below 1 even for a perfect order
         where k is smaller than ``n_relevant``.
-
-    Raises ValueError as `hit_at_k` does, and where more passages are relevant than ``n_relevant``. Manning,
-    Raghavan, Schütze 2008, chapter 8.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from core.stats.intervals import wilson_interval
 from core.stats.shared import known_pairs
 
 DEFAULT_BINS = 15
+_RIDGE = 0.01  # keeps separated classes finite; a hundredth of scikit-learn's default penalty
 
 
 class ReliabilityBin(NamedTuple):
@@ -57,8 +58,6 @@ def reliability_bins(
     ``confidence`` in [0, 1] and ``correct`` (1 or 0), (n,): NaN is left out, anything else a ValueError. Bins
     of equal width, ``(i / n_bins, (i + 1) / n_bins]``; 0 is in the first.
 
-    Examples
-    --------
     >>> found = reliability_bins([0, 0.5, 1], [0, 0, 1], 2)
     >>> [(one.number, one.n, one.confidence, one.accuracy) for one in found]
     [(0, 2, 0.25, 0.0), (1, 1, 1.0, 1.0)]
@@ -178,9 +177,6 @@ def _binned(
     # 0.7 is 7/10, though its float is not that of an edge computed otherwise, such as 0.1 · 7.
     edges = np.round(np.arange(1, n_bins) / n_bins, 12)
     return p, right, np.searchsorted(edges, np.round(p, 12), side="left")
-
-
-_RIDGE = 0.01  # keeps separated classes finite; a hundredth of scikit-learn's default penalty
 
 
 def non_negative_logistic(x: ArrayLike, positive: ArrayLike) -> tuple[Floats, float]:

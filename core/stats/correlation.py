@@ -57,8 +57,6 @@ def correlations(
     rare values of both columns would meet in fewer than 20 by chance; else by Student's t, its limit. 20
     columns of 20,000 cases take a second.
 
-    Examples
-    --------
     >>> found = correlations([[i, i * i, -i if i else np.nan] for i in range(12)])
     >>> found.n.tolist()[0], found.spearman.value.round(2).tolist()[0]
     ([12, 12, 11], [nan, 1.0, -1.0])

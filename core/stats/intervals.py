@@ -21,8 +21,6 @@ def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
     Conservative for the mean of any values in [0, 1], because no such mean varies more than a share. Within
     [0, 1] and around ``share``; has a width even where that is 0 or 1. NaN for n = 0.
 
-    Examples
-    --------
     >>> [round(end, 3) for end in wilson_interval(0.3, 10)]
     [0.108, 0.603]
     """
@@ -79,8 +77,6 @@ def cases_needed(differences: ArrayLike) -> int | None:
     be enough: None if it is surely nil (its 95 % interval lies within a tenth of the standard deviation,
     which takes some 400 cases; or 30 and more are all 0), else 0: too few to tell.
 
-    Examples
-    --------
     >>> cases_needed([0.3, -0.1, 0.2, 0.0])  # mean 0.1, sd 0.183
     27
     """
@@ -106,8 +102,6 @@ def paired_interval(a: ArrayLike, b: ArrayLike, level: float = 0.95, share: bool
     Student's t of the differences. NaN for fewer than 2 pairs, and where all differences of values that are
     no shares are equal: a width of 0 would claim too much.
 
-    Examples
-    --------
     Of 20 cases 5 turn from 0 to 1 and one turns back:
 
     >>> before, after = [0] * 5 + [1] + [1] * 14, [1] * 5 + [0] + [1] * 14
@@ -208,8 +202,6 @@ def clustered_interval(hits: ArrayLike, cases: ArrayLike, level: float = 0.95) -
     independent are too narrow: of beta-binomial claims in 20 to 70 answers Wilson's covers down to 52 %, this
     one at least 92 % (89 % where only one claim in 20 is a hit, and hits come by whole answers).
 
-    Examples
-    --------
     Of 20 answers with 3 claims each, 10 have none supported and 10 all: 20 cases, not 60.
 
     >>> [round(end, 2) for end in clustered_interval([3, 0] * 10, [3] * 20)]

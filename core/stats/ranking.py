@@ -75,8 +75,6 @@ def auroc_interval(positive: ArrayLike, score: ArrayLike, level: float = 0.95) -
     simulations of 60 cases, 3 to 30 of them positive, it covered 95 to 99 % for scores of equal spread in
     both classes, and 87 to 98 % where one spread is twice the other.
 
-    Examples
-    --------
     >>> [round(one, 2) for one in auroc_interval([1, 1, 1] + [0] * 6, [9, 8, 7, *range(6)])]
     [1.0, 0.59, 1.0]
     """
@@ -100,8 +98,6 @@ def auroc_p_value(positive: ArrayLike, score: ArrayLike) -> float:
     beyond, its normal limit. Takes what `auroc_interval` does. 1 where all scores are equal; NaN with fewer
     than two classes.
 
-    Examples
-    --------
     >>> auroc_p_value([1, 1, 0, 0, 0], [5, 4, 3, 2, 1])  # 2 of the 10 ways are as extreme
     0.2
     """
@@ -137,8 +133,6 @@ def auroc_difference(
     Student's t with the degrees of freedom of the rarer class: with the normal distribution, nine useless
     scores of 15 positives and 45 negatives are told apart in 10 % of samples instead of 5 %.
 
-    Examples
-    --------
     >>> right = [1] * 15 + [0] * 15
     >>> found = auroc_difference(right, [*range(30, 0, -1)], [*range(15, 30), *range(15)])
     >>> found[0], auroc_difference([1, 0], [2, 1], [1, 2])

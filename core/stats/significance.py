@@ -53,8 +53,6 @@ def holm(p_values: ArrayLike) -> Floats:
     rejection at most α, however the tests depend on each other. A NaN (no test was possible) stays NaN and
     does not count as a test.
 
-    Examples
-    --------
     >>> holm([0.01, 0.04, 0.03, float("nan")]).tolist()
     [0.03, 0.06, 0.06, nan]
     """

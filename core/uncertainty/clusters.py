@@ -33,8 +33,6 @@ def greedy_clusters(equivalent: ArrayLike) -> Ints:
     ``equivalent``, (n, n): whether two answers mean the same, symmetric. Returns group numbers from 0 in
     order of appearance, (n,).
 
-    Examples
-    --------
     The third answer is equivalent to both of the first two, which differ; the first match wins:
 
     >>> greedy_clusters([[1, 0, 1], [0, 1, 1], [1, 1, 1]]).tolist()
@@ -68,8 +66,6 @@ def order_dependence(equivalent: ArrayLike, n_orders: int = 200, seed: int = 0) 
 
     Same ``seed``, same random orders; ``equivalent`` as for `greedy_clusters`.
 
-    Examples
-    --------
     A chain, where only neighbours are equivalent, is one group or two:
 
     >>> tuple(order_dependence([[1, 1, 0], [1, 1, 1], [0, 1, 1]]))

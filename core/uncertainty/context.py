@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -62,8 +62,6 @@ def changes(condition: str, before: Mapping[str, ArrayLike], after: Mapping[str,
     ``after``: uncertainty of the same questions by each estimator, (n,); higher = more uncertain, NaN =
     undefined.
 
-    Examples
-    --------
     >>> calm = [0.0, 0.1, 0.0, 0.2, 0.1, 0.0, 0.1]
     >>> found = changes("without_support", {"a": calm}, {"a": [0.5, 0.9, 0.4, 0.9, 0.8, 0.6, 0.5]})[0]
     >>> found.n_rising, round(found.mean, 2), found.p_value, found.outcome
@@ -94,20 +92,10 @@ def changes(condition: str, before: Mapping[str, ArrayLike], after: Mapping[str,
         low, high = paired_interval(first, second)
         found.append(
             Change(
-                condition,
-                name,
-                change.size,
-                rising,
-                falling,
-                change.size - rising - falling,
-                mean,
-                low,
-                high,
-                float(moved),
-                outcome,
-                needed,
+                condition, name, change.size, rising, falling, change.size - rising - falling, mean, low,
+                high, float(moved), outcome, needed,
             )
-        )
+        )  # fmt: skip
     return found
 
 
@@ -195,19 +183,11 @@ class ContextTest:
 
 def context_test(run: Run) -> ContextTest:
     """Return the context test of a run; without questions where it was not run. No model is called."""
-    rows = run["context_samples"]
-    rows = rows[rows["answer"].notna()]
-    given: dict[tuple[str, str], dict[str, str]] = {}
-    for query_id, condition, sample_id, answer in rows[
-        ["query_id", "condition", "sample_id", "answer"]
-    ].itertuples(index=False):
-        given.setdefault((query_id, condition), {})[sample_id] = answer
+    rows = run["context_samples"].dropna(subset="answer")
+    given = _answers(rows, ["query_id", "condition"])
     tested = run.queries[run.queries["query_id"].isin(rows["query_id"])]
-    samples = run["samples"]
-    samples = samples[samples["query_id"].isin(tested["query_id"]) & samples["answer"].notna()]
-    drawn: dict[str, dict[str, str]] = {}
-    for query_id, sample_id, answer in samples[["query_id", "sample_id", "answer"]].itertuples(index=False):
-        drawn.setdefault(query_id, {})[sample_id] = answer
+    samples = run["samples"].dropna(subset="answer")
+    drawn = _answers(samples[samples["query_id"].isin(tested["query_id"])], "query_id")
     before: dict[str, tuple[Samples, ...]] = {}
     after: dict[str, tuple[Samples, ...]] = {}
     for condition in CHANGED:
@@ -225,6 +205,13 @@ def context_test(run: Run) -> ContextTest:
     return ContextTest(
         tuple(tested["query_id"]), before, after, Counter(facts.get("context_passed_over") or {})
     )
+
+
+def _answers(rows: pd.DataFrame, by: str | list[str]) -> dict[Any, dict[str, str]]:
+    return {
+        key: dict(zip(own["sample_id"], own["answer"], strict=True))
+        for key, own in rows.groupby(by, sort=False)
+    }
 
 
 def _paired(first: Mapping[str, str], second: Mapping[str, str], question: str) -> tuple[Samples, Samples]:

@@ -15,7 +15,7 @@ from core.socket import REASON, Diagnostic, Export, Need, Number, QuestionColumn
 from core.spreadsheet import csv_bytes
 from core.stats import mean_in_unit, mean_interval, wilson_interval
 from core.text.display import count, share_interval
-from core.uncertainty.analysis import Measured, UncertaintyAnalysis, measure
+from core.uncertainty.analysis import UncertaintyAnalysis, measure
 from core.uncertainty.definitions import (
     DEFAULT_STABLE,
     DEFINITIONS,
@@ -99,14 +99,10 @@ def _range(values: pd.Series) -> str | None:
 def _mean(key: str, title: str, values: Any, found: tuple[float, float, float], define: str) -> Number:
     value, *interval = found
     return Number(
-        key,
-        title,
-        float(value) if len(values) else None,
-        n=len(values),
+        key, title, float(value) if len(values) else None, n=len(values),
         interval=None if np.isnan(interval).any() else (float(interval[0]), float(interval[1])),
-        define=define,
-        place="row",
-    )
+        define=define, place="row",
+    )  # fmt: skip
 
 
 def recover(diagnosis: Analyses) -> pd.DataFrame:
@@ -159,7 +155,7 @@ def questions_csv(diagnosis: Analyses) -> bytes:
     return csv_bytes(diagnosis["uncertainty"].queries, diagnosis.run.data_source)
 
 
-def measure_embedded(run: Run) -> Measured:
+def measure_embedded(run: Run) -> UncertaintyAnalysis:
     """Measure as `measure` does, with the packaged embedding model."""
     return measure(run, shared_embedder().embed)
 

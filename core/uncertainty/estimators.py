@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -101,6 +102,8 @@ class Estimator:
 
 
 Measure = Callable[[Samples], float]
+# Name, title, meaning, measure by kind, range, paper, other fields of `Estimator`.
+_Family = tuple[str, str, str, Callable[[Samples, str], float], str, str, dict[str, Any]]
 
 _LIN = "Lin, Trivedi, Sun 2023, arXiv 2305.19187"
 _FARQUHAR = "Farquhar et al. 2024, Nature 630"
@@ -119,49 +122,38 @@ _RULES = {"exact": ("same words", ()), "content": ("words of content", ())} | {
     kind: _KINDS[kind] for kind in ("rouge_l", "cosine", "entailment")
 }
 
-_ON_GRAPH = (
+# Measures of how alike the samples are, for every kind of likeness, and of their groups, for every rule.
+_BY_LIKENESS: tuple[_Family, ...] = (
     ("sum_eigen", "SumEigen", "Soft number of meanings among the samples.",
-        spectral.sum_eigen, "[1, n]", _LIN),
+        lambda s, kind: spectral.sum_eigen(s.graph(kind)), "[1, n]", _LIN, {}),
     ("degree", "Degree", "Mean dissimilarity of the samples.",
-        spectral.degree_uncertainty, "[0, 1 − 1/n]", _LIN),
+        lambda s, kind: spectral.degree_uncertainty(s.graph(kind)), "[0, 1 − 1/n]", _LIN, {}),
     ("eccentricity", "Eccentricity", "Spread of the samples over the leading eigenvectors of their graph.",
-        spectral.eccentricity, "[0, √n)", _LIN),
+        lambda s, kind: spectral.eccentricity(s.graph(kind)), "[0, √n)", _LIN, {}),
     ("kernel_entropy", "Kernel language entropy", "Entropy of the heat kernel of the samples' graph.",
-        spectral.kernel_language_entropy, "(0, ln n]", _NIKITIN),
-)  # fmt: skip
-_ON_ANSWER = (
+        lambda s, kind: spectral.kernel_language_entropy(s.graph(kind)), "(0, ln n]", _NIKITIN, {}),
     ("agreement", "Agreement", "Mean likeness of this answer to its samples.",
-        agreement, "[0, 1]", _OWN, "confidence"),
+        lambda s, kind: agreement(s.similarity(kind)), "[0, 1]", _OWN,
+        {"rises_with": "confidence", "level": ANSWER}),
     ("answer_eccentricity", "Eccentricity of the answer",
         "Distance of this answer from the centre of the graph's leading eigenvectors.",
-        lambda graph: float(spectral.answer_eccentricity(graph)[0]), "[0, 1)", _LIN, "uncertainty"),
+        lambda s, kind: float(spectral.answer_eccentricity(s.similarity(kind))[0]), "[0, 1)", _LIN,
+        {"level": ANSWER}),
 )  # fmt: skip
-_ON_CLUSTERS = (
+_BY_RULE: tuple[_Family, ...] = (
     ("semantic_sets", "Number of meanings", "Groups of samples that mean the same.",
-        measures.number_of_semantic_sets, "1 to n", _LIN),
+        lambda s, rule: measures.number_of_semantic_sets(s.clusters(rule)), "1 to n", _LIN, {}),
     ("semantic_entropy", "Semantic entropy", "Entropy of the share of samples in each group of one meaning.",
-        measures.discrete_semantic_entropy, "[0, ln n]", _FARQUHAR),
-)  # fmt: skip
-_ON_WEIGHTED_CLUSTERS = (
+        lambda s, rule: measures.discrete_semantic_entropy(s.clusters(rule)), "[0, ln n]", _FARQUHAR, {}),
     ("weighted_entropy", "Semantic entropy by probability",
         "Entropy of groups weighted by the probability of their answers, at equal length.",
-        measures.semantic_entropy, "[0, ln n]", _KUHN),
+        lambda s, rule: measures.semantic_entropy(s.clusters(rule), s.rows("logprobs")), "[0, ln n]", _KUHN,
+        {"needs": ("logprobs",)}),
     ("kuhn_entropy", "Semantic entropy, not normalised",
         "Mean over groups of minus the log of their summed probability, as TruthTorchLM has it.",
-        measures.kuhn_entropy, "any number", _KUHN),
+        lambda s, rule: measures.kuhn_entropy(s.clusters(rule), s.rows("logprobs")), "any number", _KUHN,
+        {"needs": ("logprobs",)}),
 )  # fmt: skip
-
-
-def _on_graph(measure: Callable[[Floats], float], kind: str) -> Measure:
-    return lambda s: measure(s.graph(kind))
-
-
-def _on_answer(measure: Callable[[Floats], float], kind: str) -> Measure:
-    return lambda s: measure(s.similarity(kind))
-
-
-def _on_clusters(measure: Callable[..., float], rule: str, *weights: str) -> Measure:
-    return lambda s: measure(s.clusters(rule), *(s.rows(name) for name in weights))
 
 
 def _mix(*kinds: str, measure: Callable[[Floats], float] = agreement) -> Measure:
@@ -174,33 +166,17 @@ def _variance(variant: measures.Variant) -> Measure:
 
 def _for_all_kinds() -> Iterator[Estimator]:
     """Yield the measures that exist for every kind of likeness or rule of equivalence."""
-    for kind, (words, needs) in _KINDS.items():
-        for name, title, meaning, graph_measure, limits, paper in _ON_GRAPH:
-            measure = _on_graph(graph_measure, kind)
-            yield Estimator(
-                f"{name}_{kind}", f"{title}, {words}", meaning, measure, limits, paper, needs=needs
-            )
-        for name, title, meaning, answer_measure, limits, paper, rises_with in _ON_ANSWER:
-            measure = _on_answer(answer_measure, kind)
-            yield Estimator(
-                f"{name}_{kind}",
-                f"{title}, {words}",
-                meaning,
-                measure,
-                limits,
-                paper,
-                rises_with,
-                ANSWER,
-                needs,
-            )
-    for rule, (words, needs) in _RULES.items():
-        for table, weights in ((_ON_CLUSTERS, ()), (_ON_WEIGHTED_CLUSTERS, ("logprobs",))):
-            for name, title, meaning, cluster_measure, limits, paper in table:
-                measure = _on_clusters(cluster_measure, rule, *weights)
-                needed = (*needs, *weights)
+    for families, kinds in ((_BY_LIKENESS, _KINDS), (_BY_RULE, _RULES)):
+        for kind, (words, needs) in kinds.items():
+            for name, title, meaning, measure, limits, paper, more in families:
                 yield Estimator(
-                    f"{name}_{rule}", f"{title}, {words}", meaning, measure, limits, paper, needs=needed
-                )
+                    f"{name}_{kind}", f"{title}, {words}", meaning, _of_kind(measure, kind), limits, paper,
+                    **{**more, "needs": (*needs, *more.get("needs", ()))},
+                )  # fmt: skip
+
+
+def _of_kind(measure: Callable[[Samples, str], float], kind: str) -> Measure:
+    return lambda s: measure(s, kind)
 
 
 _EMBEDDED = ("embeddings",)
@@ -217,7 +193,7 @@ _SINGLE = (
         "Share of different words among all words of the samples.",
         lambda s: measures.lexical_diversity(s.sampled), "(0, 1]"),
     Estimator("mean_pairwise_rouge", "Mean pairwise ROUGE-L", "Mean ROUGE-L of every two samples.",
-        _on_graph(mean_off_diagonal, "rouge_l"), "[0, 1]", _KUHN, "confidence"),
+        lambda s: mean_off_diagonal(s.graph("rouge_l")), "[0, 1]", _KUHN, "confidence"),
     Estimator("agreement_text", "Agreement, words and ROUGE-L",
         "Mean of the agreement by shared words and by ROUGE-L.",
         _mix("jaccard", "rouge_l"), "[0, 1]", _OWN, "confidence", ANSWER),
@@ -278,8 +254,6 @@ def score(questions: Sequence[Samples], names: Iterable[str] | None = None) -> d
     ``questions`` has one `Samples` per question; ``names`` are keys of `ESTIMATORS`, all by default. What a
     question lacks is undefined, with a reason.
 
-    Examples
-    --------
     >>> questions = [Samples(["Paris", "Paris."]), Samples(["Paris", "Rome"]), Samples(["Paris"])]
     >>> found = score(questions, ["agreement_text"])["agreement_text"]
     >>> found.values.tolist(), found.reasons

@@ -17,8 +17,6 @@ def quadrant(stability: pd.Series, grounding: Floats) -> pd.Series:
     ``stability``: the label of each question; ``grounding``, (n,): the share of the answer's claims that a
     passage supports, NaN where unknown. Returns names of `QUADRANTS`.
 
-    Examples
-    --------
     >>> labels = pd.Series(["Stable", "Stable", "Varies", "Undefined"])
     >>> quadrant(labels, np.array([1.0, 0.2, 0.5, 1.0])).to_list()
     ['Stable, grounded', 'Stable, ungrounded', 'Not stable, grounded', nan]
@@ -34,8 +32,6 @@ def quadrant_counts(quadrants: pd.Series) -> pd.DataFrame:
     Columns ``quadrant, n, of, expected``: the questions in it, all that have one, and how many there would be
     if stability and grounding had nothing to do with each other (row total × column total / all).
 
-    Examples
-    --------
     >>> names = pd.Series(["Stable, grounded"] * 3 + ["Not stable, ungrounded"])
     >>> quadrant_counts(names)[["n", "expected"]].values.tolist()
     [[3.0, 2.25], [0.0, 0.75], [0.0, 0.75], [1.0, 0.25]]

@@ -33,23 +33,14 @@ _RESAMPLES = 1_000
 class ConfidenceResult:
     """What `MCDropoutConfidence` says of a question.
 
-    Attributes
-    ----------
-    answers : list of str
-        The sampled answers, without empty ones.
-    consensus_answer : str
-        The one nearest the centroid of all; "" where there is none.
-    uncertainty_score, embedding_variance : float
-        Mean squared distance of the answers' unit embeddings from their centroid, in [0, 1]; NaN for fewer
-        than two answers.
-    confidence : float
-        1 − uncertainty.
-    lexical_diversity : float
-        Different words / all words.
-    metadata : dict
-        ``interval`` of the confidence (95 %, bootstrap over the answers), ``reason`` where it is undefined,
-        ``n_calls`` asked, ``n_saved`` by stopping early, ``n_empty`` and ``n_failed`` among them,
-        ``temperatures``, ``top_ps`` and ``seeds`` of the answers, ``model``, ``embedding_model``, ``seed``.
+    ``answers`` without empty ones; ``consensus_answer`` is the one nearest the centroid of all, "" where
+    there is none. ``uncertainty_score``, the ``embedding_variance``: mean squared distance of the answers'
+    unit embeddings from their centroid, in [0, 1]; NaN for fewer than two answers. ``confidence`` is 1 −
+    uncertainty, ``lexical_diversity`` different words / all words.
+
+    ``metadata``: ``interval`` of the confidence (95 %, bootstrap over the answers), ``reason`` where it is
+    undefined, ``n_calls`` asked, ``n_saved`` by stopping early, ``n_empty`` and ``n_failed`` among them,
+    ``temperatures``, ``top_ps`` and ``seeds`` of the answers, ``model``, ``embedding_model``, ``seed``.
     """
 
     answers: list[str]
@@ -63,6 +54,8 @@ class ConfidenceResult:
 
 class MCDropoutConfidence:
     """Confidence from several answers to the same prompt.
+
+    `InputError` for a value outside its range, or an ``llm_client`` that is no model and stands for none.
 
     Parameters
     ----------
@@ -79,8 +72,6 @@ class MCDropoutConfidence:
         the interval a little too narrow.
     cache : CompletionCache, optional
         Answers are kept here, so that a stopped job goes on where it was.
-
-    `InputError` for a value outside its range, or an ``llm_client`` that is no model and stands for none.
     """
 
     PRESETS: ClassVar[Mapping[str, int]] = PRESETS

@@ -14,6 +14,8 @@ from core.arrays import Floats
 from core.text.words import words
 from core.uncertainty.similarity import unit
 
+Variant = Literal["mean_squared", "mean_distance", "std_distance"]
+
 
 def lexical_diversity(texts: Sequence[str]) -> float:
     """Share of different words among all words of the samples: types / tokens.
@@ -21,8 +23,6 @@ def lexical_diversity(texts: Sequence[str]) -> float:
     In (0, 1], higher = more varied; it falls with the length and number of samples, so compare equal numbers
     only. NaN without a word.
 
-    Examples
-    --------
     >>> lexical_diversity(["Paris", "Paris", "in Paris"])
     0.5
     """
@@ -33,8 +33,6 @@ def lexical_diversity(texts: Sequence[str]) -> float:
 def distinct_answers(texts: Sequence[str]) -> int:
     """Return how many different sequences of words the samples are: case and punctuation do not count.
 
-    Examples
-    --------
     >>> distinct_answers(["Paris", "paris.", "Rome"])
     2
     """
@@ -44,15 +42,10 @@ def distinct_answers(texts: Sequence[str]) -> int:
 def answer_length(text: str) -> int:
     """Return the number of words.
 
-    Examples
-    --------
     >>> answer_length("in Paris")
     2
     """
     return len(words(text))
-
-
-Variant = Literal["mean_squared", "mean_distance", "std_distance"]
 
 
 def centroid_distances(embeddings: ArrayLike) -> Floats:
@@ -68,8 +61,6 @@ def embedding_variance(embeddings: ArrayLike, variant: Variant = "mean_squared")
     centroid; of the distances; or their standard deviation, which is 0 for any two answers and for any that
     are equally far apart, so do not rely on it. In [0, 1], higher = less agreement; NaN without samples.
 
-    Examples
-    --------
     >>> opposite = [[1.0, 0.0], [-1.0, 0.0]]
     >>> [embedding_variance(opposite, v) for v in ("mean_squared", "mean_distance", "std_distance")]
     [1.0, 1.0, 0.0]
@@ -87,8 +78,6 @@ def consensus(embeddings: ArrayLike) -> int:
 
     ValueError without samples.
 
-    Examples
-    --------
     >>> consensus([[0.0, 1.0], [1.0, 0.0], [1.0, 0.1]])
     2
     """
@@ -102,8 +91,6 @@ def consensus(embeddings: ArrayLike) -> int:
 def number_of_semantic_sets(cluster_ids: ArrayLike) -> int:
     """Return how many different meanings the samples have.
 
-    Examples
-    --------
     >>> number_of_semantic_sets([0, 1, 0, 2])
     3
     """
@@ -116,8 +103,6 @@ def discrete_semantic_entropy(cluster_ids: ArrayLike) -> float:
     ``cluster_ids``, (n,): the group of each sample. In [0, ln n], higher = more meanings, more evenly. NaN
     without samples.
 
-    Examples
-    --------
     >>> round(discrete_semantic_entropy([0, 0, 1, 1]), 4)
     0.6931
     """
@@ -132,8 +117,6 @@ def semantic_entropy(cluster_ids: ArrayLike, logprobs: ArrayLike) -> float:
     number of tokens, in nats. In [0, ln n], higher = less certain; NaN without samples or where a
     log-probability is missing. Kuhn, Gal, Farquhar 2023, arXiv 2302.09664; Farquhar et al. 2024, Nature 630.
 
-    Examples
-    --------
     Three to one in probability:
 
     >>> round(semantic_entropy([0, 1], [math.log(0.3), math.log(0.1)]), 4)
@@ -150,8 +133,6 @@ def kuhn_entropy(cluster_ids: ArrayLike, logprobs: ArrayLike) -> float:
     `semantic_entropy` does. Any number, also below 0, as the sampled probabilities of a group may sum to more
     than 1; higher = less certain; NaN likewise.
 
-    Examples
-    --------
     >>> round(kuhn_entropy([0, 1], [math.log(0.3), math.log(0.1)]), 4)
     1.7533
     """
@@ -187,8 +168,6 @@ def p_true(logprob_true: float, logprob_false: float) -> float:
     Of the log-probabilities of the replies "True" and "False". In [0, 1], higher = more confident; NaN where
     both are impossible. Kadavath et al. 2022, arXiv 2207.05221.
 
-    Examples
-    --------
     >>> round(p_true(math.log(0.6), math.log(0.2)), 4)
     0.75
     """
@@ -204,8 +183,6 @@ def contradiction_rate(contradiction: ArrayLike) -> float:
     is left out. In [0, 1], higher = the samples contradict the answer; NaN where nothing was checked.
     Manakul, Liusie, Gales 2023, arXiv 2303.08896.
 
-    Examples
-    --------
     >>> contradiction_rate([[1.0, 0.0], [math.nan, 0.5]])
     0.5
     """

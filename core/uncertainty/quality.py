@@ -75,8 +75,6 @@ def leaderboard(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> lis
     baselines too. ``correct``, (n,): whether each answer is right; NaN where unknown. Measures but AURC are
     NaN where all or none are right. Estimators without a value are last.
 
-    Examples
-    --------
     >>> best, other = leaderboard({"a": [3, 1, 2, 4], "b": [1, 2, 3, 4]}, [0, 1, 1, 0])
     >>> best.name, best.auroc[0], other.auroc[0]
     ('a', 1.0, 0.5)
@@ -126,8 +124,6 @@ def comparisons(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> lis
 def told_apart(n_apart: int, n_pairs: int, n: int, n_wrong: int) -> str:
     """Say how many pairs of estimators differ beyond chance, or what it takes to compare them.
 
-    Examples
-    --------
     >>> print(told_apart(0, 36, 60, 3))
     The estimators are not compared in pairs: with 57 correct and 3 incorrect answers chance alone would
     separate some. It takes 15 of each.
@@ -154,8 +150,6 @@ def risk_coverage_band(
     answered, the most certain first; the error rate among these; its low and high end: each of shape (m,), of
     the m answers that have both.
 
-    Examples
-    --------
     >>> coverage, risk, low, high = risk_coverage_band([0.1, 0.2, 0.9], [1, 1, 0])
     >>> risk.round(2).tolist(), high.round(2).tolist()
     ([0.0, 0.0, 0.33], [0.79, 0.66, 0.79])

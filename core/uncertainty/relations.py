@@ -37,8 +37,6 @@ def wanted(baseline: str, samples: Mapping[str, str]) -> dict[Key, tuple[str, st
     All different answers are compared both ways, and every sample with every sentence of the baseline (""
     where there is none); equal texts once, refusals and empty texts never.
 
-    Examples
-    --------
     >>> list(wanted("Paris", {"s1": "Paris", "s2": "Rome", "s3": "I do not know."}))
     [('baseline', 's2'), ('s2', 'baseline')]
     """
@@ -63,8 +61,6 @@ def relations(
     ``texts`` and ``ids``: the baseline, "" where there is none, then the samples; `GREEDY` first. ``known``:
     probability of entailment and of contradiction by key.
 
-    Examples
-    --------
     >>> known = {("baseline", "s2"): (0.1, 0.8), ("s2", "baseline"): (0.2, 0.7)}
     >>> found = relations(["Paris", "Paris", "Rome"], ["baseline", "s1", "s2"], known)
     >>> found.entailment.tolist()

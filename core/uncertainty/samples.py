@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from core.arrays import Bools, Floats, Ints
 from core.text.abstention import answer_status
-from core.text.agreement import by_outcome
-from core.text.overlap import rouge_l_matrix
+from core.text.overlap import by_outcome, rouge_l_matrix
 from core.text.words import words
 from core.uncertainty.clusters import (
     THRESHOLDS,

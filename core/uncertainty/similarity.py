@@ -23,8 +23,6 @@ def jaccard(texts: Sequence[str], tokenizer: Literal["words", "split"] = "words"
     code, so that a comma makes another word and a Chinese sentence is one. Two different texts without a word
     share nothing: 0. Lin, Trivedi, Sun 2023, arXiv 2305.19187.
 
-    Examples
-    --------
     >>> jaccard(["St Petersburg", "Petersburg", "Moscow"]).tolist()
     [[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
@@ -42,8 +40,6 @@ def content(texts: Sequence[str], question: str = "") -> Floats:
     not count, since both may repeat them. 0 where each has a number that the other lacks, or only one denies
     something. A text with no other words of content is compared by all its words.
 
-    Examples
-    --------
     >>> texts = ["It opened on 15 August 1914.", "August 15, 1914", "It opened on 4 May 1904.", "not in 1914"]
     >>> content(texts, "When did it open?").tolist()[0]
     [1.0, 1.0, 0.0, 0.0]
@@ -70,8 +66,6 @@ def cosine(embeddings: ArrayLike) -> Floats:
 
     Embeddings, (n, d), of any length; a row of zeros is like no other.
 
-    Examples
-    --------
     >>> cosine([[2, 0], [1, 1], [-1, 0]]).round(2).tolist()
     [[1.0, 0.71, 0.0], [0.71, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
@@ -110,8 +104,6 @@ def agreement(similarity: ArrayLike, answer: int = 0) -> float:
     ``similarity``, (n, n), of the ``answer`` (its row) and its samples. In [0, 1], higher = the samples say
     the same; NaN where there is no other.
 
-    Examples
-    --------
     >>> agreement([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
     0.75
     """
@@ -124,8 +116,6 @@ def typical_agreement(similarity: ArrayLike, answer: int = 0) -> float:
 
     As `agreement`, but each of the others counts by how alike the others are to it: an odd one says less.
 
-    Examples
-    --------
     Two samples that are alike weigh 2 each, the odd one 1:
 
     >>> typical_agreement([[1, 1, 1, 0], [1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1]])

@@ -29,8 +29,6 @@ def sum_eigen(similarity: ArrayLike) -> float:
 
     In [1, n]: 1 when all agree, n when no two have anything in common. NaN without samples.
 
-    Examples
-    --------
     >>> sum_eigen(np.eye(3))
     3.0
     """
@@ -43,8 +41,6 @@ def degree_uncertainty(similarity: ArrayLike) -> float:
 
     In [0, 1 − 1/n], higher = less agreement. NaN without samples.
 
-    Examples
-    --------
     >>> degree_uncertainty([[1.0, 0.5], [0.5, 1.0]])
     0.25
     """
@@ -58,8 +54,6 @@ def eccentricity(similarity: ArrayLike, cut: float = EIGENVALUE_CUT) -> float:
     Eigenvectors with eigenvalues below ``cut`` span the space. In [0, √n), higher = less agreement; the root
     of the summed squares of `answer_eccentricity`.
 
-    Examples
-    --------
     Two pairs that have nothing in common:
 
     >>> round(eccentricity(np.kron(np.eye(2), np.ones((2, 2)))), 4)
@@ -85,8 +79,6 @@ def kernel_language_entropy(similarity: ArrayLike, heat: float = HEAT) -> float:
     ``heat`` is the time t of the kernel exp(−t L), with L = D − W. In (0, ln n], in nats: ln n when no two
     samples have anything in common; above 0 even when all agree. Nikitin et al. 2024, arXiv 2405.20003.
 
-    Examples
-    --------
     >>> round(kernel_language_entropy(np.eye(4)), 4) == round(math.log(4), 4)
     True
     """

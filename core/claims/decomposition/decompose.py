@@ -33,11 +33,11 @@ _PRONOUNS = frozenset(
 
 
 class Sentence(NamedTuple):
-    """A sentence of an answer: its tokens in order, the place of each in the answer, the stems of weight."""
+    """A sentence of an answer."""
 
     tokens: tuple[Token, ...]
-    spans: tuple[Span, ...]
-    content: frozenset[str]
+    spans: tuple[Span, ...]  # of each token in the answer
+    content: frozenset[str]  # stems of weight
 
 
 def read_sentence(answer: str, span: Span) -> Sentence:
@@ -194,47 +194,21 @@ class Decomposition:
     reason: str | None = None
 
 
-def decompose(
-    answers: Sequence[str], llm: LLM | None = None, ask: Ask | None = None
-) -> list[tuple[Claim, ...]]:
-    """Break answers into atomic, self-contained claims; `decompositions` also says what went wrong.
-
-    Parameters
-    ----------
-    answers : sequence of str
-        The answers.
-    llm : LLM, optional
-        Any back end; without one the rules of `split_claims` do it.
-    ask : callable, optional
-        As in `generate_json_batch`: where calls are cached, counted and retried.
-
-    Returns
-    -------
-    list of tuple of Claim
-        One for each answer, in order.
-
-    Raises
-    ------
-    TransientError, BackendError
-        Whatever ``ask`` raises for a whole batch; a single call that fails only falls back to the splitter.
-
-    Notes
-    -----
-    Cost: one call for each different answer of three words or more that is no refusal, two where the reply
-    had to be repaired; none without a model.
-
-    Examples
-    --------
-    >>> [[claim.text for claim in claims] for claims in decompose(["It is old; it is red.", ""])]
-    [['It is old', 'it is red.'], []]
-    """
-    return [result.claims for result in decompositions(answers, llm, ask)]
-
-
 def decompositions(
     answers: Sequence[str], llm: LLM | None = None, ask: Ask | None = None
 ) -> list[Decomposition]:
-    """Break answers into claims, as `decompose`, with the reason where the rules replaced the model."""
+    """Break answers into atomic, self-contained claims, with the reason where the rules replaced the model.
+
+    Without ``llm`` the rules of `split_claims` do it. ``ask`` is where calls are cached, counted and retried,
+    as in `generate_json_batch`: whatever it raises for a whole batch is raised (`TransientError`,
+    `BackendError`); a single call that fails only falls back to the splitter.
+
+    Cost: one call for each different answer of three words or more that is no refusal, two where the reply
+    had to be repaired; none without a model.
+
+    >>> [[claim.text for claim in found.claims] for found in decompositions(["It is old; it is red.", ""])]
+    [['It is old', 'it is red.'], []]
+    """
     different = dict.fromkeys(answers)
     split = {answer: sentence_claims(answer) for answer in different}
     replies = _replies(split, llm, ask) if llm is not None else {}

@@ -11,9 +11,9 @@ import regex
 from core.claims.decomposition.relevance import is_relevant
 from core.claims.types import Claim
 from core.text.abstention import is_abstention
-from core.text.citations import NAMED
+from core.text.prose import NAMED
 from core.text.sentences import BULLET, CITATION, Span, inside_brackets, sentence_spans, trimmed
-from core.text.words import has_words, words
+from core.text.words import has_words, pattern, words
 
 _LONGEST = 2_000  # characters; what is longer is no sentence anyone wrote, but a list or a text without stops
 _FLAGS = regex.VERBOSE | regex.IGNORECASE
@@ -151,29 +151,10 @@ _EMPHASIS = regex.compile(
     r"|(?P<line>_{1,3})(?=\S)(?P<b>[^_\n]+)(?<=\S)(?P=line)|(?P<tick>`+)(?P<c>[^`\n]+)(?P=tick))"
     rf"(?!{_APART}|[*_`])"
 )
+_CONNECTIVES = pattern("connectives").pattern
 _LEAD = regex.compile(
-    r"""
-    (?: (?:however|in\s+addition|additionally|moreover|furthermore|therefore|thus|hence|also|besides
-        |consequently|nevertheless|nonetheless|finally|lastly|first(?:ly)?|second(?:ly)?|third(?:ly)?|next|then|overall|similarly
-        |likewise
-        |specifically|notably|in\s+(?:fact|summary|conclusion|short|other\s+words|contrast|turn)
-        |for\s+(?:example|instance)|as\s+a\s+result|on\s+the\s+(?:other|one)\s+hand|by\s+contrast|to\s+summari[sz]e
-        |accordingly|indeed|of\s+course|sure|certainly|that\s+said|still|what\s+is\s+more|interestingly|importantly
-        |(?:(?:based\s+on|according\s+to|from|given|as\s+stated\s+in|as\s+per)\s+
-          (?:(?:the|these|this|your|above|provided|given|available|retrieved)\s+)*
-          (?:passages?|documents?|contexts?|texts?|sources?|information|excerpts?)
-          (?:\s+(?:provided|given|above|available|\d{1,3}(?:\s+and\s+\d{1,3})?))*)
-        |tuy\s+nhiên|ngoài\s+ra|thêm\s+vào\s+đó|hơn\s+nữa|bên\s+cạnh\s+đó|do\s+đó|vì\s+vậy|vì\s+thế|như\s+vậy
-        |cuối\s+cùng|đầu\s+tiên
-        |ví\s+dụ|chẳng\s+hạn|mặt\s+khác|tóm\s+lại|nói\s+cách\s+khác|đặc\s+biệt|thật\s+vậy|trước\s+hết|đồng\s+thời
-        |(?:dựa\s+(?:trên|vào|theo)|theo|căn\s+cứ\s+vào)\s+(?:(?:các|những|nội\s+dung)\s+)*
-          (?:đoạn\s+văn|tài\s+liệu|văn\s+bản|ngữ\s+cảnh)
-          (?:\s+(?:được|đã|cung\s+cấp|cho|ở|trên|này|\d{1,3}))*
-        |但是|但|然而|不过|不過|此外|另外|而且|并且|並且|因此|所以|于是|於是|同时|同時|例如|比如|首先|其次
-        |最后|最後|总之|總之|其实|其實|事实上|事實上|也就是说
-        |(?:根据|根據|基于|基於|依据|依據)(?:以上|上述|所)?(?:提供|给出|給出|给定|給定|检索到)?的?
-          (?:段落|资料|資料|文档|文件|上下文|信息|資訊|文章|文本|材料)\s*\d*(?:中)?(?:的(?:内容|信息|資訊))?
-      )\s*[,，、]\s*
+    rf"""
+    (?: (?:{_CONNECTIVES})\s*[,，、]\s*
     | (?:the\s+)?(?:final\s+|short\s+)?answer\s*[:：]\s*
     | (?:câu\s+)?trả\s+lời\s*[:：]\s* | đáp\s+án\s*[:：]\s* | (?:答案|回答|答)\s*[:：]\s*
     | (?:and|but)\s+(?=(?:he|she|it|they|we|this|that|these|those|there|the|his|her|its|their)\s)
@@ -194,18 +175,10 @@ def split_claims(answer: str) -> tuple[Claim, ...]:
     that is not clear the sentence stays whole. Connectives in front ("However,"), list marks, emphasis and
     citations are no part of a claim's text.
 
-    Parameters
-    ----------
-    answer : str
-        The answer; a word, number or phrase is one claim.
-
-    Returns
-    -------
-    tuple of Claim
-        In order of first mention; claims of the same words are one, with all their spans. Refusals,
-        greetings, headings and talk about the answer are claims that are not relevant; a mere refusal is
-        one such claim, an answer that refuses and then states something is split. Nothing where there is
-        no word.
+    A word, number or phrase is one claim. Claims are in order of first mention; those of the same words are
+    one, with all their spans. Refusals, greetings, headings and talk about the answer are claims that are not
+    relevant; a mere refusal is one such claim, an answer that refuses and then states something is split.
+    Nothing where there is no word.
 
     Examples
     --------

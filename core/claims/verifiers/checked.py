@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from core.claims.matrix import DEFAULT_SUPPORT
-from core.claims.types import ClaimGroup, Floats, Ints, Verifier
+from core.claims.types import ClaimGroup, Floats, Ints, Judgement, Verifier
 from core.claims.verifiers.offline import OfflineVerifier, default_verifier
 from core.errors import BackendError, Cancelled, InputError, LeadlineError
 from core.llm.cache import CacheError
@@ -25,17 +25,6 @@ VerifyFunction = Callable[[Sequence[str], Sequence[str]], ArrayLike]
 
 class VerifierError(LeadlineError):
     """A verifier failed on some claims and passages."""
-
-
-class SupportScores(NamedTuple):
-    """The verdicts of a verifier on one group.
-
-    ``agreement`` is NaN where verdicts were not repeated. ``reason`` says why cells are unscored, if any are.
-    """
-
-    probability: Floats
-    agreement: Floats
-    reason: str | None
 
 
 class CheckedVerifier:
@@ -52,12 +41,8 @@ class CheckedVerifier:
         self._verifier = verifier
         self._is_alive = is_alive
 
-    def judge(self, groups: Sequence[ClaimGroup]) -> list[SupportScores]:
-        """Judge each group.
-
-        A `BackendError` is raised where the model cannot be reached, `Cancelled` and `CacheError` as they
-        come, any other failure as a `VerifierError`.
-        """
+    def judge(self, groups: Sequence[ClaimGroup]) -> list[Judgement]:
+        """Judge each group; a failure is a `VerifierError`, unless the model cannot be reached."""
         real = [group for group in groups if len(group[0]) and len(group[1])]
         try:
             found = iter(self._judged(real) if real else ())
@@ -70,23 +55,23 @@ class CheckedVerifier:
             foreign = f"The verifier failed ({error_text(error)})."
             raise VerifierError(str(error) if isinstance(error, LeadlineError) else foreign) from error
         nothing = (np.zeros((len(claims), len(passages))) for claims, passages in groups)
-        return [next(found) if empty.size else SupportScores(empty, empty, None) for empty in nothing]
+        return [next(found) if empty.size else Judgement(empty, empty, None) for empty in nothing]
 
-    def _judged(self, groups: Sequence[ClaimGroup]) -> list[SupportScores]:
-        verifier = self._verifier
+    def _judged(self, groups: Sequence[ClaimGroup]) -> list[Judgement]:
+        verifier: Any = self._verifier
         if hasattr(verifier, "judge_many"):
-            judged = [(j.probability, j.agreement, "; ".join(j.reasons)) for j in verifier.judge_many(groups)]
+            judged = list(verifier.judge_many(groups))
         elif hasattr(verifier, "support_many"):
-            judged = [(found, None, "") for found in verifier.support_many(groups)]
+            judged = [(found, None, None) for found in verifier.support_many(groups)]
         else:
-            return [self._checked(group, verifier.support(*group), None, "") for group in groups]
+            return [self._checked(group, verifier.support(*group), None, None) for group in groups]
         if len(judged) != len(groups):
             raise ValueError(f"it gave {len(judged)} matrices for {len(groups)}")
         return [self._checked(group, *found) for group, found in zip(groups, judged, strict=True)]
 
     def _checked(
-        self, group: ClaimGroup, probability: object, agreement: object, reason: str
-    ) -> SupportScores:
+        self, group: ClaimGroup, probability: object, agreement: object, reason: str | None
+    ) -> Judgement:
         shape = len(group[0]), len(group[1])
         try:
             found = np.array(probability, dtype=np.float64)
@@ -105,7 +90,7 @@ class CheckedVerifier:
         self._is_alive |= n_failed < found.size
         if not (isinstance(agreement, np.ndarray) and agreement.shape == shape):
             agreement = np.full(shape, np.nan)
-        return SupportScores(found, agreement, (reason or _NO_ANSWER) if n_failed else None)
+        return Judgement(found, agreement, (reason or _NO_ANSWER) if n_failed else None)
 
 
 class FunctionVerifier:

@@ -14,7 +14,7 @@ from core.text.folding import folded
 from core.text.quantities import Date, Quantity, counts, dates, numerals, quantities, same_values
 from core.text.reading import content_stems, denied, read, stem, stems, unaccented
 from core.text.sentences import Span, sentence_spans
-from core.text.words import words
+from core.text.words import lines_of, words
 
 _CACHE = 16_384
 _MIN_IDEOGRAPHS = 4
@@ -119,23 +119,6 @@ _ALIKE = 0.5  # share of a claim's other words that a sentence must have to be a
 _SAME = 0.7  # the same for a negation, which many sentences have somewhere
 _VERBATIM = 4  # words in a row that are a quotation; twice as many ideographs
 
-# Opposites, not converses: who is bought from has sold, so the two agree. In Vietnamese two words joined.
-_OPPOSITES = (
-    "increase/decrease rise/fall rose/fell risen/fallen grow/shrink grew/shrank higher/lower "
-    "highest/lowest larger/smaller bigger/smaller largest/smallest biggest/smallest longer/shorter "
-    "longest/shortest older/younger oldest/youngest earlier/later earliest/latest faster/slower "
-    "fastest/slowest heavier/lighter warmer/colder hottest/coldest deeper/shallower maximum/minimum "
-    "majority/minority before/after above/below north/south east/west northern/southern eastern/western "
-    "first/last accept/reject accepted/rejected allow/forbid allowed/forbidden permitted/prohibited "
-    "legal/illegal possible/impossible safe/dangerous positive/negative open/closed opened/closed "
-    "true/false correct/incorrect hot/cold alive/dead male/female upstream/downstream cause/prevent "
-    "attract/repel strengthen/weaken improve/worsen succeed/fail succeeded/failed "
-    "tăng/giảm trước/sau miềnbắc/miềnnam phíabắc/phíanam phíađông/phíatây đúng/sai nóng/lạnh "
-    "caonhất/thấpnhất dàinhất/ngắnnhất lớnnhất/nhỏnhất "
-    "增加/减少 增加/減少 上升/下降 高于/低于 高於/低於 大于/小于 大於/小於 最大/最小 最高/最低 "
-    "最长/最短 最長/最短 最早/最晚 北部/南部 东部/西部 東部/西部 之前/之后 之前/之後 以前/以后 以前/以後 "
-    "允许/禁止 允許/禁止 正确/错误 正確/錯誤 上游/下游"
-).split()
 _IDEOGRAPH = regex.compile(r"\p{Han}")
 _NAME = r"\p{Lu}[\p{L}\p{M}\p{N}]*(?:['’]\p{L}+)?"
 _NAMES = regex.compile(rf"{_NAME}(?:[\s-](?:(?:of|de|da|van|von|the|al)\s)?{_NAME})*")
@@ -273,7 +256,7 @@ def _spaced(text: str) -> str:
 @lru_cache(maxsize=1)
 def _opposites() -> dict[str, frozenset[str]]:
     table: dict[str, set[str]] = {}
-    for pair in _OPPOSITES:
+    for pair in lines_of("opposites"):
         a, b = pair.split("/")
         a, b = (word if len(words(word)) > 1 else stem(word) for word in (a, b))
         table.setdefault(a, set()).add(b)

@@ -23,6 +23,11 @@ _PROMPT_TOKENS = re.compile(r"n_prompt_tokens\W+(\d{1,12})|request \((\d{1,12}) 
 # The server stops a model that repeats itself; a repeated call would end the same way.
 _FINAL = re.compile(r"token repeat limit", re.IGNORECASE)
 _NO_MEMORY = re.compile(r"requires more system memory|out of memory", re.IGNORECASE)
+DEFAULT_PORT = 11434
+DEFAULT_MODEL = "llama3.2:3b"
+_CONNECT_SECONDS = 10.0
+_LOOKUP_SECONDS = 60.0
+_PULL_SECONDS = 600.0  # while the digest of a large model is checked, nothing is sent for minutes
 
 
 class PromptTooLong(LeadlineError):
@@ -115,13 +120,6 @@ def _explain_status(status: int, reason: str, address: str, model: str) -> Leadl
         return CallRefused(f"Ollama did not accept the call ({reason}).")
     # No status: an error line in the middle of a stream.
     return TransientError(f"Ollama at {address} failed ({reason}).")
-
-
-DEFAULT_PORT = 11434
-DEFAULT_MODEL = "llama3.2:3b"
-_CONNECT_SECONDS = 10.0
-_LOOKUP_SECONDS = 60.0
-_PULL_SECONDS = 600.0  # while the digest of a large model is checked, nothing is sent for minutes
 
 
 @dataclass(frozen=True, slots=True)

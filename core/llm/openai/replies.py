@@ -34,12 +34,12 @@ _FILTERED = re.compile(
 _NO_CREDIT = re.compile(
     r"insufficient[ _](quota|balance|credits?|funds)|billing_(hard_)?limit", re.IGNORECASE
 )
+_LENGTH = ("length", "max_tokens", "max_output_tokens")
 _NO_MODEL = re.compile(
     r"model_not_found|model\b.{0,120}(not found|does not exist|not exist|no longer available)"
     r"|not a valid model|unknown model|invalid model|no such model",
     re.IGNORECASE,
 )
-_PAUSE = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:([\d.]{1,12})(ms|s))?")
 _LIMIT = re.compile(r"(?:context (?:length|size|window)|maximum)\D{0,40}(\d[\d,]*)", re.IGNORECASE)
 _READ = re.compile(
     r"(\d[\d,]*) in the (?:messages|prompt)|resulted in (\d[\d,]*) tokens|request \((\d[\d,]*) tokens"
@@ -116,7 +116,7 @@ def _unconnected(error: BaseException, server: Endpoint) -> LeadlineError:
 
 def read_error(status: int, headers: Mapping[str, str], content: bytes) -> ServerError:
     """Parse an error reply; servers write it in many forms."""
-    pause = retry_after(status, headers)
+    pause = retry_after(headers)
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
@@ -202,55 +202,17 @@ def _found(pattern: re.Pattern[str], text: str) -> int | None:
     return int(digits.replace(",", "")) if 0 < len(digits) <= 12 else None
 
 
-def retry_after(status: int, headers: Mapping[str, str]) -> float | None:
-    """Return the pause in seconds that the headers ask for, or None."""
-    given = _seconds(headers.get("retry-after-ms"), 0.001)
-    for read in (_seconds, _until):
-        given = read(headers.get("retry-after")) if given is None else given
-    if given is None and status == 429:
-        given = _reset(headers)
-    return None if given is None else max(0.0, given)
-
-
-def _seconds(text: str | None, unit: float = 1.0) -> float | None:
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the pause in seconds that the header Retry-After asks for, as a number or a date, or None."""
+    text = headers.get("retry-after") or ""
     try:
-        value = float(text or "nan") * unit
+        pause = float(text)
     except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
-def _until(text: str | None) -> float | None:
-    try:
-        moment = email.utils.parsedate_to_datetime(text or "")
-        return moment.timestamp() - time.time()
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-
-
-def _reset(headers: Mapping[str, str]) -> float | None:
-    """Return when the limit that was reached reopens, from OpenAI's own headers."""
-    resets, reached = [], []
-    for name in ("requests", "tokens"):
-        pause = _span(headers.get(f"x-ratelimit-reset-{name}"))
-        if pause is not None:
-            resets.append(pause)
-            if headers.get(f"x-ratelimit-remaining-{name}") == "0":
-                reached.append(pause)
-    return max(reached) if reached else min(resets, default=None)
-
-
-def _span(text: str | None) -> float | None:
-    """Parse a time span like ``6m0s``, ``1.5s``, ``20ms``."""
-    match = _PAUSE.fullmatch((text or "").strip())
-    if match is None or not any(match.groups()):
-        return None
-    hours, minutes, rest, unit = match.groups()
-    small = _seconds(rest) or 0.0
-    return 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + small * (0.001 if unit == "ms" else 1.0)
-
-
-_LENGTH = ("length", "max_tokens", "max_output_tokens")
+        try:
+            pause = email.utils.parsedate_to_datetime(text).timestamp() - time.time()
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+    return max(0.0, pause) if math.isfinite(pause) else None
 
 
 class Malformed(TransientError):

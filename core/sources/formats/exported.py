@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from core.errors import InputError
 from core.schema import SIGNALS
-from core.sources.content import Content
+from core.sources.content import Content, content_of
 from core.sources.report import shorten
 from core.spreadsheet import SOURCE_COLUMN
 
@@ -75,11 +75,9 @@ def held(content: Content) -> Content:
     end = columns.index(SOURCE_COLUMN) if SOURCE_COLUMN in columns else len(columns)
     computed = [name for name in columns[:end] if name not in own and not name.startswith(_CONFIDENCE)]
     fields = {name: own.get(name, name.removeprefix(_CONFIDENCE)) for name in columns if name not in computed}
-    entries = tuple(
-        (number, {fields[name]: cell for name, cell in row.items() if name in fields})
-        for number, row in content.entries
-    )
     left = ", ".join(map(shorten, computed))
     note = f"Not held by a run, so computed again where its data allow it: {left}."
-    notes = (*content.notes, note)
-    return replace(content, entries=entries, columns=tuple(fields.values()), notes=notes)
+    table = content.as_table()
+    frame = table.frame[list(fields)].rename(columns=fields)
+    kept = content_of(replace(table, frame=frame), content.name)
+    return replace(kept, notes=(*content.notes, note), digest=content.digest)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,7 @@ from core.sources.content import Content
 from core.sources.fields import Rejected
 from core.sources.formats.types import Format, ReadRecords
 from core.sources.mapping import suggest_mapping
-from core.sources.report import IssueLog
+from core.sources.report import IssueLog, shorten
 from core.text.abstention import answer_status
 from core.text.strict import read_json
 
@@ -87,16 +86,16 @@ def _mapped(names: Iterable[str], row: str, fields: Fields) -> dict[str, str]:
 
 
 def _read(content: Content, log: IssueLog, row: str, fields: Fields) -> ReadRecords:
+    frame = replace(content, table=None).as_table().frame
     rows = [entry if isinstance(entry, Mapping) else {} for _, entry in content.entries]
-    cells = [{str(k): _text(v) for k, v in one.items()} for one in rows]
-    frame = pd.DataFrame(cells, columns=list(content.columns) or None, dtype="str").fillna("")
-    frame.index = pd.Index([number for number, _ in content.entries])
     mapping = _mapped(list(frame), row, fields)
     if row == "sample" and row not in mapping and "answer" in mapping:
         mapping[row] = mapping.pop("answer")
     if row not in mapping or "question" not in mapping:
         lacking = " and ".join(name for name in ("question", row) if name not in mapping)
-        raise InputError(f"{content.name} has no column for {lacking}; its columns are {', '.join(frame)}.")
+        raise InputError(
+            f"{content.name} has no column for {lacking}; its columns are {', '.join(map(shorten, frame))}."
+        )
     labels = None
     if "support" in mapping:
         said = frame[mapping["support"]].str.strip()

@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import textwrap
 import threading
 import time
@@ -15,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from core.conformal import CalibrationStore, Case, Provenance, StoreError
+from core.conformal import CalibrationCase, CalibrationStore, Provenance, StoreError
 from core.errors import InputError
 from core.llm import CompletionCache
 
@@ -25,7 +24,7 @@ SEEN = Provenance("length", "M · 1", "short · 2", "bm25 · 3")
 
 def case(number, **values):
     given = {"question": f"Q{number}", "context": "C", "prediction": "P", "true_answer": "T"}
-    return Case(**{**given, "score": number / 10, "correct": True, **values})
+    return CalibrationCase(**{**given, "score": number / 10, "correct": True, **values})
 
 
 def stored(path):
@@ -285,12 +284,12 @@ def run(code, *arguments, **options):
 
 ADDING = """
     import sys
-    from core.conformal import CalibrationStore, Case, Provenance
+    from core.conformal import CalibrationStore, CalibrationCase, Provenance
     store = CalibrationStore(sys.argv[1])
     seen = Provenance("length", "M · 1", "short · 2", "bm25 · 3")
     for number in range(int(sys.argv[2])):
         for name in ("shared", sys.argv[3]):
-            store.add([Case(f"{name}-{number}", "C", "P", "T", number / 10, True)], seen)
+            store.add([CalibrationCase(f"{name}-{number}", "C", "P", "T", number / 10, True)], seen)
         print(number, flush=True)
 """
 
@@ -370,70 +369,3 @@ def test_a_disk_that_has_room_again_goes_on(tmp_path):
             store.add([case(1, context="x" * 50_000)], SEEN)
         store._db.execute("PRAGMA max_page_count = 1000")
         assert store.add([case(1, context="x" * 50_000)], SEEN) == 1
-
-
-def test_a_file_that_is_no_database_is_said_so_and_stays(tmp_path):
-    path = tmp_path / "c.db"
-    path.write_bytes(b"question,answer\n" * 300)
-    with pytest.raises(
-        StoreError, match=r"c\.db is damaged or is not a calibration store; restore a copy of it"
-    ):
-        CalibrationStore(path)
-    assert path.read_bytes() == b"question,answer\n" * 300
-
-
-def test_a_file_damaged_inside_is_said_so_and_moving_it_away_works(tmp_path):
-    path = tmp_path / "c.db"
-    with CalibrationStore(path) as store:
-        store.add([case(i, context="x" * 500) for i in range(100)], SEEN)
-    content = bytearray(path.read_bytes())
-    content[8192:] = b"\xff" * (len(content) - 8192)
-    path.write_bytes(content)
-    with pytest.raises(
-        StoreError, match="is damaged; restore a copy of it, or move it away and calibrate again"
-    ):
-        stored(path)
-    path.rename(tmp_path / "damaged.db")
-    with CalibrationStore(path) as store:
-        assert store.add([case(1)], SEEN) == 1
-
-
-@pytest.fixture
-def unprivileged():
-    """A folder, and a function that takes away the right to write it or its file: from root by giving it up."""
-    with tempfile.TemporaryDirectory() as folder:
-        user = os.geteuid()
-
-        def drop(path, mode):
-            os.chmod(folder, 0o777)
-            os.chmod(path, mode)
-            if user == 0:
-                os.seteuid(65534)
-
-        yield Path(folder), drop
-        os.seteuid(user)
-        os.chmod(folder, 0o755)
-
-
-def test_a_file_that_may_only_be_read_is_said_so(unprivileged):
-    folder, drop = unprivileged
-    with CalibrationStore(folder / "c.db") as store:
-        store.add([case(1)], SEEN)
-    drop(folder / "c.db", 0o444)
-    with pytest.raises(StoreError, match=r"c\.db cannot be written; make it writable or choose another file"):
-        CalibrationStore(folder / "c.db").add([case(2)], SEEN)
-
-
-def test_a_folder_that_may_only_be_read_is_said_so(unprivileged):
-    folder, drop = unprivileged
-    drop(folder, 0o555)
-    with pytest.raises(StoreError, match=r"c\.db cannot be opened; check its folder or choose another file"):
-        CalibrationStore(folder / "c.db")
-
-
-def test_a_folder_in_the_way_is_said_so(tmp_path):
-    with pytest.raises(StoreError, match="cannot be opened"):
-        CalibrationStore(tmp_path)
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match=r"The folder of the calibration store .* cannot be made"):
-        CalibrationStore(tmp_path / "file" / "c.db")

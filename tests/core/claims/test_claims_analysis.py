@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.claims import CLAIM_STATES, analyse_claims, claim_states, claim_uncertainty, support_maximum
 from core.claims.definitions import REASONS
-from core.claims.matrix import any_support
+from core.claims.matrix import any_support, passage_importance
 from core.claims.quadrants import QUADRANTS
 from core.claims.rafe import VERDICTS
 from core.claims.ragchecker import METRICS
@@ -116,7 +116,7 @@ def test_each_row_of_a_run_is_what_its_matrix_says():
         assert q["grounding_n_left_out"] == verdicts.count("UNSCORED")
         close(q["mean_uncertainty"], np.nanmean(claim_uncertainty(m)))
         passages = found.passages[found.passages["query_id"] == query_id].sort_values("retrieval_rank")
-        close(passages["importance"], answer.matrix.passage_importance)
+        close(passages["importance"], passage_importance(m[answer.matrix.relevant]))
 
 
 def test_text_and_experiment_side_by_side():
@@ -154,7 +154,7 @@ def test_one_answer_in_order_of_retrieval():
     ]
     assert answer.agreement[0, 0] == 1 and np.isnan(answer.agreement).sum() == 7
     assert (answer.added, answer.dropped) == (((), ()), (("panama",), ()))
-    assert (answer.judge, answer.reason, answer.answer_status) == ("hand", None, "answered")
+    assert (answer.judge, answer.reason) == ("hand", None)
     assert answer.verdicts.tolist() == ["SUPPORTED", "SUPPORTED"]
     with pytest.raises(InputError, match="query_id must be a question of the run, got 'nobody'"):
         found.answer("nobody")

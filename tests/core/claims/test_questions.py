@@ -12,9 +12,9 @@ from core.claims.questions import (
     claim_rows,
     question_claims,
     read_question,
-    rows_by_question,
 )
 from core.claims.types import Claim
+from core.pipeline.rows import questions_of
 from core.run import Run
 
 PASSAGES = [("p1", "The mill is red. It is old."), ("p2", "—"), ("p3", "A lake.")]
@@ -35,8 +35,7 @@ def tables_of(questions):
 
 
 def read(run, passages=PASSAGES):
-    rows = {name: rows_by_question(run[name]).get("q", []) for name in CLAIM_TABLES}
-    return read_question("q", rows, passages)
+    return read_question("q", questions_of(run, CLAIM_TABLES)("q").filled, passages)
 
 
 def mill():

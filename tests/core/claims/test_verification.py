@@ -1,17 +1,15 @@
 """Reference against answer: what is read off and what a verifier is asked."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+from core.claims.questions import ANSWER, REFERENCE
 from core.claims.types import Claim
-from core.claims.verification import (
-    compare_answer,
-    compare_reference,
-    entailment_label,
-    is_value,
-    premise,
-)
+from core.claims.verification import compare, entailment_label, is_value, premise
 
+compare_answer, compare_reference = partial(compare, ANSWER), partial(compare, REFERENCE)
 Q = "Which canal opened first?"
 FULL = "The Suez Canal opened first."
 WRONG = "The Panama Canal opened first."

@@ -249,15 +249,7 @@ def test_an_imported_run_without_texts_or_answers():
 def test_on_the_command_line(tmp_path, capsys):
     run_of([["alpha bravo", "charlie delta", "echo foxtrot"]]).save(tmp_path / "run")
     out = tmp_path / "out"
-    arguments = [
-        "analyze",
-        str(tmp_path / "run"),
-        "--steps",
-        "confidence",
-        "--no-stated-confidence",
-        "--out",
-        str(out),
-    ]
+    arguments = f"analyze {tmp_path / 'run'} --steps confidence --no-stated-confidence --out {out}".split()
     assert main(arguments) == 0
     capsys.readouterr()
     assert main(["summary", str(out), "--weights", "lexical=1", "--json"]) == 0

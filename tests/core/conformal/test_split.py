@@ -21,6 +21,7 @@ from core.conformal import (
     p_values,
     threshold_rank,
 )
+from core.conformal.split import shortfall
 from core.errors import InputError
 
 NAN, INF = math.nan, math.inf
@@ -178,6 +179,11 @@ def test_the_band_is_scipys(n, alpha, k):
     low, high = round(low * m), round(high * m)
     assert below[low] >= 0.025 > (below[low - 1] if low else 0)
     assert below[high] >= 0.975 > below[high - 1]
+
+
+def test_the_shortfall_by_hand():
+    # Ten or more of 20 lie beyond the largest of 9 where the ten strangest of all 29 are new: C(19, 9) / C(29, 9).
+    assert shortfall(10, [(9, 20)], 0.1) == pytest.approx(92_378 / 10_015_005)
 
 
 def test_groups_by_hand():

@@ -7,7 +7,6 @@ from scipy.stats import rankdata, spearmanr
 from core.errors import InputError
 from core.influence import analyse, recovery
 from core.sources.simulation import (
-    ANSWER_WORDS,
     CASES,
     SimulationOptions,
     options_from_pairs,
@@ -15,7 +14,7 @@ from core.sources.simulation import (
     simulate,
     write_options,
 )
-from core.sources.simulation_truth import WORDS
+from core.sources.simulation_truth import ANSWER_WORDS, WORDS
 
 EVERY_CASE = SimulationOptions(
     queries=80, share_ties=0.1, share_empty=0.1, share_inert=0.1, share_redundant=0.1,

@@ -11,7 +11,7 @@ from core.errors import InputError
 from core.pipeline import fill
 from core.run import Run
 from core.validation import NumericUnits, validate
-from core.validation.rows import OURS, served
+from core.validation.fallback import OURS, served
 from core.validation.step import ValidationStep
 from core.validation.store import MetricsStore
 from tests.core.validation.validation_runs import BRIDGE, CASES, run_of

@@ -39,7 +39,9 @@ def draw(query_id: str) -> None:
         st.badge(f"{band.icon} {band.word.capitalize()}", color=band.colour)  # type: ignore[arg-type]
         st.markdown(_said(row, analysis.weighting.threshold), width="content")
     if isinstance(row["reason"], str):
-        missing = [analysis.used.titles[name] for name in _missing(query_id)]
+        parts = analysis.contributions[int(places_of(analysis.queries, query_id)[0])]
+        given = zip(analysis.weighting.weights, parts, strict=True)
+        missing = [analysis.used.titles[name] for name, part in given if np.isnan(part)]
         named = f" Missing: {', '.join(missing)}." if missing else ""
         meaning = headlines.reason(row["reason"], "confidence").meaning
         st.info(
@@ -55,14 +57,6 @@ def _said(row: Any, threshold: float) -> str:
         return "**No confidence**"
     sign, verdict = ("≥", "passes") if show.yes_or_no(row["passes"]) else ("<", "does not pass")
     return f"**Confidence {number(row['confidence'])}** {sign} threshold {number(threshold)}: {verdict}"
-
-
-def _missing(query_id: str) -> list[str]:
-    """Return the signals with a weight that the answer lacks."""
-    analysis = run.found()
-    place = int(places_of(analysis.queries, query_id)[0])
-    weights = analysis.weighting.weights.items()
-    return [name for name, weight in weights if weight and np.isnan(analysis.signals[name][place])]
 
 
 def _combined(row: Any) -> None:

@@ -20,10 +20,7 @@ FEWEST = 10  # labelled answers, below which a reliability diagram shows chance
 CALIBRATES = "conformal"  # the diagnostic of the threshold
 BANDS = {one.word: one for one in (GREEN, ORANGE, RED)}
 PARTS = {
-    "retrieval_uncertainty": (
-        "Retrieval",
-        "Entropy of the retrieval scores: 1 where all passages score alike.",
-    ),
+    "retrieval_uncertainty": ("Retrieval", "Entropy of the retrieval scores: 1 where all score alike."),
     "sampling_uncertainty": ("Sampling", "1 − agreement of the answer with its samples."),
     "conformal_uncertainty": ("Conformal", "1 − confidence of the conformal score."),
 }
@@ -63,11 +60,6 @@ def found() -> ConfidenceAnalysis:
     """Return the analysis of the session's run at the current settings."""
     analysis: ConfidenceAnalysis = cached.diagnosis()["confidence"]
     return analysis
-
-
-def title_of(name: str) -> str:
-    """Return what people call a signal."""
-    return found().used.titles[name]
 
 
 def use(weights: dict[str, float]) -> None:

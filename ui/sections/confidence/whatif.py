@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -44,10 +43,6 @@ def draw() -> None:
     )
 
 
-def _in_use(analysis: ConfidenceAnalysis) -> dict[str, float]:
-    return {name: weight for name, weight in analysis.weighting.weights.items() if weight}
-
-
 def _written(weights: Mapping[str, float]) -> dict[str, str]:
     """Return what tells weights apart: each as the address has it, those of 0 left out."""
     return {name: f"{weight:.3g}" for name, weight in weights.items() if weight}
@@ -55,7 +50,8 @@ def _written(weights: Mapping[str, float]) -> dict[str, str]:
 
 def _weights(analysis: ConfidenceAnalysis) -> dict[str, float]:
     """Draw a slider for each signal and return the weights; they follow the weights in use."""
-    own, in_use = [*COLUMNS.values()], _in_use(analysis)
+    own = [*COLUMNS.values()]
+    in_use = {name: weight for name, weight in analysis.weighting.weights.items() if weight}
     kept = write_weights(in_use)  # a key of its own for each weighting
     choices = [one.key for one in analysis.used.choices if one.name not in COLUMNS]
     choices += [name for name in in_use if name not in (*own, *choices)]
@@ -108,7 +104,7 @@ def _effect(analysis: ConfidenceAnalysis, weights: Mapping[str, float], changed:
             ),
             (
                 "Correct among them",
-                before(_share(now.accuracy)) + _share(then.accuracy),
+                before(number(100 * now.accuracy, "{:.0f} %")) + number(100 * then.accuracy, "{:.0f} %"),
                 f"{then.n_correct:,} of {then.n_labelled:,} labelled"
                 + (f"; 95 %: {percent(0, (then.low, then.high))}" if then.n_labelled else ""),
                 "Accuracy of the labelled answers that pass.",
@@ -142,10 +138,6 @@ def _compared(analysis: ConfidenceAnalysis, other: Weighting) -> None:
         )
         st.markdown(said(compared, "Other weights"))
         table(compared, "In use", "Other weights")
-
-
-def _share(value: float) -> str:
-    return "—" if math.isnan(value) else percent(value)
 
 
 def _buttons(weights: Mapping[str, float], changed: bool) -> None:
@@ -182,17 +174,10 @@ def said(found: Sequence[Compared], other: str) -> str:
 
 def table(found: Sequence[Compared], a: str, b: str) -> None:
     """Draw the measures of both, with differences, intervals and p-values."""
-    rows = [
-        {
-            "measure": f"{_TITLES[one.measure]} ({_BETTER[one.measure]})",
-            "a": one.a,
-            "b": one.b,
-            "difference": one.difference,
-            "interval": f"{number(one.low)} to {number(one.high)}",
-            "p": p_text(one.p_adjusted),
-        }
-        for one in found
-    ]
+    frame = pd.DataFrame(found)
+    frame["interval"] = [f"{number(one.low)} to {number(one.high)}" for one in found]
+    frame["p"] = [p_text(one.p_adjusted) for one in found]
+    frame["measure"] = [f"{_TITLES[name]} ({_BETTER[name]})" for name in frame["measure"]]
     columns = {
         "measure": show.wide("Measure", "medium"),
         "a": show.numeric(a),
@@ -201,5 +186,5 @@ def table(found: Sequence[Compared], a: str, b: str) -> None:
         "interval": show.wide("95 % interval", "small"),
         "p": show.wide("p", "small", "Of no difference, adjusted for three measures (Holm)"),
     }
-    show.table(pd.DataFrame(rows), f"{a} and {b}, measure by measure", columns)
+    show.table(frame[[*columns]], f"{a} and {b}, measure by measure", columns)
     st.caption("A right decision: an answer that passes is correct, or one that does not pass is incorrect.")

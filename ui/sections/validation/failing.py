@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.text.display import count, visible
 from core.validation.definitions import REASONS_OF_VALIDATORS
-from core.validation.rows import served
+from core.validation.fallback import served
 from ui import cached, questions
 from ui.plain import shortened
 from ui.sections.validation import pieces

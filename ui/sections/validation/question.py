@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.text.display import count, number
 from core.validation.definitions import METRICS
-from core.validation.rows import served
+from core.validation.fallback import served
 from core.validation.types import Severity
 from ui import headlines, questions, show
 from ui.plain import plain

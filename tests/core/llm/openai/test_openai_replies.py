@@ -149,8 +149,7 @@ def test_any_json_is_an_answer_or_a_passing_failure(value):
 @given(st.binary(max_size=60), st.integers(300, 599), st.text(max_size=12))
 def test_any_bytes_are_survived(content, status, header):
     checked(content)
-    names = ("retry-after", "retry-after-ms", "x-ratelimit-reset-requests", "x-ratelimit-reset-tokens")
-    pause = retry_after(429, dict.fromkeys(names, header))
+    pause = retry_after({"retry-after": header})
     assert pause is None or pause >= 0
     assert read_error(status, {}, content).status == status
 
