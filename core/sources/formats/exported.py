@@ -79,5 +79,5 @@ def held(content: Content) -> Content:
     note = f"Not held by a run, so computed again where its data allow it: {left}."
     table = content.as_table()
     frame = table.frame[list(fields)].rename(columns=fields)
-    kept = content_of(replace(table, frame=frame), content.name)
-    return replace(kept, notes=(*content.notes, note), digest=content.digest)
+    kept = content_of(replace(table, frame=frame, notes=(*content.notes, note)), content.name)
+    return replace(kept, digest=content.digest)
