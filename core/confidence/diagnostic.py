@@ -88,7 +88,7 @@ CONFIDENCE = Diagnostic(
             higher_is="more uncertain",
             is_secondary=True,
         ),
-    ),  # fmt: skip
+    ),
     step=ConfidenceStep,
     icon=":material/speed:",
     group="trust",

@@ -71,7 +71,7 @@ def held(content: Content) -> Content:
     called = next((called for tells, called in READ.values() if tells | {"question"} <= names), None)
     if called is None:
         return content
-    own, columns = _HELD | called, list(content.columns or names)
+    own, columns = {**_HELD, **called}, list(content.columns or names)
     end = columns.index(SOURCE_COLUMN) if SOURCE_COLUMN in columns else len(columns)
     computed = [name for name in columns[:end] if name not in own and not name.startswith(_CONFIDENCE)]
     fields = {name: own.get(name, name.removeprefix(_CONFIDENCE)) for name in columns if name not in computed}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
@@ -156,7 +157,7 @@ def import_file(
     named = read.mapping or content.given
     # The ids of influence files are from a time when there were no other formats.
     key = [content.digest, *([] if read.mapping else [found.name]), named]
-    facts = {"name": label, "digest": content.digest, "format": found.name}
+    facts: dict[str, Any] = {"name": label, "digest": content.digest, "format": found.name}
     del content  # whatever else was made of the file is free again when the run is made
     pa.default_memory_pool().release_unused()
     bare = {"source": marked or "upload", "run_id": hashlib.sha256(json.dumps(key).encode()).hexdigest()[:12]}

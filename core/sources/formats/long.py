@@ -185,12 +185,6 @@ def _listed(cell: str) -> list[Any] | None:
     return found if isinstance(found, list) else [cell] if cell.strip() else None
 
 
-def _text(value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, ensure_ascii=False)
-
-
 _ROWS = {
     "claim": _fields("queries", "passages", "claims", "support", "joint_support"),
     "sample": _fields("queries", "samples"),
