@@ -22,7 +22,7 @@ def as_passage(value: object, place: int = 1) -> PassageIn:
     ``id``, ``score``, ``is_gold``; or an object with such attributes: a ``Document`` of LangChain
     (``page_content``, ``metadata``) or Haystack (``content``, ``meta``, ``score``), a node of LlamaIndex,
     with its score or without. The title may also be in the metadata. An empty text stays one: a retriever
-    that returns empty passages should be seen doing so. InputError without a text, or for too long a one.
+    that returns empty passages should be seen doing so. InputError without a text, or with one too long.
 
     Examples
     --------

@@ -161,12 +161,12 @@ def import_file(
     pa.default_memory_pool().release_unused()
     bare = {"source": marked or "upload", "run_id": hashlib.sha256(json.dumps(key).encode()).hexdigest()[:12]}
     made = Run.create(bare, **read.tables) if read.n_rows else run_of(records, bare)
-    if n := n_asked_again(made):
-        notes.append(
-            f"{counted(n, 'question')} in several rows, each with its own answer: if these were sampled "
-            f"from one model, read the file as sampled answers ({SAMPLED})."
-        )
     if read.possible is None:
+        if n := n_asked_again(made):
+            notes.append(
+                f"{counted(n, 'question')} in several rows, each with its own answer: if these were sampled "
+                f"from one model, read the file as sampled answers ({SAMPLED})."
+            )
         notes += not_used(ignored, kept=read.n_rows is None)
     notes += remarks
     if marked:

@@ -14,6 +14,7 @@ from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.influence import analyse, compare_reported
 from core.sources.formats import INFLUENCE_CSV, import_file
+from core.sources.formats.influence import group_rows, position_within
 from core.sources.mapping import PUBLISHED_COLUMNS
 
 NOTES = ("Auto-detected from field names: Influence CSV (influence-csv).",)
@@ -417,3 +418,44 @@ def test_a_large_file_takes_no_loop_over_rows():
     seconds(frame.head(100))
     # 10 µs a row would be 0.2 s; a Python loop over rows and columns takes 20 times as long.
     assert seconds(frame) < 3
+
+
+def group(question, passage):
+    array = None if passage is None else np.array(passage, dtype=np.int64)
+    g = group_rows(np.array(question, dtype=np.int64), array)
+    return g.group.tolist(), g.question.tolist(), g.run.tolist()
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "expected"),
+    [
+        # One block each; questions need not be sorted.
+        ([0, 0, 1, 1], [0, 1, 0, 1], ([0, 0, 1, 1], [0, 1], [1, 1])),
+        ([0, 1, 0, 1], [0, 0, 1, 1], ([0, 1, 0, 1], [0, 1], [1, 1])),
+        # Two blocks that repeat passages are two runs …
+        ([0, 0, 1, 0, 0], [0, 1, 0, 0, 1], ([0, 0, 1, 2, 2], [0, 1, 0], [1, 1, 2])),
+        # … and two blocks that do not are one question.
+        ([0, 0, 1, 0, 0], [0, 1, 0, 2, 3], ([0, 0, 1, 0, 0], [0, 1], [1, 1])),
+        # All passages again, back to back: two runs.
+        ([0, 0, 0, 0], [0, 1, 0, 1], ([0, 0, 1, 1], [0, 0], [1, 2])),
+        # A stray repeated row is a duplicate, not a run.
+        ([0, 0, 0], [0, 1, 0], ([0, 0, 0], [0], [1])),
+        ([0, 0, 0, 0], [0, 0, 1, 1], ([0, 0, 0, 0], [0], [1])),
+        ([0, 0, 1, 0], [0, 1, 0, 0], ([0, 0, 1, 0], [0, 1], [1, 1])),
+        # Nothing tells runs apart.
+        ([0, 0, 1, 0, 0], None, ([0, 0, 1, 0, 0], [0, 1], [1, 1])),
+        ([], [], ([], [], [])),
+    ],
+)
+def test_runs_of_the_same_question(question, passage, expected):
+    assert group(question, passage) == expected
+
+
+def test_number_of_repeated_questions():
+    g = group_rows(np.array([0, 0, 1, 1, 0, 0, 0, 0]), np.array([0, 1, 0, 1, 0, 1, 0, 1]))
+    assert g.n_repeated == 1
+    assert g.run.tolist() == [1, 1, 2, 3]
+
+
+def test_position_within():
+    assert position_within(np.array([0, 1, 0, 1, 1])).tolist() == [0, 0, 1, 1, 2]
