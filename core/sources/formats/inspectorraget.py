@@ -48,98 +48,75 @@ def recognise(content: Content) -> int:
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read every result as a record; a task that no result names is a record without an answer."""
-    results = _Results(_open_file(content, log), log)
-    records, rejected = read_each(enumerate(results.file.results, start=1), log, results.result)
-    more, worse = read_each(results.bare, log, results.bare_task)
-    unused = [document for i, document in results.file.documents.items() if i not in results.used]
-    return ReadRecords(
-        keep_file([*records, *more], NAME, {"top": dict(results.file.top), "documents": unused}),
-        [*rejected, *worse],
-        results.notes(),
-    )
+    file = _open_file(content, log)
+    named = {_id_of(entry, "task_id") for entry in file.results}
+    tasks = [(row, _id_of(task, "task_id"), task) for row, task in enumerate(file.tasks, start=1)]
+    rows = {name: row for row, name, _ in reversed(tasks)}
+    # Of no result, or with an id that an earlier task has: each is a record too, or is rejected.
+    bare = [(row, t) for row, name, t in tasks if name is None or name not in named or rows[name] != row]
+    ids = iter(_ids(file, [task for _, task in bare]))
+    done: set[tuple[str, str]] = set()
+    used: set[str] = set()
+    good: set[int] = set()  # tasks that could be read, by row
 
-
-class _Results:
-    """The state while the results of one file are read.
-
-    ``bare`` are the tasks that no result names, or whose id an earlier task has: each becomes a record, too,
-    or is rejected.
-    """
-
-    def __init__(self, file: _File, log: IssueLog) -> None:
-        self.file, self.log = file, log
-        self.done: set[tuple[str, str]] = set()
-        self.used: set[str] = set()
-        self.good: set[int] = set()  # tasks that could be read, by row
-        named = {_id_of(entry, "task_id") for entry in file.results}
-        tasks = list(enumerate(file.tasks, start=1))
-        self.rows = {_id_of(entry, "task_id"): row for row, entry in reversed(tasks)}
-        self.bare = [
-            (row, task)
-            for row, task in tasks
-            if (name := _id_of(task, "task_id")) is None or name not in named or self.rows[name] != row
-        ]
-        self.ids = self._ids()
-
-    def _ids(self) -> dict[tuple[str, int], str]:
-        """Name every record: after its task, and after its model where there are several."""
-        names: dict[tuple[str, int], str | None] = {}
-        for row, entry in enumerate(self.file.results, start=1):
-            task_id, model = _id_of(entry, "task_id"), _id_of(entry, "model_id")
-            several = task_id and model and len(self.file.models) > 1
-            names["result", row] = f"{task_id} | {model}" if several else task_id
-        names |= {("task", row): _id_of(entry, "task_id") for row, entry in self.bare}
-        return dict(zip(names, unique(list(names.values()), "q"), strict=True))
-
-    def bare_task(self, row: int, entry: object) -> Record:
-        """Return the record of a task that no result names."""
-        task_id = _id_of(entry, "task_id")
-        if task_id is not None and self.rows[task_id] != row:
-            raise FieldError("tasks.task_id", task_id, "an id that no earlier task has")
-        return self._record(row, self.ids["task", row], None)
-
-    def result(self, row: int, entry: object) -> Record:
-        """Return the record of one result with its task."""
-        fields = Fields(entry, row, self.log, "results.")
-        task_id, model = fields.required_id("task_id"), fields.required_id("model_id")
-        if task_id not in self.rows:
-            raise FieldError("results.task_id", task_id, "the id of one of the file's tasks")
-        if (task_id, model) in self.done:
-            raise FieldError("results.model_id", model, f"one result of each model for the task {task_id}")
-        record = self._record(self.rows[task_id], self.ids["result", row], fields)
-        self.done.add((task_id, model))
-        return record
-
-    def _record(self, row: int, record_id: str, result: Fields | None) -> Record:
+    def record_of(row: int, record_id: str, result: Fields | None) -> Record:
         # A task is read once for each of its results; its problems are logged the first time only.
-        log = IssueLog() if row in self.good else self.log
-        record, used = _read_task(Fields(self.file.tasks[row - 1], row, log, "tasks."), self.file.documents)
-        self.good.add(row)
-        entry = {"place": row, "task": _without_null(self.file.tasks[row - 1])}
+        fields = Fields(file.tasks[row - 1], row, IssueLog() if row in good else log, "tasks.")
+        record, found = _read_task(fields, file.documents)
+        good.add(row)
+        entry = {"place": row, "task": _without_null(file.tasks[row - 1])}
         if result is not None:
-            passages, used = _own_passages(result, self.file.documents) or (record.passages, used)
+            passages, found = _own_passages(result, file.documents) or (record.passages, found)
             reported = {**_scores_of(result), MODEL: result.required_id("model_id"), **record.reported}
             record = replace(record, answer=_answer_of(result), passages=passages, reported=reported)
             entry["result"] = _without_null(result.record)
-        self.used.update(used)
-        entry["documents"] = {i: _without_null(self.file.documents[i]) for i in used}
+        used.update(found)
+        entry["documents"] = {i: _without_null(file.documents[i]) for i in found}
         record = replace(record, record_id=record_id)
         return keep(NAME, record, _entry(record), entry)
 
-    def notes(self) -> tuple[str, ...]:
-        """Return remarks on the file as a whole."""
-        notes = []
-        if self.file.version < 2:
-            notes.append("The file is in version 1 of the schema; it is exported in version 2.")
-        if self.file.version > 2:
-            notes.append(f"The file is in version {self.file.version} of the schema; read as version 2.")
-        pairs = len(self.file.models) * len(self.good)
-        if missing := pairs - len(self.done):
-            notes.append(
-                f"Of {pairs:,} pairs of task and model {missing:,} have no result; InspectorRAGet itself "
-                "leaves out tasks that lack one."
-            )
-        return tuple(notes)
+    def result_of(row: int, entry: object) -> Record:
+        record_id, fields = next(ids), Fields(entry, row, log, "results.")
+        task_id, model = fields.required_id("task_id"), fields.required_id("model_id")
+        if task_id not in rows:
+            raise FieldError("results.task_id", task_id, "the id of one of the file's tasks")
+        if (task_id, model) in done:
+            raise FieldError("results.model_id", model, f"one result of each model for the task {task_id}")
+        record = record_of(rows[task_id], record_id, fields)
+        done.add((task_id, model))
+        return record
+
+    def bare_task(row: int, entry: object) -> Record:
+        record_id, task_id = next(ids), _id_of(entry, "task_id")
+        if task_id is not None and rows[task_id] != row:
+            raise FieldError("tasks.task_id", task_id, "an id that no earlier task has")
+        return record_of(row, record_id, None)
+
+    records, rejected = read_each(enumerate(file.results, start=1), log, result_of)
+    more, worse = read_each(bare, log, bare_task)
+    notes = []
+    if file.version != 2:
+        old = "1 of the schema; it is exported in version 2"
+        new = f"{file.version} of the schema; read as version 2"
+        notes.append(f"The file is in version {old if file.version < 2 else new}.")
+    pairs = len(file.models) * len(good)
+    if missing := pairs - len(done):
+        notes.append(
+            f"Of {pairs:,} pairs of task and model {missing:,} have no result; InspectorRAGet itself "
+            "leaves out tasks that lack one."
+        )
+    unused = [document for i, document in file.documents.items() if i not in used]
+    kept = keep_file([*records, *more], NAME, {"top": dict(file.top), "documents": unused})
+    return ReadRecords(kept, [*rejected, *worse], tuple(notes))
+
+
+def _ids(file: _File, bare: Sequence[Any]) -> Sequence[str]:
+    """Name every result, then every bare task: after its task, and its model where there are several."""
+    names: list[str | None] = []
+    for entry in file.results:
+        task_id, model = _id_of(entry, "task_id"), _id_of(entry, "model_id")
+        names.append(f"{task_id} | {model}" if task_id and model and len(file.models) > 1 else task_id)
+    return unique([*names, *(_id_of(task, "task_id") for task in bare)], "q")
 
 
 def write(records: Sequence[Record]) -> bytes:
