@@ -127,9 +127,10 @@ def test_with_too_few_labels_nothing_is_called_reliable(rag):
     assert not empty.is_reliable and math.isnan(empty.p_value) and empty.confidence == 1
     assert empty.metadata["reason"] == "0 correct answers cannot certify α = 0.1; you need at least 9."
     stats = calibrated(found, [5] * 8 + [10], ["Paris"] * 8 + ["Rome"])
-    assert stats["threshold"] == math.inf and stats["reason"].startswith("8 correct answers cannot certify")
+    limit = conformal_threshold([0.5] * 8, 0.1)
+    assert stats["threshold"] == limit and stats["reason"].startswith("8 correct answers cannot certify")
     few = found.predict_with_coverage("Q10?", "Text.")
-    assert (few.is_reliable, few.p_value, few.metadata["threshold"]) == (False, 1.0, math.inf)
+    assert (few.is_reliable, few.p_value, few.metadata["threshold"]) == (False, 1.0, limit)
     assert calibrated(found, [5] * 9, ["Paris"] * 9)["new_calibrated"] == 1
     assert found.predict_with_coverage("Q5?", "Text.").is_reliable
     # One of ten as strange: p = 0.1, which is flagged.

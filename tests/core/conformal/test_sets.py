@@ -28,7 +28,8 @@ def test_back_off_by_hand():
 
 def test_too_few_answers_keep_nothing():
     rule = factuality_backoff([[0.9]], [[1]], 0.1)
-    assert rule.threshold == INF and not rule.kept([0.9, 1e9]).any()
+    assert rule.threshold == conformal_threshold([-INF], 0.1)
+    assert not Backoff(INF, 1, "").kept([0.9, 1e9]).any()
     assert rule.reason == "1 label cannot certify α = 0.1; you need at least 9."
 
 
