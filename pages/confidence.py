@@ -31,5 +31,4 @@ if show.needs_run():
             combined.draw()
         run.again()
 
-        st.subheader("Questions", anchor=False)
         worklist.door("confidence")
