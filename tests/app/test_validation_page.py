@@ -253,7 +253,7 @@ def test_answers_are_counted_once_and_shown_by_window(opened, texts, file):
     assert frame["fallback"].to_list()[0] == "60 % (23–88 %)"
     assert frame["uncertain"].to_list()[0] == "0 % (0–43 %)"
     assert frame["confidence"].to_list()[0].startswith("0.36 (0.")
-    assert len(app.get("plotly_chart")) == 2
+    assert len(app.get("plotly_chart")) == 3
     button(app, "Add this run's answers (5)").click().run()
     assert "0 answers added, as of " in texts(app) and "5 answers were counted already." in texts(app)
     with MetricsStore(file) as store:
